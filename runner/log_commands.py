@@ -31,7 +31,7 @@ _MAX_LINE_CHARACTERS = 4096
 
 def break_commands(text: str) -> str:
     """Return text in which a space breaks each command; characters that are shown as nothing go."""
-    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", _INVISIBLE.sub("", text))
+    return _COMMAND.sub(lambda match: f"{match[0][:-1]} {match[0][-1]}", _INVISIBLE.sub("", text))
 
 
 def break_commands_in_json(document: str) -> str:
@@ -39,8 +39,8 @@ def break_commands_in_json(document: str) -> str:
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """
-    hidden = _INVISIBLE.sub(lambda found: _escape_character(found[0]), document)
-    return _COMMAND.sub(lambda found: found[0][:-1] + _escape_character(found[0][-1]), hidden)
+    hidden = _INVISIBLE.sub(lambda match: _escape_character(match[0]), document)
+    return _COMMAND.sub(lambda match: match[0][:-1] + _escape_character(match[0][-1]), hidden)
 
 
 def _escape_character(letter: str) -> str:
@@ -67,9 +67,9 @@ class _GuardedStream:
         whole = _INVISIBLE.sub("", self._line + text)
         places = [max(match.end() - 1, written) for match in _COMMAND.finditer(whole) if match.end() > written]
         parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
-        shown = " ".join(parts)
-        self._stream.write(shown)
-        self._line = (self._line + shown).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
+        line = " ".join(parts)
+        self._stream.write(line)
+        self._line = (self._line + line).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

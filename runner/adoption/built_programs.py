@@ -48,11 +48,11 @@ class BuiltProgram(Struct, frozen=True):
 
 def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
-    known = set(tracked)
+    tracked_files = set(tracked)
     programs = []
     for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
-        if name in known or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
+        if name in tracked_files or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue
         state = entry.stat(follow_symlinks=False)
         if state.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):

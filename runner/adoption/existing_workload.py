@@ -11,20 +11,20 @@ _MAX_NAMED_FILES = 3
 """The most files that a message names."""
 
 
-def get_workload_folder(named: str) -> str:
+def get_workload_folder(path: str) -> str:
     """Return the folder of a workload file, given by its path or that of its folder."""
-    place = Path(named).expanduser()
+    place = Path(path).expanduser()
     return str(place if place.is_dir() else place.parent)
 
 
-def locate_workload_file(repository: Repository, top: Path, named: str | None) -> Path:
+def locate_workload_file(repository: Repository, top: Path, path: str | None) -> Path:
     """Return where the workload file of a repository is; where it will be, if there is none.
 
     Parameters
     ----------
     top
         The repository's work tree.
-    named
+    path
         The file or its folder, as the user names it; None to look for it.
 
     Raises
@@ -32,8 +32,8 @@ def locate_workload_file(repository: Repository, top: Path, named: str | None) -
     FaultwatchError
         The file that is named is not there, or the repository has several and none is named.
     """
-    if named is not None:
-        place = Path(named).expanduser()
+    if path is not None:
+        place = Path(path).expanduser()
         file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
         if not file.is_file():
             remedy = "write it, or leave WORKLOAD out and name the repository with --repo: init then proposes one"

@@ -146,13 +146,15 @@ class FirstMeasurement:
         for run in runs:
             program, *arguments = run.command.split()
             before = programs.get(program, [])
-            if any(one.faults for one in before) and (not arguments or arguments[0].startswith("-")):
+            if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
                 continue
-            worked = [one for other, results in programs.items() if other != program for one in results if one.worked]
+            worked = [
+                result for other, results in programs.items() if other != program for result in results if result.worked
+            ]
             if len(worked) > (_MAX_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MAX_PROGRAMS:
                 return
             candidates = [run]
-            if run.stand_in and not any(one.run.stand_in for one in before):
+            if run.stand_in and not any(result.run.stand_in for result in before):
                 candidates.append(read_from_standard_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
@@ -259,7 +261,7 @@ class FirstMeasurement:
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
         runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
-        first, second = (self._execute(self._make_workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
+        first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
 
@@ -301,17 +303,25 @@ def choose_best(tried: Sequence[Tried]) -> Tried | None:
     vary by themselves: few executions do not show how much. One that only says what it is, or how it is used, comes
     last. None if no command works.
     """
-    working = sorted((one for one in tried if one.faults), key=lambda one: not one.worked)
+    working = sorted((candidate for candidate in tried if candidate.faults), key=lambda candidate: not candidate.worked)
     if not working:
         return None
-    plain = [one for one in working if one.worked and not one.run.stand_in]
+    plain = [candidate for candidate in working if candidate.worked and not candidate.run.stand_in]
     first = next(iter(plain), working[0])
     if _is_example(first):
-        first = max(filter(_is_example, plain or [first]), key=lambda one: min(one.faults))
+        first = max(filter(_is_example, plain or [first]), key=lambda candidate: min(candidate.faults))
     program = _get_program(first.run)
-    others = (one for one in working if one is not first and one.worked and _get_program(one.run) == program)
+    alternatives = (
+        candidate
+        for candidate in working
+        if candidate is not first and candidate.worked and _get_program(candidate.run) == program
+    )
     return next(
-        (one for one in others if _opens_other_files(one, first) and _have_distinct_counts(first.faults, one.faults)),
+        (
+            candidate
+            for candidate in alternatives
+            if _opens_other_files(candidate, first) and _have_distinct_counts(first.faults, candidate.faults)
+        ),
         first,
     )
 
@@ -326,14 +336,14 @@ def _get_program(run: RunProposal) -> str:
     return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
 
 
-def _opens_other_files(one: Tried, other: Tried) -> bool:
+def _opens_other_files(first: Tried, second: Tried) -> bool:
     """Return whether two executions of a program opened different files of the build, or that is unknown."""
-    return one.own_bytes != other.own_bytes or not one.own_bytes
+    return first.own_bytes != second.own_bytes or not first.own_bytes
 
 
-def _have_distinct_counts(some: Sequence[int], others: Sequence[int]) -> bool:
-    gap = max(min(some) - max(others), min(others) - max(some))
-    return gap > max(max(some) - min(some), max(others) - min(others))
+def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+    gap = max(min(first) - max(second), min(second) - max(first))
+    return gap > max(max(first) - min(first), max(second) - min(second))
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

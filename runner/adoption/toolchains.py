@@ -51,11 +51,11 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
     return [Toolchain(tool, Path(file), _read_version(tool, file)) for file in files]
 
 
-def choose_toolchain(found: Iterable[Toolchain], least: str = "") -> Toolchain | None:
+def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
     """Return the first that suffices, else the newest; None if there is none."""
-    ordered = list(found)
-    sufficient = next((one for one in ordered if one.suffices(least)), None)
-    return sufficient or max(ordered, key=lambda one: parse_version_numbers(one.version), default=None)
+    ordered = list(toolchains)
+    sufficient = next((toolchain for toolchain in ordered if toolchain.suffices(least)), None)
+    return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:

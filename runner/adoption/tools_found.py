@@ -40,11 +40,13 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
         used = choose_toolchain(installed, build.least.get(tool, ""))
         if used is None:
             continue
-        others = [other for other in installed if other is not used]
-        said = f"{used}" + (f"; also {', '.join(map(_describe_toolchain, others))}" if others else "")
+        alternatives = [other for other in installed if other is not used]
+        description = f"{used}" + (
+            f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
+        )
         least = build.least.get(tool, "")
         lacks = "" if used.suffices(least) else f"the project asks for {tool} {least}, and this host has {used}"
-        return (said if others or lacks else ""), lacks
+        return (description if alternatives or lacks else ""), lacks
     return "", ""
 
 
@@ -61,8 +63,8 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
     if tool not in VERSION_ARGUMENT:
         return find_tool_outside(tool, path)
     used = choose_toolchain(list_toolchains(tool, path), build.least.get(tool, ""))
-    there = shutil.which(tool, path=path)
-    return None if used is None or (there and used.file.samefile(there)) else used.file
+    present = shutil.which(tool, path=path)
+    return None if used is None or (present and used.file.samefile(present)) else used.file
 
 
 def _find_rustup_home(tool: Path, home: Path) -> Path | None:
@@ -71,8 +73,8 @@ def _find_rustup_home(tool: Path, home: Path) -> Path | None:
     if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
         return None
     usual = (folder.parent.parent / ".rustup", home / ".rustup")
-    named = os.environ.get("RUSTUP_HOME")
-    return next((place for place in (*((Path(named),) if named else ()), *usual) if place.is_dir()), None)
+    configured = os.environ.get("RUSTUP_HOME")
+    return next((place for place in (*((Path(configured),) if configured else ()), *usual) if place.is_dir()), None)
 
 
 def _make_portable(folder: Path, home: Path) -> str:

@@ -103,7 +103,7 @@ class CulpritSearcher(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
-        by_commit = {revision.commit: revision for revision in (good, *revisions)}
+        by_commit = {get_revision.commit: get_revision for get_revision in (good, *revisions)}
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
@@ -117,14 +117,14 @@ class CulpritSearcher(Struct, frozen=True):
             pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILD_JOBS)),
         )
 
-        def revision(commit: str) -> Revision:
+        def get_revision(commit: str) -> Revision:
             return by_commit.get(commit) or self.repository.get_revision(commit)
 
-        unused, known = 0, -1
+        unused, previous_runs = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
                 state = self.service.search(request)
-                unused, known = (unused + 1 if state.known <= known else 0), state.known
+                unused, previous_runs = (unused + 1 if state.known <= previous_runs else 0), state.known
                 if unused == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
@@ -135,7 +135,7 @@ class CulpritSearcher(Struct, frozen=True):
                         builds.plan_builds(commits)
                         for commit in commits:
                             watcher.on_measurement_start(state, commit)
-                            report, seconds = self._measure(revision(commit), builds)
+                            report, seconds = self._measure(get_revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
                             request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
@@ -143,7 +143,7 @@ class CulpritSearcher(Struct, frozen=True):
                     case Prove(parent=parent, commit=commit) as order:
                         watcher.on_proof_start(state)
                         builds.plan_builds(())
-                        reports = self._prove(revision(parent), revision(commit), metric, order)
+                        reports = self._prove(get_revision(parent), get_revision(commit), metric, order)
                         _send(outbox, reports, request.environment)
                         watcher.on_proof_stored(state, reports)
                     case _:
@@ -199,8 +199,10 @@ class CulpritSearcher(Struct, frozen=True):
     @contextmanager
     def _build_trial_in_place(self, revision: Revision, other: Revision) -> Iterator[Trial]:
         tree, build = self.builder.build(self.repository, other.commit, self.workload)
-        with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as there:
-            yield Trial(self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, there)
+        with self.builder.build_in_place_of(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:
+            yield Trial(
+                self.workload, Subject(self.repository.name, revision, self.case, build), self.bench, rebuilt_tree
+            )
 
     def _build_trial(self, revision: Revision, number: int = 0) -> Trial:
         try:
@@ -224,12 +226,14 @@ def _decide_by_metric(
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
             for metric_verdict in comparison.metrics
         )
-        wanted = any(verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics)
+        wants_other_build = any(
+            verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics
+        )
         placed = any(verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics)
         renewed = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
         update = {
             "more": comparison.more if undecided else 0,
-            "wants_other_builds": wanted,
+            "wants_other_builds": wants_other_build,
             "wants_other_place": placed,
             "wants_renewal": renewed,
         }

@@ -270,9 +270,9 @@ class HistoryMeasurement(Struct, frozen=True):
             source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
                 with builds.pause_builds():
-                    taken = same_bytes.reuse_counts(source, revision, build, tree)
-                if taken:
-                    yield run, taken, 0
+                    reused = same_bytes.reuse_counts(source, revision, build, tree)
+                if reused:
+                    yield run, reused, 0
                     continue
             executions = _ExecutionCounter(watcher)
             sampling = Sampling.from_workload(

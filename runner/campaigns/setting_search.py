@@ -93,16 +93,16 @@ class ConfiguredCase(Struct, frozen=True):
 
     def _require(self, values: Mapping[str, str | None]) -> None:
         """Refuse a setting that does not hold although it was set: such runs would not show its effect."""
-        held = self.environment.settings
+        actual = self.environment.settings
         for name, value in values.items():
-            if not name.startswith(PARAMETER_PREFIX) and held.get(name) != value:
+            if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:
                 raise FaultwatchError(
-                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
+                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {actual.get(name) or 'not set'}",
                     "leave it out with --without, or see `faultwatch doctor`",
                 )
-        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in held.get("allocator", ""):
+        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual.get("allocator", ""):
             raise FaultwatchError(
-                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {held['allocator']}"
+                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {actual['allocator']}"
             )
 
 

@@ -25,9 +25,9 @@ def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | N
     made_for = [program.name, boot]
     file = program.with_name(COST_FILE)
     with suppress(OSError, ValueError, TypeError, KeyError):
-        known = json.loads(file.read_bytes())
-        if known["made_for"] == made_for and boot and 0 <= now - known["at"] < _MAX_AGE_SECONDS:
-            return float(known["seconds"])
+        stored = json.loads(file.read_bytes())
+        if stored["made_for"] == made_for and boot and 0 <= now - stored["at"] < _MAX_AGE_SECONDS:
+            return float(stored["seconds"])
     seconds = measure()
     if seconds is not None:
         # Where it cannot be stored, it is measured each time.

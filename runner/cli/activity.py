@@ -101,13 +101,13 @@ class Activity:
 @contextmanager
 def show_activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
-    shown = Activity(text)
-    with _show_bar(shown) if sys.stderr.isatty() else write_lines(shown, INTERVAL_SECONDS, say):
-        yield shown
+    activity = Activity(text)
+    with _show_bar(activity) if sys.stderr.isatty() else write_lines(activity, INTERVAL_SECONDS, say):
+        yield activity
 
 
 @contextmanager
-def _show_bar(shown: Activity) -> Iterator[None]:
+def _show_bar(activity: Activity) -> Iterator[None]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from runner.cli.formatting import escape_text
@@ -120,29 +120,29 @@ def _show_bar(shown: Activity) -> Iterator[None]:
         TextColumn("{task.fields[left]}"),
     ]
     with Progress(*columns, console=get_console(), transient=True, disable=get_console().quiet) as progress:
-        task = progress.add_task(escape_text(shown.text), total=None, left="")
+        task = progress.add_task(escape_text(activity.text), total=None, left="")
 
         def update() -> None:
             progress.update(
                 task,
-                description=escape_text(shown.text),
-                completed=shown.done,
-                total=shown.total,
-                left=escape_text(shown.left),
+                description=escape_text(activity.text),
+                completed=activity.done,
+                total=activity.total,
+                left=escape_text(activity.left),
             )
 
-        shown.changed = update
+        activity.changed = update
         yield
 
 
 @contextmanager
-def write_lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+def write_lines(activity: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
     """Write a line each time that some seconds have passed."""
     ended = threading.Event()
 
     def report() -> None:
         while not ended.wait(every):
-            write(shown.format_line())
+            write(activity.format_line())
 
     reporter = threading.Thread(target=report, name="activity", daemon=True)
     reporter.start()

@@ -194,13 +194,13 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     searches: list[Search] = []
 
     def search(job: ClaimedJob) -> JobResult:
-        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, shown)))
+        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, activity)))
         return bisect_job.build_result(searches[0])
 
     with (
         connect(request.settings) as service,
         create_host_turn(request.settings) as turn,
-        show_activity("bisecting") as shown,
+        show_activity("bisecting") as activity,
     ):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
@@ -263,13 +263,13 @@ def _search_settings(
         )
 
     def show_run(state: SettingSearch, report: Report) -> None:
-        shown.advance()
+        activity.advance()
         say(setting_difference.describe_run(state, report, request.metric))
 
     with (
         connect(request.settings) as service,
         create_host_turn(request.settings) as turn,
-        show_activity("searching the settings") as shown,
+        show_activity("searching the settings") as activity,
     ):
         service.check()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
@@ -297,19 +297,19 @@ def _search_settings(
 class _ProgressLines:
     """Prints the progress of a search, a line for each run."""
 
-    def __init__(self, metric: str, shown: Activity) -> None:
-        self._metric, self._shown = metric, shown
+    def __init__(self, metric: str, activity: Activity) -> None:
+        self._metric, self._activity = metric, activity
         self._least_left: int | None = None
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
         if isinstance(state.answer, Measure):
-            self._shown.set_remaining(state.answer.left)
-        self._shown(f"measuring {commit[:10]}")
+            self._activity.set_remaining(state.answer.left)
+        self._activity(f"measuring {commit[:10]}")
 
     def on_run_stored(self, state: Search, report: Report) -> None:
         """Print the measured value."""
-        self._shown.advance()
+        self._activity.advance()
         line = _format_run(report, self._metric)
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
         # An estimate that does not shrink says nothing: a noisy search learns how many runs it needs as it goes.
@@ -321,7 +321,7 @@ class _ProgressLines:
     def on_proof_start(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
-            self._shown(f"proving {state.answer.commit[:10]}")
+            self._activity(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
             say(text)
 

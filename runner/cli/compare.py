@@ -137,9 +137,9 @@ def compare_cases(
         Skip measuring base if its stored run shows that head is the same.
     """
     results = []
-    with show_activity("comparing") as shown:
-        base, head = (_Sides(repository, workbench, repository.get_revision(name), shown) for name in ends)
-        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), shown)
+    with show_activity("comparing") as activity:
+        base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
+        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), activity)
         for number, contest in enumerate(contests, 1):
             case = contest.head_case
             session.begin(case, len(contests) - number)
@@ -167,13 +167,13 @@ class _Side(Struct, frozen=True, dict=True):
     workload: Workload
     workbench: Workbench
     revision: Revision
-    shown: Activity
+    activity: Activity
 
     @cached_property
     def built(self) -> _Built:
         from runner.subject.build import BuildFailure
 
-        self.shown(f"building {self.revision.commit[:10]}")
+        self.activity(f"building {self.revision.commit[:10]}")
         try:
             return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
@@ -194,7 +194,7 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.shown(f"building {self.revision.commit[:10]} again")
+        self.activity(f"building {self.revision.commit[:10]} again")
         build = self.workbench.builder.build
         return self._make_trial(case, *build(self.repository, self.revision.commit, self.workload, number=number))
 
@@ -207,10 +207,10 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.shown(f"building {self.revision.commit[:10]} in the place of the other revision")
+        self.activity(f"building {self.revision.commit[:10]} in the place of the other revision")
         builder = self.workbench.builder
-        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
-            yield self._make_trial(case, there, self.built.build)
+        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
+            yield self._make_trial(case, rebuilt_tree, self.built.build)
 
     def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
@@ -223,13 +223,13 @@ class _Sides(Struct, frozen=True):
     repository: Repository
     workbench: Workbench
     revision: Revision
-    shown: Activity
+    activity: Activity
     known: dict[int, _Side] = field(default_factory=dict)
 
     def find_side(self, workload: Workload) -> _Side:
         """Return the side that is built and run as a workload says."""
-        made = _Side(self.repository, workload, self.workbench, self.revision, self.shown)
-        return self.known.setdefault(id(workload), made)
+        side = _Side(self.repository, workload, self.workbench, self.revision, self.activity)
+        return self.known.setdefault(id(workload), side)
 
 
 class _Session(Struct):
@@ -238,20 +238,20 @@ class _Session(Struct):
     service: Service
     pairs: Pairs
     cases: int
-    shown: Activity
+    activity: Activity
     title: str = ""
     later: int = 0
     """Executions of the cases after this one, at least."""
 
-    def begin(self, case: Case, others: int) -> None:
+    def begin(self, case: Case, remaining_cases: int) -> None:
         """Begin with a case; so many others follow."""
         self.title = f"comparing {case.name}"
-        self.later = others * (2 + 2 * self.pairs.first)
+        self.later = remaining_cases * (2 + 2 * self.pairs.first)
 
     def start_executing(self, executions: int) -> None:
         """Show that so many executions are ahead before the first decision about the case."""
-        self.shown(self.title)
-        self.shown.set_remaining(executions + self.later)
+        self.activity(self.title)
+        self.activity.set_remaining(executions + self.later)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Let the service decide, and show how many executions it still needs."""
@@ -259,8 +259,8 @@ class _Session(Struct):
         more = min(decision.more, self.pairs.most - len(request.head.samples))
         if more > 0:
             # Else the time that is left would seem to grow for no reason.
-            self.shown(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
-        self.shown.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
+            self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
+        self.activity.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
         return decision
 
 
@@ -286,7 +286,7 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
         return None
     session.start_executing(1 + max(2, session.pairs.first))
     return compare_with_stored(
-        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.shown.advance
+        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
     )
 
 
@@ -294,12 +294,14 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
     """Return the result of a case that base cannot run, because head adds its parameters."""
     skipped = base.get_unbuilt_trial(case)
     trial = head.get_trial(case)
-    known = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
+    reports = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
     if failure := head.built.failure:
-        known[trial] = trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        reports[trial] = trial.report_failed(
+            Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
+        )
     elif trial.obstacle:
-        known[trial] = trial.report_skipped(trial.obstacle)
-    return make_undecided(skipped, trial, known)
+        reports[trial] = trial.report_skipped(trial.obstacle)
+    return make_undecided(skipped, trial, reports)
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
@@ -334,7 +336,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         cases=session.cases,
         other_builds=other_builds,
         other_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].built.tree),
-        progress=session.shown.advance,
+        progress=session.activity.advance,
     )
 
 

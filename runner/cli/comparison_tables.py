@@ -49,11 +49,13 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         console.print(
             f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
         )
-    shown = [
+    metrics_shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
-    console.print(_build_table(shown))
-    zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
+    console.print(_build_table(metrics_shown))
+    zero = [
+        escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in metrics_shown
+    ]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
     for sentence, names in _list_sentences(comparison.metrics).items():
@@ -88,11 +90,11 @@ def show_end_of_log(console: Console, log: str) -> None:
 
 def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
     """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
-    said: dict[str, list[str]] = {}
+    metrics_by_sentence: dict[str, list[str]] = {}
     for metric_verdict in metrics:
         if metric_verdict.counts or lacks_a_side(metric_verdict):
-            said.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
-    return said
+            metrics_by_sentence.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
+    return metrics_by_sentence
 
 
 def _is_zero(metric_verdict: MetricVerdict) -> bool:

@@ -52,9 +52,9 @@ def complete_case(context: click.Context, _parameter: click.Parameter, word: str
     from runner.workload import list_cases
     from runner.workload.lookup import find_workload
 
-    named = context.params.get("workload_name") or context.params.get("repo") or "."
+    workload_name = context.params.get("workload_name") or context.params.get("repo") or "."
     try:
-        names = [case.name for case in list_cases(find_workload(str(named)))]
+        names = [case.name for case in list_cases(find_workload(str(workload_name)))]
     except (FaultwatchError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(word)][:_MAX_COMPLETIONS]

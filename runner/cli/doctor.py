@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 @click.command(name="doctor")
 @apply_options(
     click.option(
-        "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+        "--fix", "action", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
     ),
-    click.option("--undo", "wanted", flag_value="undo", help="First restore everything as it was before --fix."),
+    click.option("--undo", "action", flag_value="undo", help="First restore everything as it was before --fix."),
     json_option,
 )
-def command(wanted: str | None, as_json: bool) -> None:
+def command(action: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
     --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
@@ -40,23 +40,23 @@ def command(wanted: str | None, as_json: bool) -> None:
     settings = load_settings()
     host = HostProbe(home=settings.home)
     report = None
-    if wanted:
+    if action:
         with create_host_turn(settings) as turn:
             turn.begin()  # A change of the host would spoil a measurement.
-            with show_activity("fixing this host" if wanted == "fix" else "undoing the fixes"):
-                report = {"fix": apply_fixes, "undo": undo_fixes}[wanted](host)
+            with show_activity("fixing this host" if action == "fix" else "undoing the fixes"):
+                report = {"fix": apply_fixes, "undo": undo_fixes}[action](host)
     with show_activity("examining this host"):
         checks = list(run_checks(host))
     measurable = is_measurable(checks)
     if as_json:
         document = {"measurable": measurable, "checks": [check.build_document() for check in checks]}
-        print_json(document | ({wanted: asdict(report)} if wanted and report else {}))
+        print_json(document | ({action: asdict(report)} if action and report else {}))
     else:
         from runner.doctor.results_table import show_checks
 
         show_checks(checks, measurable)
         if report:
-            _show_fixes(report, undoing=wanted == "undo")
+            _show_fixes(report, undoing=action == "undo")
     sys.exit(0 if measurable and not (report and (report.failed or report.needs_root)) else 1)
 
 

@@ -42,15 +42,15 @@ COMMANDS = {
 click command called ``command``."""
 
 
-def _apply_quiet(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    if enabled:
         from runner.cli.terminal import silence_console
 
         silence_console()
 
 
-def _apply_verbose(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
+def _apply_verbose(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    if enabled:
         from runner.cli.terminal import enable_execution_log
 
         enable_execution_log()
@@ -80,8 +80,8 @@ _COMMON_OPTIONS = (
 def _add_common_options(command: click.Command) -> click.Command:
     """Add the common options to a command, or to the commands of a group."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            _add_common_options(one)
+        for subcommand in command.commands.values():
+            _add_common_options(subcommand)
     elif _COMMON_OPTIONS[0] not in command.params:
         command.params += _COMMON_OPTIONS
     return command
@@ -109,10 +109,10 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the subcommands without importing them."""
-        named = [
+        completions = [
             CompletionItem(name, help=text) for name, text in sorted(COMMANDS.items()) if name.startswith(incomplete)
         ]
-        return named if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
+        return completions if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -219,7 +219,7 @@ def _show_usage(error: click.UsageError) -> None:
 
 def _hint_at_revision_option(error: click.UsageError) -> str:
     """Return how a commit is named, if there is one argument too many for a command that takes one; else nothing."""
-    names = {one.name for one in error.ctx.command.params} if error.ctx else set()
+    names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
     return "a commit is named with --revision; " if too_many else ""
 

@@ -26,10 +26,10 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     A table names the unit of a metric once. Bytes and seconds have no such unit: each is as short as it can be.
     """
     unit = metric(name).unit
-    shown = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
+    text = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
     if not has_own_unit(name):
-        shown = shown.removesuffix(number_text.unit_of(value, unit))
-    return number_text.with_plain_spaces(shown).rstrip()
+        text = text.removesuffix(number_text.unit_of(value, unit))
+    return number_text.with_plain_spaces(text).rstrip()
 
 
 def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
@@ -48,10 +48,10 @@ def format_quantity(name: str, value: float | None, beside: float | None = None)
 def format_span(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
-    shown = number_text.span(low, high, unit)
+    text = number_text.span(low, high, unit)
     if not has_own_unit(name):
-        shown = shown.removesuffix(number_text.unit_of(high, unit))
-    return number_text.with_plain_spaces(shown).rstrip()
+        text = text.removesuffix(number_text.unit_of(high, unit))
+    return number_text.with_plain_spaces(text).rstrip()
 
 
 def has_own_unit(name: str) -> bool:

@@ -145,10 +145,10 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
     """Return the addresses of the charts of the first cases' faults on this host."""
     from runner.cli.page_address import build_page_address
 
-    shown = prepared.cases[:_MAX_CHARTS]
+    charted_cases = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
-    charts = [one for case in shown for one in service.list_series(**where, case=case.name)[:1]]
-    return [build_page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
+    charts = [series for case in charted_cases for series in service.list_series(**where, case=case.name)[:1]]
+    return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
 
 
 class PreparedHistory(Struct, frozen=True):
@@ -187,7 +187,7 @@ class PreparedHistory(Struct, frozen=True):
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""
         where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
-        definitions = {str(one["definition"]) for one in service.list_series(**where, metric="minor-faults")}
+        definitions = {str(series["definition"]) for series in service.list_series(**where, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:

@@ -117,18 +117,22 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
     # Where the position of the change is uncertain, the candidates lie between other runs than these two.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
-    known = drift.get("candidates_known", True)
+    candidates_known = drift.get("candidates_known", True)
     provisional = bool(drift.get("evidence", {}).get("wants_rerun"))
     if provisional:
         cause = f"provisional: {cause}"
     if drift["cause"] not in {"commit", "both"}:
         decides = ["    the runs of the next commits decide"] if provisional else []
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
-    if len(commits) < 2 and known:
+    if len(commits) < 2 and candidates_known:
         only = "the only candidate is " if provisional and commits else ""
         decides = [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if provisional else []
         return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
-    who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
+    who = (
+        f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
+        if candidates_known
+        else f"one of the commits up to {bad}"
+    )
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
     return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if provisional else ''}says which"]

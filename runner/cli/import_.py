@@ -85,17 +85,17 @@ def command(
     )
     records: list[ImportedRun] = []
     left_out: list[str] = []
-    with show_activity("reading") as shown:
-        shown.set_remaining(len(files))
+    with show_activity("reading") as activity:
+        activity.set_remaining(len(files))
         for file in files:
-            shown(f"reading {file}")
+            activity(f"reading {file}")
             if file.is_dir():
-                found = read_folder(file, defaults)
-                records += found.runs
-                left_out += found.left_out
+                folder_runs = read_folder(file, defaults)
+                records += folder_runs.runs
+                left_out += folder_runs.left_out
             else:
                 records += read_file(file, defaults)
-            shown.advance()
+            activity.advance()
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
@@ -171,21 +171,21 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
         by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
-    created = known = conflicting = 0
-    with show_activity("storing runs") as shown:
-        shown.set_remaining(len(reports))
+    created = already_stored = conflicting = 0
+    with show_activity("storing runs") as activity:
+        activity.set_remaining(len(reports))
         for first in range(0, len(reports), REPORTS_PER_REQUEST):
             batch = reports[first : first + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)
-            shown.advance(len(batch))
+            activity.advance(len(batch))
             created += receipts.created
-            known += receipts.known
+            already_stored += receipts.known
             conflicting += len(receipts.conflicting)
     return {
         "records": records,
         "runs": len(reports),
         "created": created,
-        "known": known,
+        "known": already_stored,
         "conflicting": conflicting,
         "seconds": round(time.monotonic() - start, 3),
     }

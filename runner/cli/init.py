@@ -106,24 +106,26 @@ def command(
     settings = load_settings()
     questions = Questions(silent=yes)
     location = repo or (get_workload_folder(workload_name) if workload_name else ".")
-    found = open_repository(location, settings.clones)
-    top = _get_work_tree(found)
-    repository = Repository(top, found.name)
+    opened = open_repository(location, settings.clones)
+    top = _get_work_tree(opened)
+    repository = Repository(top, opened.name)
     revision = repository.get_revision("HEAD")
     sources = read_sources(repository, revision.commit)
     if new:
         _refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions)
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
-    kept = None if new else _find_kept_workload(existing, top, questions)
-    rejected = kept is None and existing.exists()
-    is_whole_needed = not (kept and kept.build.incomplete)
-    missing = _fetch_submodules(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
-    _refuse_incomplete_commit(repository, revision, kept, missing)
+    kept_workload = None if new else _find_kept_workload(existing, top, questions)
+    rejected = kept_workload is None and existing.exists()
+    is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
+    missing = _fetch_submodules(top, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
+    _refuse_incomplete_commit(repository, revision, kept_workload, missing)
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
         text, workload, remarks, before = (
-            ("", kept, [], ()) if kept else _propose_workload(first, questions, build_command, run_command, missing)
+            ("", kept_workload, [], ())
+            if kept_workload
+            else _propose_workload(first, questions, build_command, run_command, missing)
         )
         reports = _measure_workload(first, workload)
     remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
@@ -237,15 +239,15 @@ def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[
     from runner.subject.build import BuildFailure
 
     try:
-        with show_activity(f"measuring {workload.name}") as shown:
-            return first.measure(workload, progress=shown)
+        with show_activity(f"measuring {workload.name}") as activity:
+            return first.measure(workload, progress=activity)
     except BuildFailure as failure:
         what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
         remedy = "correct the file, or remove it and name commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 
-def _fetch_submodules(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
+def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload | None") -> tuple[str, ...]:
     """Offer to fetch the submodules that a clone lacks; return the paths of those that are still missing.
 
     Raises
@@ -264,8 +266,8 @@ def _fetch_submodules(top: Path, questions: Questions, kept: "Workload | None") 
                 with show_activity(command):
                     fetch_submodules(top)
             except FaultwatchError as failure:
-                if kept:
-                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept.path}"
+                if kept_workload:
+                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
                 say(f"{failure.what}\n  → going on without them")
             missing = find_missing_submodules(top)
@@ -273,13 +275,13 @@ def _fetch_submodules(top: Path, questions: Questions, kept: "Workload | None") 
 
 
 def _refuse_incomplete_commit(
-    repository: "Repository", revision: "Revision", kept: "Workload | None", missing: tuple[str, ...]
+    repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
     from runner.subject.presence import refuse_incomplete_checkouts, refuse_missing_parts
 
-    if kept:
-        refuse_incomplete_checkouts(repository, kept, (revision,))
+    if kept_workload:
+        refuse_incomplete_checkouts(repository, kept_workload, (revision,))
     elif not missing:
         refuse_missing_parts(repository, (revision,))
 
@@ -322,8 +324,8 @@ def _describe_rejected_commands(choice: "Choice") -> list[str]:
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []
-    failed = [one for one in choice.failures if one.run.promising and one.run.command != chosen.run.command]
-    return [_FAILED.format(one.problem) for one in failed]
+    failed = [tried for tried in choice.failures if tried.run.promising and tried.run.command != chosen.run.command]
+    return [_FAILED.format(tried.problem) for tried in failed]
 
 
 def _try_gate(
@@ -452,7 +454,7 @@ def _build_document(
         "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
-        "exact": [one and one.exact for one in judged],
+        "exact": [exactness and exactness.exact for exactness in judged],
         "reports": [report.model_dump(mode="json") for report in reports],
     }
 
@@ -461,8 +463,8 @@ def _format_workload_argument(file: Path, top: Path) -> list[str]:
     """Return how a command names a workload file; nothing for one at the top, which every command finds."""
     if file.parent == top:
         return []
-    here = Path.cwd()
-    return [shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))]
+    current_folder = Path.cwd()
+    return [shlex.quote(str(file.relative_to(current_folder) if file.is_relative_to(current_folder) else file))]
 
 
 def _select_last_commits(repository: Any) -> list[str]:

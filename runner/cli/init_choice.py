@@ -82,10 +82,10 @@ def choose_build_and_run(
                 break
             raise
         tried = _try_commands(first, proposal, tree, run)
-        failures += [one for one in tried if not one.faults]
-        starts = any(one.faults for one in tried)
+        failures += [result for result in tried if not result.faults]
+        starts = any(result.faults for result in tried)
         chosen = (proposal, tree, tried) if starts and chosen is None else chosen
-        if any(one.worked for one in tried) or (starts and run):
+        if any(result.worked for result in tried) or (starts and run):
             chosen = (proposal, tree, tried)
             break
         proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
@@ -100,7 +100,9 @@ def choose_build_and_run(
         say(f"  with {variables}: {_format_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
-            f"{name}={value}" for one in list_stabilizing_variables(proposal.tools) for name, value in one.items()
+            f"{name}={value}"
+            for variables in list_stabilizing_variables(proposal.tools)
+            for name, value in variables.items()
         )
         say(f"  with {' '.join(names)}: the count varies all the same")
     return Choice(proposal, steady, tuple(failures))
@@ -171,7 +173,7 @@ def _build_project(
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    said, named, slow = "", "", False
+    problem, missing_tool, slow = "", "", False
     reasons: set[str] = set()
     while proposals:
         number = 0
@@ -181,9 +183,9 @@ def _build_project(
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
         tool, lacks = describe_tools(proposal)
-        if tool and tool != named:
+        if tool and tool != missing_tool:
             say(f"uses {tool}")
-            named = tool
+            missing_tool = tool
         try:
             with show_activity(f"building {first.revision.commit[:10]}"):
                 tree, seconds = first.build(proposal)
@@ -192,15 +194,19 @@ def _build_project(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            said = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
+            problem = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
                 # What builds the tests as well takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
-            reason = said.partition("\n")[2] or said
-            known = reason in reasons
+            reason = problem.partition("\n")[2] or problem
+            already_reported = reason in reasons
             reasons.add(reason)
-            say("this does not build either, for the same reason" if known else f"this does not build: {said}")
+            say(
+                "this does not build either, for the same reason"
+                if already_reported
+                else f"this does not build: {problem}"
+            )
             continue
         if build is not None or run is not None or first.list_runs(proposal, tree):
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
@@ -209,7 +215,7 @@ def _build_project(
         reasons.add(_NO_PROGRAM)
     raise FaultwatchError(
         # That a library has no program says more than why its benchmarks do not build.
-        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
+        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
         _ONE_TARGET_HINT if slow and build is None else _suggest_remedy(build, missing),
     )
 
@@ -230,14 +236,14 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
     runs = [RunProposal(run)] if run else first.list_runs(proposal, tree)
     tried: list[Tried] = []
     with show_activity("trying what was built") as show:
-        for one in first.try_runs(proposal, runs, tree, show):
+        for result in first.try_runs(proposal, runs, tree, show):
             counted = (
-                f"{_format_range(one.faults)} minor faults{_ONLY_PRINTS_USAGE if one.usage else ''}"
-                if one.faults
+                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.usage else ''}"
+                if result.faults
                 else ""
             )
-            say(f"  {one.run.command}: {counted or one.problem}")
-            tried.append(one)
+            say(f"  {result.run.command}: {counted or result.problem}")
+            tried.append(result)
     return tried
 
 
@@ -263,9 +269,9 @@ def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "T
 
     chosen = choose_best(tried)
     assert chosen
-    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
+    working = [chosen, *(result for result in tried if result.faults and result is not chosen)]
     if run is None:
-        number = questions.choose("What is measured?", [one.run.command for one in working])
+        number = questions.choose("What is measured?", [result.run.command for result in working])
         chosen = working[number]
     return chosen
 

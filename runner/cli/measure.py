@@ -129,7 +129,7 @@ def _measure(
 
     rule = Sampling.from_workload(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
-    with show_activity(f"building {revision.commit[:10]}") as shown:
+    with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
@@ -141,8 +141,8 @@ def _measure(
             ]
         reports: list[Report] = []
         for number, case in enumerate(chosen):
-            shown(f"measuring {case.name}")
-            shown.set_remaining(each * (len(chosen) - number))
+            activity(f"measuring {case.name}")
+            activity.set_remaining(each * (len(chosen) - number))
             report = measure(
                 workload,
                 case,
@@ -152,7 +152,7 @@ def _measure(
                 revision=revision,
                 build=build,
                 sampling=rule,
-                progress=shown.advance,
+                progress=activity.advance,
             )
             reports.append(add_scaling_efficiency(report, reports, workload))
     return reports

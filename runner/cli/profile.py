@@ -94,8 +94,8 @@ def command(
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
-        with show_activity("building") as shown:
-            steps = _Steps(shown, len(ends))
+        with show_activity("building") as activity:
+            steps = _Steps(activity, len(ends))
             *before_it, profile = [profiler.profile(end, steps) for end in ends]
             earlier = before_it[0] if before_it else None
     if stacks:
@@ -138,17 +138,17 @@ def command(
 class _Steps:
     """Shows the steps of some profiles: each builds, counts, and records twice."""
 
-    def __init__(self, shown: Activity, profiles: int) -> None:
-        self._shown = shown
+    def __init__(self, activity: Activity, profiles: int) -> None:
+        self._activity = activity
         self._ahead = _STEPS_PER_PROFILE * profiles
         self._names: list[str] = []
 
     def __call__(self, text: str) -> None:
-        self._shown(text)
+        self._activity(text)
         self._names.append(text)
         if len(self._names) > 1:
-            self._shown.advance()
-        self._shown.set_remaining(max(1, self._ahead - len(self._names) + 1))
+            self._activity.advance()
+        self._activity.set_remaining(max(1, self._ahead - len(self._names) + 1))
 
 
 def _raise_if_refused(refused: list[str]) -> None:

@@ -44,8 +44,8 @@ def show_difference(before: Profile, after: Profile) -> None:
 
 def _format_place(place: Place) -> str:
     line = place.line_after or place.line_before
-    gone = " (before)" if not place.line_after and place.line_before else ""
-    where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{gone}"
+    suffix = " (before)" if not place.line_after and place.line_before else ""
+    where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"
     return escape_text(f"{shorten_name(place.where.function)}{where}")
 
 

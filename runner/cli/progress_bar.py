@@ -166,12 +166,11 @@ class ProgressBar:
 
     def _print_failures(self) -> None:
         """Print how many runs failed as another one did, whose message was printed."""
-        for first, *others in self._failures.values():
-            if others:
-                commits = list(dict.fromkeys(report.revision.commit[:10] for report in others))
-                which = (
-                    f"{format_count(len(others), 'more run')} ({commits[0]}{f'…{commits[-1]}' * (len(commits) > 1)})"
-                )
+        for first, *repetitions in self._failures.values():
+            if repetitions:
+                commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
+                last = f"…{commits[-1]}" * (len(commits) > 1)
+                which = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
                 text = escape_text(f"{which} failed with the message of {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)

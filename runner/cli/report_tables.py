@@ -72,9 +72,9 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
             readings = report.readings(name)
             if readings and not report.values(name):
                 status = readings[0].status
-                said = readings[0].reason or ""
+                reason = readings[0].reason or ""
                 # perf reports each event as missing by its name.
-                why = said if said and name not in said else _DEFAULT_REASONS.get(status, "no reason given")
+                why = reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
                 lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
     return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
 

@@ -84,7 +84,7 @@ def parse_change(text: str) -> SettingChange:
             f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
-        before, after = (str(parse_size(one)) if one not in {"", "none"} else "none" for one in (before, after))
+        before, after = (str(parse_size(side)) if side not in {"", "none"} else "none" for side in (before, after))
     return SettingChange(name=name, before=before or None, after=after or None)
 
 
@@ -98,10 +98,10 @@ def split_change(text: str) -> tuple[str, str]:
     """
     places = [place for place in range(1, len(text) - 2) if text[place : place + 2] == ".."]
     splits = [(text[:place], text[place + 2 :]) for place in places]
-    there = [split for split in splits if all(Path(side).exists() for side in split)]
+    existing = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
         raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
-    return (there or splits)[0]
+    return (existing or splits)[0]
 
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:

@@ -41,8 +41,8 @@ class TypedTarget(Struct, frozen=True):
             What follows.
         """
         other = case.partition("[")[0]
-        named = self.word if other == self.workload else other
-        words = ["faultwatch", command, *([named] if named else []), *([span] if span else [])]
+        workload_word = self.word if other == self.workload else other
+        words = ["faultwatch", command, *([workload_word] if workload_word else []), *([span] if span else [])]
         words += ["--repo", self.repo] if self.repo else []
         words += ["--case", case]
         for variable in self.variables:

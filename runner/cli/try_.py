@@ -81,7 +81,7 @@ def command(
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
         patient = service.connect_patiently(say)
-        with show_activity(f"building {revision}") as shown:
+        with show_activity(f"building {revision}") as activity:
             unchanged, changed = build_remedy_trials(
                 repository,
                 workbench.builder,
@@ -91,9 +91,9 @@ def command(
                 revision=tip.commit,
                 settings=remedy,
             )
-            shown(f"measuring {case.name} both ways")
-            shown.set_remaining(2 + 2 * pairs.first)
-            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=shown.advance)
+            activity(f"measuring {case.name} both ways")
+            activity.set_remaining(2 + 2 * pairs.first)
+            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=activity.advance)
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy

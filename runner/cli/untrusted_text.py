@@ -14,7 +14,7 @@ def strip_terminal_commands(text: str) -> str:
     them for the end of a line.
     """
     text = _UNBREAKABLE.sub(" ", text)
-    shown = "".join(
+    printable = "".join(
         letter if letter.isprintable() or letter in "\n\t" else "\N{REPLACEMENT CHARACTER}" for letter in text
     )
-    return break_commands(shown)
+    return break_commands(printable)

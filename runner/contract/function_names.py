@@ -43,14 +43,14 @@ def _compute_depth(name: str) -> int:
 
 def _replace_nested(name: str, least: int) -> str:
     """Return a name with what is nested at least so deeply replaced by an ellipsis."""
-    kept: list[str] = []
+    parts: list[str] = []
     depth = 0
     for char in name:
         if char in _CLOSED:
             depth = max(0, depth - 1)
         if depth < least:
-            kept.append(char)
-        elif kept[-1] != "…":
-            kept.append("…")
+            parts.append(char)
+        elif parts[-1] != "…":
+            parts.append("…")
         depth += char in _OPEN
-    return "".join(kept)
+    return "".join(parts)

@@ -61,7 +61,7 @@ def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> l
         changes += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
     least = max(_compute_resolution(profile, kind) for profile in (before, after))
     changes = [(place, change) for place, change in changes if abs(change.grown) > least]
-    return sorted(changes, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
+    return sorted(changes, key=lambda row: (-abs(row[1].grown), -row[1].grown, row[0]))
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
@@ -70,7 +70,7 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
     Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
     """
     sides: list[Counter[tuple[Where, ...]]] = []
-    shown: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
+    frames_by_stack: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
     for profile in (before, after):
         counted: Counter[tuple[Where, ...]] = Counter()
         names = [_identify_function(frame) for frame in profile.frames]
@@ -78,9 +78,9 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
         for stack in stacks.stacks if stacks else ():
             key = tuple(names[place] for place in stack.frames)
             counted[key] += stack.weight
-            shown[key] = tuple(profile.frames[place] for place in stack.frames)
+            frames_by_stack[key] = tuple(profile.frames[place] for place in stack.frames)
         sides.append(counted)
-    changes = [StackChange(shown[key], Change(sides[0][key], sides[1][key])) for key in shown]
+    changes = [StackChange(frames_by_stack[key], Change(sides[0][key], sides[1][key])) for key in frames_by_stack]
     least = max(_compute_resolution(profile, kind) for profile in (before, after))
     changes = [stack for stack in changes if abs(stack.change.grown) > least]
     return sorted(changes, key=lambda stack: -stack.change.grown)
@@ -113,8 +113,8 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return which function of the subject a stack came through last, and at which line; empty if that is not known."""
     own = find_own_frame(frames)
-    known = own is not None and own.line and _is_own_source(own)
-    if own is None or not known:
+    has_line = own is not None and own.line and _is_own_source(own)
+    if own is None or not has_line:
         return ""
     file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
     return f"{shorten_name(own.function)} at {file}:{own.line}"
@@ -157,11 +157,11 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
-        _, one, other = best[i, j]
-        line_before, weight_before = old[i] if one else (0, 0)
-        line_after, weight_after = new[j] if other else (0, 0)
+        _, earlier, later = best[i, j]
+        line_before, weight_before = old[i] if earlier else (0, 0)
+        line_after, weight_after = new[j] if later else (0, 0)
         pairs.append(((line_before, line_after), Change(weight_before, weight_after)))
-        i, j = i + one, j + other
+        i, j = i + earlier, j + later
     return pairs
 
 

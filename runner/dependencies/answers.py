@@ -100,10 +100,10 @@ def answer_questions(place: Place, asked: Asked) -> Answers:
 
 def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
     """Return the questions that a program would ask that runs in another tree."""
-    here, there = f"{tree}", f"{other}"
+    old_tree, new_tree = f"{tree}", f"{other}"
 
     def moved(path: str) -> str:
-        return there + path[len(here) :] if path == here or path.startswith(f"{here}/") else path
+        return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
     questions = frozenset((kind, moved(path)) for kind, path in asked.questions)
     made, changed = (frozenset(map(moved, paths)) for paths in (asked.made, asked.changed))

@@ -34,8 +34,8 @@ def find_tree_differences(base: Place, head: Place) -> list[str]:
         left, right = before.get((kind, path)), after.get((kind, path))
         if left != right:
             clauses.setdefault(path, []).extend(_describe_difference(kind, left, right))
-    shown = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
-    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MAX_NAMED_DIFFERENCES]]
+    sentences = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
+    return [line.encode(errors="backslashreplace").decode()[:1000] for line in sentences[:MAX_NAMED_DIFFERENCES]]
 
 
 def _list_questions(place: Place) -> Iterator[tuple[str, str]]:

@@ -96,7 +96,7 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             what="the kernel of this host does not count page faults",
             remedy="measure outside this sandbox: gVisor, for example, has no performance events",
         )
-    said = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
+    first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true"
+        what=f"perf stat does not work here: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
     )

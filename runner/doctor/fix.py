@@ -143,7 +143,7 @@ def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _store_values(host: HostProbe, held: Mapping[str, str]) -> None:
+def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
     """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
     file = get_undo_file(host)
     if file.exists():
@@ -151,7 +151,7 @@ def _store_values(host: HostProbe, held: Mapping[str, str]) -> None:
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_record(file, {"settings": dict(held), "reset": False})
+        write_record(file, {"settings": dict(values), "reset": False})
     except OSError as error:
         raise FaultwatchError(
             f"nothing was changed, because it could not be undone: {file} cannot be written: {error.strerror}",

@@ -102,17 +102,17 @@ def check_memory(host: HostProbe) -> CheckResult:
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
         return unknown("this host does not show how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
-    shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
+    finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > 1:
-        return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
+        return warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
+        return warning(f"{finding}: the page cache may not hold what was read", "end the programs that use the memory")
     if swapped > 0:
         return warning(
-            f"{shown}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
+            f"{finding}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
-    return ok(f"{shown}; nothing is swapped out")
+    return ok(f"{finding}; nothing is swapped out")
 
 
 def _read_pressure(host: HostProbe) -> float:

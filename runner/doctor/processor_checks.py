@@ -62,8 +62,8 @@ def check_timers(host: HostProbe) -> CheckResult:
     """Check that no periodic maintenance runs."""
     if not host.tree.path("run/systemd/system").is_dir():
         return ok("systemd does not run on this host")
-    wanted = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
-    noisy = [name for name in _NOISY_TIMERS if name in wanted]
+    enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
+    noisy = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy:
         return ok("no known periodic maintenance")
     return warning(
@@ -80,7 +80,7 @@ def check_load(host: HostProbe) -> CheckResult:
         now = float(words[0])
     except (IndexError, ValueError):
         return unknown("this host does not show its load")
-    shown = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
+    finding = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
     if cpus and now > cpus / 2:
-        return warning(f"{shown}: times and context switches are disturbed", "measure when the machine is idle")
-    return ok(shown)
+        return warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
+    return ok(finding)

@@ -30,12 +30,12 @@ def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
     paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing = [family for family, library in paths.items() if library is None]
-    there = ", ".join(library.name for library in paths.values() if library)
+    installed = ", ".join(library.name for library in paths.values() if library)
     if not missing:
-        return ok(there)
+        return ok(installed)
     packages = " ".join(_ALLOCATORS[family] for family in missing)
     return warning(
-        f"found: {there or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
+        f"found: {installed or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
 
@@ -74,12 +74,12 @@ def check_disk(host: HostProbe) -> CheckResult:
     free = host.free_bytes(host.home)
     if free is None:
         return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
-    shown = f"{free / _GIB:.1f} GiB free in {host.home}"
+    finding = f"{free / _GIB:.1f} GiB free in {host.home}"
     if free < _GIB / 10:
-        return problem(shown, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
+        return problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
     if free < 2 * _GIB:
         return warning(
-            f"{shown}: builds of many revisions may not fit",
+            f"{finding}: builds of many revisions may not fit",
             "free some, or set FAULTWATCH_HOME to a folder on another disk",
         )
-    return ok(shown)
+    return ok(finding)

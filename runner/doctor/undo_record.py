@@ -77,7 +77,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
 
 def _is_tunable(name: str, patterns: Collection[str]) -> bool:
     parts = name.split("/")
-    wanted = (pattern.split("/") for pattern in patterns)
+    pattern_parts = (pattern.split("/") for pattern in patterns)
     return ".." not in parts and any(
-        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in wanted
+        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in pattern_parts
     )

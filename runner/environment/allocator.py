@@ -33,7 +33,7 @@ def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> st
     search = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
     for entry in re.split(r"[ :]+", variables.get("LD_PRELOAD", "")):
         name = Path(entry).name
-        family = next((known for known in ALLOCATORS if known in name.lower()), None)
+        family = next((allocator for allocator in ALLOCATORS if allocator in name.lower()), None)
         if family is None:
             continue
         file = tree.path(entry) if "/" in entry else next(libraries.find_libraries(tree, name, search), None)

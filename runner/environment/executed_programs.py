@@ -53,8 +53,8 @@ def find_executed_programs(
     is_program
         Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
     """
-    named = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
-    return {*_find_in_command(list(command), is_program, in_shell=False), *named}
+    tools = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
+    return {*_find_in_command(list(command), is_program, in_shell=False), *tools}
 
 
 def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:

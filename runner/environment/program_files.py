@@ -122,8 +122,8 @@ def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
 def _find_program(name: str, path: str) -> Path | None:
     """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
     absolute = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
-    found = shutil.which(name, path=absolute) if absolute and "/" not in name else None
-    return Path(found) if found else None
+    program = shutil.which(name, path=absolute) if absolute and "/" not in name else None
+    return Path(program) if program else None
 
 
 def _identify(file: Path) -> str | None:

@@ -46,12 +46,12 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
         cache.mkdir(parents=True, exist_ok=True)
         # Compile under another name first: two runners may compile it at once.
         with make_scratch_folder(cache) as scratch:
-            made = scratch / source.stem
-            problem = _run_compiler(source, made, options) and _run_compiler(source, made, ())
+            output = scratch / source.stem
+            problem = _run_compiler(source, output, options) and _run_compiler(source, output, ())
             if problem:
                 raise CompilationError(problem)
-            made.chmod(0o755)
-            rename_durably(made, program)
+            output.chmod(0o755)
+            rename_durably(output, program)
     except OSError as error:
         raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
     return program

@@ -161,7 +161,7 @@ class _Running(Struct):
             directory=directory,
             environment=program.environment,
             merge=merge,
-            inherited=[*program.inherited, *(fd for one in program.companions for fd in one.descriptors)],
+            inherited=[*program.inherited, *(fd for companion in program.companions for fd in companion.descriptors)],
         )
         tails = {stream: bytearray() for stream in process.streams}
         return cls(process, program.companions, tails, len(tails))

@@ -235,8 +235,8 @@ def create_sandbox() -> Sandbox:
     FaultwatchError
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
-    named = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable = tuple(str(Path(folder).expanduser()) for folder in named)
+    folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
+    readable = tuple(str(Path(folder).expanduser()) for folder in folders)
     if os.geteuid() != 0:
         confined = Sandbox(readable=readable)
     else:

@@ -133,8 +133,10 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
                 _add_denial(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
             for name, place in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
-                    made = Argument(place, _MASKED_EQUAL, flag, flag)
-                    _add_denial(seccomp, context, name, errno.EPERM, made, Argument(place + 1, _MASKED_EQUAL, bit, bit))
+                    creates_file = Argument(place, _MASKED_EQUAL, flag, flag)
+                    _add_denial(
+                        seccomp, context, name, errno.EPERM, creates_file, Argument(place + 1, _MASKED_EQUAL, bit, bit)
+                    )
         _add_denial(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _MAX_ADDRESS_FAMILY, 0))
         if no_user_namespaces:
             _add_denial(seccomp, context, "unshare", errno.EPERM)

@@ -165,9 +165,11 @@ def _get_command(process: int) -> str:
     text = " ".join(" ".join(hide_password(word) for word in words).split())
     # The user of a command chooses its words: none of them may steer the terminal of who waits.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    shown = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
+    shortened = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB_COMMAND.search(text)
     if not job:
-        return shown
-    return f"{shown} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"
+        return shortened
+    return (
+        f"{shortened} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"
+    )

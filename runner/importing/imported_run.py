@@ -111,9 +111,9 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     for record in runs:
         key = (_require_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    known = {key: defaults.look_up(key[1]) for key in first}
-    _check_order(runs, {name for (_, name), commit in known.items() if commit is None})
-    commits = {key: known[key] or _create_revision(*key, at, runs[0].place) for key, at in first.items()}
+    revisions = {key: defaults.look_up(key[1]) for key in first}
+    _check_order(runs, {name for (_, name), commit in revisions.items() if commit is None})
+    commits = {key: revisions[key] or _create_revision(*key, at, runs[0].place) for key, at in first.items()}
     reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 

@@ -69,7 +69,7 @@ _RECOGNISABLE_FORMATS = (
     _WITHOUT_DIRECTION,
     Format(perf_output.NAME, perf_output.recognises, perf_output.read),
 )
-FORMATS = {one.name: one for one in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if one.name}
+FORMATS = {format_.name: format_ for format_ in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if format_.name}
 """What ``--format`` chooses from."""
 _CSV_FORMAT = Format("csv", lambda _: True, csv_columns.read)
 
@@ -80,7 +80,7 @@ def find_format(source: Source, defaults: ImportDefaults) -> Format | None:
         return _CSV_FORMAT
     if defaults.format:
         return FORMATS[defaults.format]
-    return next((one for one in _RECOGNISABLE_FORMATS if one.recognises(source)), None)
+    return next((format_ for format_ in _RECOGNISABLE_FORMATS if format_.recognises(source)), None)
 
 
 def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:

@@ -46,8 +46,8 @@ def build_result(search: Search) -> JobResult:
 def _describe_state(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            movers = [one for one in culprits if one.proof and one.proof.state is ProofState.STANDS]
-            suspects = [one for one in culprits if one not in movers]
+            movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+            suspects = [culprit for culprit in culprits if culprit not in movers]
             sentences = (
                 [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
             )

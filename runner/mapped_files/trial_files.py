@@ -75,7 +75,7 @@ class TrialFiles:
         self,
         tree: Path,
         case: str,
-        known: KnownFiles,
+        known_files: KnownFiles,
         sandbox: Sandbox | None,
         untouched: Iterable[Path] = (),
         *,
@@ -89,7 +89,7 @@ class TrialFiles:
         self._answered: Answered | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
-        self._known = known
+        self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself

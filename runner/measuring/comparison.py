@@ -159,10 +159,10 @@ def sample_interleaved(
     """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
-    trial, wanted = base, pairs.first
+    trial, target = base, pairs.first
     try:
         while True:
-            for number in range(len(samples[base]), wanted):
+            for number in range(len(samples[base]), target):
                 for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
                     sample = trial.execute()
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
@@ -170,9 +170,9 @@ def sample_interleaved(
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
             request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
-            if decision.more == 0 or wanted >= pairs.most:
+            if decision.more == 0 or target >= pairs.most:
                 return Compared(request.base, request.head, decision, most=pairs.most)
-            wanted = min(pairs.most, wanted + decision.more)
+            target = min(pairs.most, target + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
@@ -303,14 +303,14 @@ def compare_with_stored(
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
-    wanted = max(2, pairs.first)
+    target = max(2, pairs.first)
     with raise_priority():
         try:
             restore_tree(head.tree)
             head.warm_up()
             progress()
             while True:
-                for number in range(len(samples), wanted):
+                for number in range(len(samples), target):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
                 report = head.report_measured(samples, session)
@@ -318,14 +318,14 @@ def compare_with_stored(
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
                     return Compared(base, report, decision, base_stored=True, most=pairs.most)
-                if decision.more == 0 or wanted >= pairs.most:
+                if decision.more == 0 or target >= pairs.most:
                     return None
-                wanted = min(pairs.most, wanted + decision.more)
+                target = min(pairs.most, target + decision.more)
         except (ExecutionFailure, SpoiledSession):
             return None
 
 
-def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compared:
+def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:
     """Return the result of a comparison if a side cannot be measured.
 
     If base is that side, head is executed alone: a change that repairs the program has to be told from one that does
@@ -333,13 +333,13 @@ def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> C
 
     Parameters
     ----------
-    known
+    reports
         The reports of the sides that cannot be measured.
     """
-    if head in known:
-        other = known.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return Compared(other, known[head], None)
-    return Compared(known[base], _measure_alone(head), None)
+    if head in reports:
+        other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
+        return Compared(other, reports[head], None)
+    return Compared(reports[base], _measure_alone(head), None)
 
 
 def _measure_alone(head: Trial) -> Report:

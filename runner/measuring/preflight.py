@@ -118,12 +118,12 @@ def prepare_bench(
         return Environment(settings={**captured.settings, **state.read_settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
-    held = environment(state)
-    machine = {name: value for name, value in held.settings.items() if name in MACHINE_SETTINGS}
+    actual = environment(state)
+    machine = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
     bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
-    warnings = (*trust.list_warnings(held), *state.list_remarks()) if examined else ()
+    warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examined else ()
     return Workbench(
         bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
     )

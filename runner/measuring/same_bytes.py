@@ -190,6 +190,10 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 
 
 def _have_same_bytes(report: Report, source: Report) -> bool:
-    here, there = report.files, source.files
-    same = here and there and (here.own_bytes, here.system_bytes) == (there.own_bytes, there.system_bytes)
+    files, source_files = report.files, source.files
+    same = (
+        files
+        and source_files
+        and (files.own_bytes, files.system_bytes) == (source_files.own_bytes, source_files.system_bytes)
+    )
     return bool(same) and report.environment.hash == source.environment.hash

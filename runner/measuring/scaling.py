@@ -11,14 +11,14 @@ from runner.workload.bound_case import get_process_count
 SCALING_EFFICIENCY = "scaling-efficiency"
 
 
-def add_scaling_efficiency(report: Report, others: Iterable[Report], workload: Workload) -> Report:
+def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: Workload) -> Report:
     """Add t(1) / t(N) to each sample of a report, if the same revision was measured with one process too.
 
     t is the elapsed time; for several processes, that of the slowest.
     """
     if get_process_count(workload, report.case) == 1:
         return report
-    alone = next((other for other in others if _is_single_process_run(other, report, workload)), None)
+    alone = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
     times = alone.values("elapsed") if alone else ()
     if not times:
         return report

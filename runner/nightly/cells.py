@@ -12,21 +12,21 @@ from runner.workload import Workload
 _THREADS_VARIABLE = "OMP_NUM_THREADS"
 
 
-def plan_cells(matrix: Matrix, here: str) -> tuple[NightlyCell, ...]:
+def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
     """Return the planned cells of all hosts.
 
     Parameters
     ----------
-    here
+    this_host
         Name of this host, which is the only one if the matrix names none.
     """
     return tuple(
-        NightlyCell(host=here if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
+        NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
         for host, configuration, entry in _list_places(matrix)
     )
 
 
-def list_host_cells(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
+def list_host_cells(matrix: Matrix, this_host: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
     """Return the cells of a host, each with its entry in the matrix.
 
     Raises
@@ -34,13 +34,13 @@ def list_host_cells(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, Workl
     FaultwatchError
         The matrix names only other hosts.
     """
-    if matrix.hosts and here not in matrix.hosts:
+    if matrix.hosts and this_host not in matrix.hosts:
         raise FaultwatchError(
-            f"{matrix.path}: this host, {here}, is not one of {', '.join(matrix.hosts)}",
+            f"{matrix.path}: this host, {this_host}, is not one of {', '.join(matrix.hosts)}",
             "add it, or set FAULTWATCH_HOST to one of these names",
         )
-    every = zip(plan_cells(matrix, here), (entry for _, _, entry in _list_places(matrix)), strict=True)
-    return tuple((cell, entry) for cell, entry in every if cell.host == here)
+    every = zip(plan_cells(matrix, this_host), (entry for _, _, entry in _list_places(matrix)), strict=True)
+    return tuple((cell, entry) for cell, entry in every if cell.host == this_host)
 
 
 def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:

@@ -87,11 +87,11 @@ class Matrix(Table):
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         for entry in self.workloads:
-            for kind, named, known in (
+            for kind, names, defined in (
                 ("host", entry.hosts, self.host_names),
                 ("configuration", entry.configurations, self.configuration_names),
             ):
-                unknown = [name for name in named or () if name not in known]
+                unknown = [name for name in names or () if name not in defined]
                 if unknown:
                     raise ValueError(f"workload {entry.path}: there is no {kind} {unknown[0]!r}")
         return self
@@ -126,7 +126,7 @@ def load_matrix(file: Path) -> Matrix:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Matrix)}") from None
 
 
-def _require_one_of(name: str | None, known: tuple[str, ...]) -> str | None:
-    if name is not None and name not in known:
-        raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+def _require_one_of(name: str | None, choices: tuple[str, ...]) -> str | None:
+    if name is not None and name not in choices:
+        raise ValueError(f"{name!r} is not one of {', '.join(choices)}")
     return name

@@ -25,8 +25,8 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     if new:
         all_known = _is_accepted(new)
         _known.update({event: all_known or _is_accepted([event]) for event in new})
-    known = tuple(event for event in events if _known[event])
-    return known, tuple(event for event in events if not _known[event])
+    supported = tuple(event for event in events if _known[event])
+    return supported, tuple(event for event in events if not _known[event])
 
 
 def _is_accepted(events: Sequence[str]) -> bool:

@@ -29,11 +29,11 @@ def find_perf(root: Path, path: str, release: str) -> str:
     release
         The release of the running kernel.
     """
-    found = shutil.which("perf", path=path)
-    if found is None or not _is_script(Path(found)) or (root / _PERF_OF_ANY_KERNEL.replace("*", release)).exists():
+    program = shutil.which("perf", path=path)
+    if program is None or not _is_script(Path(program)) or (root / _PERF_OF_ANY_KERNEL.replace("*", release)).exists():
         return "perf"
-    others = sorted(root.glob(_PERF_OF_ANY_KERNEL), key=_get_kernel_version)
-    return str(others[-1]) if others else "perf"
+    kernel_programs = sorted(root.glob(_PERF_OF_ANY_KERNEL), key=_get_kernel_version)
+    return str(kernel_programs[-1]) if kernel_programs else "perf"
 
 
 def _is_script(file: Path) -> bool:

@@ -139,8 +139,8 @@ def count_processes(
     if missing:
         raise ExecutionFailure(missing)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    known, unknown = split_known_events(events)
-    counted_events = (*ATTACHED_EVENTS, *known)
+    supported, unknown = split_known_events(events)
+    counted_events = (*ATTACHED_EVENTS, *supported)
     log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:

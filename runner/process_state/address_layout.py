@@ -26,9 +26,9 @@ class Layout:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
         flags = system_calls.get_personality()
         off = flags & system_calls.ADDR_NO_RANDOMIZE
-        shown = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
-        others = flags & ~system_calls.ADDR_NO_RANDOMIZE
-        return f"{shown} (personality {others:#x})" if others else shown
+        randomization = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        other_flags = flags & ~system_calls.ADDR_NO_RANDOMIZE
+        return f"{randomization} (personality {other_flags:#x})" if other_flags else randomization
 
     def apply(self) -> None:
         """Switch randomisation off, and everything else that a personality can change."""

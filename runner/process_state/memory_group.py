@@ -170,10 +170,10 @@ class MemoryGroup:
         own = mount / path.strip("/")
         for group in (own, *own.parents):
             if group.is_relative_to(mount) and group.is_dir():
-                for wanted in () if old else ("+pids", "+memory"):
+                for controller_change in () if old else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):
-                        (group / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
+                        (group / "cgroup.subtree_control").write_text(controller_change, encoding="ascii")
                 yield group, file
 
 

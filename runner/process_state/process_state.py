@@ -59,10 +59,10 @@ class ProcessState(Struct, frozen=True):
     def list_remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
         with self._apply_attributes() as attributes:
-            shown = [(attribute, attribute.show()) for attribute in attributes]
+            values = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
             f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
-            for attribute, value in shown
+            for attribute, value in values
             if value != attribute.wanted
         )
 

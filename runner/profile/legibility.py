@@ -23,15 +23,15 @@ _HINTS: Mapping[CallGraph, str] = {
 def has_no_callers(weighed: Weighed) -> bool:
     """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
     depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighed.stacks.items()]
-    known = sum(weight for depth, weight in depths if depth)
+    with_user_frames = sum(weight for depth, weight in depths if depth)
     alone = sum(weight for depth, weight in depths if depth == 1)
-    return weighed.samples >= _MIN_STACKS and 0 < known * _MIN_SINGLE_FRAME_SHARE <= alone
+    return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= alone
 
 
 def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
-    if named := " and ".join(kinds):
-        yield f"nearly all stacks of {named} have one frame: they name places, not who called. {_HINTS[call_graph]}"
+    if names := " and ".join(kinds):
+        yield f"nearly all stacks of {names} have one frame: they name places, not who called. {_HINTS[call_graph]}"
 
 
 def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
@@ -64,11 +64,11 @@ def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
 
 
 def _select_own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
-    found: dict[str, list[Frame]] = defaultdict(list)
+    frames_by_module: dict[str, list[Frame]] = defaultdict(list)
     for frame in frames:
         if frame.module and not frame.module.startswith(("/", "[")):
-            found[frame.module].append(frame)
-    return found
+            frames_by_module[frame.module].append(frame)
+    return frames_by_module
 
 
 def _list_files(files: list[str]) -> str:

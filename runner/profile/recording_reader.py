@@ -45,9 +45,9 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterato
         raise FaultwatchError(
             f"perf record wrote nothing: {message.splitlines()[0][:300] if message else 'no error message'}"
         )
-    shown = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
+    options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
-    words = [*within, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
+    words = [*within, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
     with tempfile.TemporaryFile() as error_file:
         log_command(words)
         with subprocess.Popen(

@@ -141,7 +141,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     ScriptError
         A line is not one of those that perf was asked to print.
     """
-    known = _Lines()
+    parser = _Lines()
     head: _Head | None = None
     frames: list[ScriptFrame] = []
     number = 0
@@ -149,11 +149,11 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
         for number, line in enumerate(lines, 1):  # noqa: B007 - used in the error
             if head is not None:
                 if line[:1] == "\t":
-                    frames.append(known.frames[line.rstrip("\n")])
+                    frames.append(parser.frames[line.rstrip("\n")])
                     continue
                 yield Stacked(*head, tuple(frames))
                 head, frames = None, []
-            event = known.parse_line(line)
+            event = parser.parse_line(line)
             if isinstance(event, _Head):
                 head = event
             elif event is not None:
@@ -188,8 +188,8 @@ class _Lines:
             self._exceptions[who] = rest
             return None
         if event[:12] == "PERF_RECORD_":
-            kind, said = _split_record(f"{event} {rest}")
-            return _parse_record(self._whose[who], _parse_time(moment), kind, said)
+            kind, content = _split_record(f"{event} {rest}")
+            return _parse_record(self._whose[who], _parse_time(moment), kind, content)
         name = self._names[event]
         pid, tid = self._whose[who]
         if ":" in name:

@@ -36,14 +36,14 @@ def find_source_lines(
     """
     loaded = [segment for segment in read_segments(Path(module)) if segment.kind == LOAD_SEGMENT_KIND]
     addresses = {offset: _compute_address(loaded, offset) for offset in set(offsets)}
-    known = {offset: address for offset, address in addresses.items() if address is not None}
+    mapped = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        missing = known.keys() - lines_by_offset.keys()
+        missing = mapped.keys() - lines_by_offset.keys()
         if not missing:
             break
-        lines = _run_addr2line(tool, module, [known[offset] for offset in sorted(missing)], within)
-        lines_by_offset |= {offset: lines[known[offset]] for offset in missing if lines.get(known[offset])}
+        lines = _run_addr2line(tool, module, [mapped[offset] for offset in sorted(missing)], within)
+        lines_by_offset |= {offset: lines[mapped[offset]] for offset in missing if lines.get(mapped[offset])}
         has = read_sections(Path(module))
         if has is None or not has.has_lines:
             break
@@ -71,7 +71,7 @@ def _run_addr2line(
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
     """Parse the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
-    found: dict[int, list[SourceLine]] = {}
+    lines_by_address: dict[int, list[SourceLine]] = {}
     address: int | None = None
     function: str | None = None
     for text_line in text.splitlines():
@@ -83,9 +83,9 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
             file, _, rest = text_line.rpartition(":")
             number = rest.split(" ")[0]
             if address is not None and _NUMBER.fullmatch(number) and file not in {"??", ""}:
-                found.setdefault(address, []).append(SourceLine(function, file, int(number)))
+                lines_by_address.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None
-    return {place: tuple(lines) for place, lines in found.items()}
+    return {place: tuple(lines) for place, lines in lines_by_address.items()}
 
 
 def _is_hex(text: str) -> bool:

@@ -85,13 +85,14 @@ class FrameTable(Struct):
 
     def fold_stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
         """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
-        known = self._find_lines(weights)
+        lines_by_place = self._find_lines(weights)
         folded: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
             for frame, offset in _list_calls(stack):
                 frames += [
-                    self.add_frame(part) for part in expand_inlined(frame, known.get((frame.module, offset), ()))
+                    self.add_frame(part)
+                    for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
                 ]
             folded[tuple(reversed(frames[:_MAX_FRAME_CHARACTERS]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
@@ -104,14 +105,14 @@ class FrameTable(Struct):
         return self._places[frame]
 
     def _find_lines(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
-        wanted: dict[str, set[int]] = defaultdict(set)
+        offsets_by_module: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _list_calls(stack):
                 if frame.module.startswith("/"):
-                    wanted[frame.module].add(offset)
+                    offsets_by_module[frame.module].add(offset)
         return {
             (module, offset): lines
-            for module, offsets in wanted.items()
+            for module, offsets in offsets_by_module.items()
             for offset, lines in self.lines(module, offsets).items()
         }
 

@@ -247,11 +247,11 @@ class Service:
         while True:
             page = {"limit": str(_ITEMS_PER_PAGE), "offset": str(len(items))}
             answer = self._call("GET", path, params=filters | page)
-            found = answer.get("items") if isinstance(answer, dict) else None
-            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+            page_items = answer.get("items") if isinstance(answer, dict) else None
+            if not isinstance(page_items, list) or not all(isinstance(item, dict) for item in page_items):
                 self._raise_not_a_service()
-            items += found
-            if len(found) < _ITEMS_PER_PAGE:
+            items += page_items
+            if len(page_items) < _ITEMS_PER_PAGE:
                 return items
 
     def check(self) -> None:
@@ -346,10 +346,10 @@ class Service:
         except ValueError:
             self._raise_not_a_service()
 
-    def _send_document(self, path: str, document: Report | Profile, **named: UUID) -> None:
+    def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
         answer = self._call("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
-        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in named.items()):
+        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
             self._raise_not_a_service()
 
     def _raise_not_a_service(self) -> NoReturn:

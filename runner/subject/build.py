@@ -177,7 +177,7 @@ class Builder(Struct, frozen=True):
 
         That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
         """
-        changed = self.find_unread_changes(repository, built, commit, workload, known=built)
+        changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
         if changed is None:
             return None
         tree, build = self.build(repository, built, workload)
@@ -194,15 +194,15 @@ class Builder(Struct, frozen=True):
         return tree, build.model_copy(update={"built_commit": built})
 
     def find_unread_changes(
-        self, repository: Repository, before: str, after: str, workload: Workload, *, known: str
+        self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
+        """Return the files that two commits differ in, if the build of a known commit reads none of them; else None."""
         if not _may_reuse(workload):
             return None
         changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
-        inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known, workload)))
+        inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
@@ -243,8 +243,8 @@ class Builder(Struct, frozen=True):
         host = {**self.machine, **read_library_settings(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
-        shown = self.sandbox.readable if self.sandbox else None
-        recipe = [commit, repository.name, made_by, host, shown]
+        readable = self.sandbox.readable if self.sandbox else None
+        recipe = [commit, repository.name, made_by, host, readable]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
@@ -415,10 +415,10 @@ def run_build_command(
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
-        known = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
+        advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
-            known or "install it, or correct the command",
+            advice or "install it, or correct the command",
         ) from None
     log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
     build = Build(
@@ -448,8 +448,8 @@ def run_build_command(
 def _explain_missing_network(log: str) -> str:
     """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
     line = hide_password(find_network_error(log))
-    kept = describe_offline_remedy(log)
-    return f"{line}{f'. {kept}' if kept else ''}" if line else ""
+    remedy = describe_offline_remedy(log)
+    return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""
 
 
 def _read_children_cpu_seconds() -> float:

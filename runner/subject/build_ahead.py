@@ -158,7 +158,7 @@ class BuildAhead:
         if self._builds_all or not self._built or not is_checked(commit):
             return
         order = (self._repository, self._built, commit, self._workload)
-        changes = self._builder.find_unread_changes(*order, known=self._built)
+        changes = self._builder.find_unread_changes(*order, known_commit=self._built)
         if changes is None:
             return
         before, _ = self._builder.build(self._repository, self._built, self._workload)
@@ -171,7 +171,9 @@ class BuildAhead:
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
             return False
-        changes = self._builder.find_unread_changes(self._repository, before, commit, self._workload, known=self._built)
+        changes = self._builder.find_unread_changes(
+            self._repository, before, commit, self._workload, known_commit=self._built
+        )
         return changes is not None
 
     def _await_build(self, commit: str) -> None:

@@ -149,11 +149,11 @@ def restore_tree(tree: Path) -> None:
     write_record(place, record.model_copy(update={"tree": compute_fingerprint(tree, record.ignored)}))
 
 
-def _replace_files(tree: Path, others: Path) -> None:
+def _replace_files(tree: Path, source: Path) -> None:
     """Replace files of a tree by those of the same paths in another one; their owners stay."""
-    for entry in walk_tree(others):
+    for entry in walk_tree(source):
         if entry.is_file(follow_symlinks=False):
-            target = tree / os.path.relpath(entry.path, others)
+            target = tree / os.path.relpath(entry.path, source)
             state = target.lstat()
             target.unlink()
             shutil.copy2(entry.path, target)
@@ -179,10 +179,10 @@ def _copy(source: Path, target: Path) -> None:
     )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        said = lines[0].removeprefix("cp: ")[:300]
-        if "Permission denied" in said:
-            raise UnreadableTree(f"has files that cannot be read: {said}")
-        raise FaultwatchError(f"the built tree cannot be copied: {said}")
+        message = lines[0].removeprefix("cp: ")[:300]
+        if "Permission denied" in message:
+            raise UnreadableTree(f"has files that cannot be read: {message}")
+        raise FaultwatchError(f"the built tree cannot be copied: {message}")
 
 
 def _flush_to_storage(tree: Path) -> None:

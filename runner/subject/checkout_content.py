@@ -311,12 +311,12 @@ def _may_be_pointer(entry: _Entry) -> bool:
 
 def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
     """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
-    found: list[str] = []
+    lfs_paths: list[str] = []
     for some in _split_into_batches(paths):
         text = repository.git("check-attr", "-z", "filter", "--", *some, checkout=checkout, paths=True)
         fields = text.split("\0")
-        found += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
-    return found
+        lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
+    return lfs_paths
 
 
 def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:

@@ -156,8 +156,8 @@ class _Place(Struct, frozen=True):
     def _read_entry(self, commit: str, path: str) -> tuple[str, str]:
         """Return the mode and the hash of a file or a folder; empty if there is none."""
         listing = self._run_git("ls-tree", "-z", "--full-tree", commit, "--", path)
-        head, _, found = listing.removesuffix("\0").partition("\t")
-        mode, _, name = head.split() if found == path else ("", "", "")
+        head, _, listed_path = listing.removesuffix("\0").partition("\t")
+        mode, _, name = head.split() if listed_path == path else ("", "", "")
         return mode, name
 
     def _read_folder(self) -> Path:

@@ -133,10 +133,12 @@ def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnd
         raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
     tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
     if done.returncode == _CONFLICT:
-        shown = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
-        more = f" and {len(shown) - _MAX_NAMED_FILES} more" if len(shown) > _MAX_NAMED_FILES else ""
-        raise FaultwatchError(f"{parted}, but they conflict in {', '.join(shown[:_MAX_NAMED_FILES])}{more}", by_hand)
+        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
+        more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
+        raise FaultwatchError(
+            f"{parted}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
+        )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FaultwatchError(f"{parted}, but git merge-tree fails: {said[-1]}", by_hand)
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FaultwatchError(f"{parted}, but git merge-tree fails: {error_lines[-1]}", by_hand)
     return tree

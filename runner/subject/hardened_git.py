@@ -178,9 +178,9 @@ def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float
 
 
 def _make_error(verb: str, status: int, error: bytes) -> "GitError":
-    said = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
-    absent = next(filter(_MISSING_OBJECT.search, said), "")
-    line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
+    error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
+    absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
+    line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])
     return GitError(f"git {verb}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else "")
 
 
@@ -207,13 +207,13 @@ def build_hardened_environment(
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
-    kept = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
+    inherited = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
     numbered: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
         numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     places = {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
     return {
-        **kept,
+        **inherited,
         **numbered,
         **places,
         "GIT_CONFIG_COUNT": str(len(settings)),

@@ -87,7 +87,7 @@ def _list_candidate_files(name: str, repository: Repository, settings: Settings)
 
 def _find_current_repository(settings: Settings) -> Repository | None:
     try:
-        return open_repository(str(Path.cwd()), settings.clones, named=False)
+        return open_repository(str(Path.cwd()), settings.clones, explicit=False)
     except FaultwatchError:
         return None
 
@@ -98,7 +98,7 @@ def _find_own_workload(folder: Path, settings: Settings) -> str:
         return str(file)
     repository = None
     with suppress(FaultwatchError):
-        repository = open_repository(str(folder), settings.clones, named=False)
+        repository = open_repository(str(folder), settings.clones, explicit=False)
     files = list_workload_files(repository) if repository else []
     remedy = f"name one, such as {files[0]}" if files else "name a WORKLOAD, or write one with `faultwatch init`"
     raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
@@ -120,7 +120,7 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
             )
         if shipped := prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home):
             return shipped
-    return open_repository(str(workload.path.parent), settings.clones, named=False)
+    return open_repository(str(workload.path.parent), settings.clones, explicit=False)
 
 
 def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
@@ -138,10 +138,10 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
         top = repository.get_work_tree()
         changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
     if changed:
-        named = ", ".join(changed[:_MAX_NAMED_FILES]) + (
+        file_names = ", ".join(changed[:_MAX_NAMED_FILES]) + (
             f" and {len(changed) - _MAX_NAMED_FILES} more" if len(changed) > _MAX_NAMED_FILES else ""
         )
         raise FaultwatchError(
-            f"{repository.path} has uncommitted changes ({named}), and only commits are measured",
+            f"{repository.path} has uncommitted changes ({file_names}), and only commits are measured",
             "commit or stash them, or pass --committed-only to leave them out",
         )

@@ -261,12 +261,12 @@ class Repository(Struct, frozen=True):
         return [line[3:] for line in lines]
 
 
-def open_repository(location: str, cache: Path, *, named: bool = True) -> Repository:
+def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Repository:
     """Open a repository by path, or clone it by address into the cache (or update an earlier clone).
 
     Parameters
     ----------
-    named
+    explicit
         Whether a person named the location. A bare repository that is only found somewhere is refused.
 
     Raises
@@ -276,7 +276,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
     """
     local = Path(location).expanduser()
     if local.exists():
-        return _open_local(local, named=named)
+        return _open_local(local, explicit=explicit)
     if "://" not in location and not ("@" in location and ":" in location):
         raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
@@ -329,8 +329,8 @@ _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 """Names of folders that do not say which project they hold."""
 
 
-def _open_local(path: Path, *, named: bool) -> Repository:
-    bare = named and is_git_directory(path)
+def _open_local(path: Path, *, explicit: bool) -> Repository:
+    bare = explicit and is_git_directory(path)
     try:
         where = () if bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")

@@ -76,17 +76,17 @@ def list_empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tupl
 
     Nothing else than these variables counts, and only folders in the home of this user.
     """
-    named = (environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
+    folders = (environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
     inside = f"{Path.home()}{os.sep}"
     return tuple(
         text
-        for text in dict.fromkeys(named)
+        for text in dict.fromkeys(folders)
         if text.startswith(inside) and os.path.normpath(text) == text and not _is_shown(text, sandbox)
     )
 
 
 def _is_shown(folder: str, sandbox: Sandbox) -> bool:
-    return any(Path(folder).is_relative_to(shown) for shown in sandbox.readable)
+    return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable)
 
 
 def hint_at_network(log: str) -> str:
@@ -113,13 +113,17 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     needed = list_needs([tool], environment, tree)
     unseen = list_hidden(needed, sandbox)
     if find_network_error(log):
-        kept = describe_offline_remedy(log)
+        offline_remedy = describe_offline_remedy(log)
         show = "; if it is outside of the repository, name it in FAULTWATCH_SANDBOX_READ too"
-        remedy = f". {kept}{show}" if kept else _explain_missing_packages(command, environment, sandbox, unseen)
+        remedy = (
+            f". {offline_remedy}{show}"
+            if offline_remedy
+            else _explain_missing_packages(command, environment, sandbox, unseen)
+        )
         return f"{NO_NETWORK}{remedy}"
     if unseen:
         return f"the sandbox does not show {_join_folders(unseen)}: {_suggest_setting(sandbox, unseen)}"
-    missing = [need for need in needed if any(str(one) in log for one in _list_missing_parents(need.folder))]
+    missing = [need for need in needed if any(str(path) in log for path in _list_missing_parents(need.folder))]
     if not missing:
         return ""
     managers = [_MANAGER_BY_VARIABLE[need.why] for need in missing if need.why in _MANAGER_BY_VARIABLE]
@@ -171,8 +175,8 @@ def _find_installation(folder: Path) -> Path:
     return folder if alone else folder.parent
 
 
-def _join_folders(found: Iterable[Need]) -> str:
-    return ", ".join(map(str, found))
+def _join_folders(needs: Iterable[Need]) -> str:
+    return ", ".join(map(str, needs))
 
 
 def _suggest_setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
@@ -182,4 +186,4 @@ def _suggest_setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
 
 def _list_missing_parents(folder: Path) -> list[Path]:
     """Return a folder and those above it, as far as they do not exist."""
-    return [one for one in (folder, *folder.parents) if not one.exists()]
+    return [path for path in (folder, *folder.parents) if not path.exists()]

@@ -70,6 +70,6 @@ def _run_git(
     own = [f"--git-dir={git_dir}"] if git_dir else []
     done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FaultwatchError(f"the git repository for the build cannot be written: {said[-1]}")
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")
     return done.stdout

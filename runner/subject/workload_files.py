@@ -14,10 +14,10 @@ def list_workload_files(repository: Repository) -> list[Path]:
 
     A clone of an address has no files beside its history, and so none.
     """
-    others = ("--cached", "--others", "--exclude-standard")
+    options = ("--cached", "--others", "--exclude-standard")
     try:
         top = repository.get_work_tree()
-        listed = repository.git("ls-files", "-z", "--full-name", *others, "--", f":(top,glob)**/{WORKLOAD_FILE}")
+        listed = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
     except FaultwatchError:
         return []
     names = sorted({*filter(None, listed.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))

@@ -37,8 +37,8 @@ def remove_abandoned(parent: Path | None = None) -> None:
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            named = _FOLDER_NAME.fullmatch(entry.name)
-            if not named or is_alive(named[1]):
+            match = _FOLDER_NAME.fullmatch(entry.name)
+            if not match or is_alive(match[1]):
                 continue
             with suppress(OSError):
                 state = entry.stat(follow_symlinks=False)

@@ -171,11 +171,11 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _judged_metrics_exist(self) -> Self:
-        known = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
-        known |= {f"region:{event}" for event in self.events}
+        metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
+        metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:
-            if name not in known:
-                near = get_close_matches(name, known, n=1)
+            if name not in metric_names:
+                near = get_close_matches(name, metric_names, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else "an event has to be listed in events too"
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
@@ -216,7 +216,7 @@ class Workload(Table):
 
         So nothing that a build or an execution can read is missing in the definition.
         """
-        return [one for one in select_build_files(list_source_files(self.path.parent)) if one.name != self.path.name]
+        return [file for file in select_build_files(list_source_files(self.path.parent)) if file.name != self.path.name]
 
     @cached_property
     def own_digest(self) -> str:
@@ -234,8 +234,10 @@ class Workload(Table):
     def build_uses_own_folder(self) -> bool:
         """Whether the build reads the workload's own folder."""
         recipe = self.build
-        named = any(OWN_FOLDER_PLACEHOLDER in text for text in (*(recipe.command or ()), *recipe.environment.values()))
-        return named or recipe.directory == "workload"
+        names_folder = any(
+            OWN_FOLDER_PLACEHOLDER in text for text in (*(recipe.command or ()), *recipe.environment.values())
+        )
+        return names_folder or recipe.directory == "workload"
 
     @cached_property
     def definition(self) -> str:
@@ -314,8 +316,8 @@ def _check_own_folder(workload: Workload, file: Path) -> None:
             f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} is the workload's own folder",
             "give the parameter another name",
         )
-    named = workload.uses_own_folder and workload.build.directory == "subject"
-    if named and (workload.path.parent / ".git").exists():
+    is_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
+    if is_ambiguous and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
             f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, which is a whole repository",
             "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
@@ -337,10 +339,10 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str
         if match[1] is None:
             raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
-            known = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
+            parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
             raise FaultwatchError(
                 f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
-                f"its parameters: {known}",
+                f"its parameters: {parameter_names}",
             )
         return format_parameter(parameters[match[1]])
 

@@ -71,8 +71,8 @@ def apply_judge(own: Workload, judge: Workload) -> Workload:
     """Return a workload that is built and run as its own file says, and measured and judged as another one says."""
     if (own.workload, own.metrics) == (judge.workload, judge.metrics):
         return own
-    kept = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
-    return Workload(workload=judge.workload, metrics=judge.metrics, **kept)
+    own_tables = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
+    return Workload(workload=judge.workload, metrics=judge.metrics, **own_tables)
 
 
 def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
@@ -90,18 +90,18 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
     """
     judge = files.judge
     base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
-    of_judge, of_base, of_head = (_map_points(list_cases(one)) for one in (judge, base, head))
-    known = {**of_base, **of_judge}
-    held = [
+    of_judge, of_base, of_head = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judged_points = {**of_base, **of_judge}
+    contests = [
         Contest(base if key in of_base else judge, head if key in of_head else judge, point)
         for key, point in of_judge.items()
     ]
     added = [
         Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
         for key, point in of_head.items()
-        if key not in known
+        if key not in judged_points
     ]
-    chosen = _choose_contests(judge, [*held, *added], choices, names)
+    chosen = _choose_contests(judge, [*contests, *added], choices, names)
     if len(chosen) > MAX_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
@@ -111,12 +111,14 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
 
 
 def _choose_contests(
-    judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]
+    judge: Workload, contests: list[Contest], choices: Sequence[str], names: Sequence[str]
 ) -> list[Contest]:
-    points = {_make_key(point) for point in choose_points(judge, [dict(one.parameters) for one in found], choices)}
-    found = [one for one in found if _make_key(one.parameters) in points]
-    named = {case.name for case in find_named_cases(judge, [one.head_case for one in found], names)}
-    return [one for one in found if one.head_case.name in named]
+    points = {
+        _make_key(point) for point in choose_points(judge, [dict(contest.parameters) for contest in contests], choices)
+    }
+    contests = [contest for contest in contests if _make_key(contest.parameters) in points]
+    case_names = {case.name for case in find_named_cases(judge, [contest.head_case for contest in contests], names)}
+    return [contest for contest in contests if contest.head_case.name in case_names]
 
 
 def list_changes(files: Files) -> tuple[JudgeChange, ...]:
@@ -124,7 +126,7 @@ def list_changes(files: Files) -> tuple[JudgeChange, ...]:
 
     A branch that is behind changes nothing of what was changed meanwhile.
     """
-    documents = [_collect_keys(one) for one in (files.base, files.judge, files.head)]
+    documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
     before, now, after = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
@@ -132,13 +134,13 @@ def list_changes(files: Files) -> tuple[JudgeChange, ...]:
         for key in keys
         if after.get(key) not in (before.get(key), now.get(key))
     ]
-    points = [_map_points(list_cases(one)) for one in (files.base, files.judge, files.head)]
+    points = [_map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
     lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
     gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
     if lost or gained:
         changed.append(JudgeChange(key="matrix", before=_list_items(lost), after=_list_items(gained)))
     if files.head.uses_own_folder and files.head.own_digest not in {
-        one.own_digest for one in (files.base, files.judge) if one.uses_own_folder
+        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
     }:
         changed.append(JudgeChange(key="folder", before=(), after=()))
     return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
@@ -152,8 +154,8 @@ class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
     """Points of a matrix, by their parameters as text."""
 
 
-def _map_points(some: Sequence[Case]) -> _Points:
-    return _Points({_make_key(one.parameters): one.parameters for one in some})
+def _map_points(cases: Sequence[Case]) -> _Points:
+    return _Points({_make_key(case.parameters): case.parameters for case in cases})
 
 
 def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:

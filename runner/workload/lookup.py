@@ -58,13 +58,13 @@ def check_metric(workload: Workload, name: str) -> None:
     FaultwatchError
         There is no such metric; the message suggests the most similar name.
     """
-    known = {*CATALOGUE, *workload.metrics.events}
-    if name.removeprefix("region:") in known:
+    metric_names = {*CATALOGUE, *workload.metrics.events}
+    if name.removeprefix("region:") in metric_names:
         return
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, metric_names, n=1)
     raise FaultwatchError(
         f"{workload.name} has no metric {name!r}",
-        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(known))}",
+        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(metric_names))}",
     )
 
 
@@ -81,11 +81,12 @@ def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
 
 def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
     """Return those of some cases that have one of the names, or all if there is none; see :func:`choose_cases`."""
-    known = [case.name for case in chosen]
-    if unknown := next((name for name in names if name not in known), None):
-        near = difflib.get_close_matches(unknown, known, n=1)
+    case_names = [case.name for case in chosen]
+    if unknown := next((name for name in names if name not in case_names), None):
+        near = difflib.get_close_matches(unknown, case_names, n=1)
         raise FaultwatchError(
-            f"{workload.name} has no case {unknown!r}", f"did you mean {near[0]!r}?" if near else _join_names(known)
+            f"{workload.name} has no case {unknown!r}",
+            f"did you mean {near[0]!r}?" if near else _join_names(case_names),
         )
     return tuple(case for case in chosen if not names or case.name in names)
 

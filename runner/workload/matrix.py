@@ -44,13 +44,13 @@ def choose_points(
 
 
 def _matches_choice(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
-    name, _, wanted = choice.partition("=")
+    name, _, value_text = choice.partition("=")
     values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:
-        known = ", ".join(workload.matrix) or "none"
-        raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {known}")
+        parameter_names = ", ".join(workload.matrix) or "none"
+        raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {parameter_names}")
     # A value may contain a comma itself. Truth values were once written as Python writes them.
-    words = [wanted] if wanted in values else wanted.split(",")
+    words = [value_text] if value_text in values else value_text.split(",")
     chosen = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
     unknown = [value for value in chosen if value not in values]
     if unknown:

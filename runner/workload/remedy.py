@@ -50,8 +50,8 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         elif name in workload.matrix:
             run = {key: _replace_parameter(content, name, value) for key, content in run.items()}
         else:
-            known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
-            raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {known}")
+            setting_names = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
+            raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {setting_names}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 

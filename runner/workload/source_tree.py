@@ -61,39 +61,39 @@ def list_source_files(folder: Path) -> list[SourceFile]:
                 f"{folder} holds more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
                 "give the workload its own folder",
             )
-    return sorted(listed, key=lambda one: one.name)
+    return sorted(listed, key=lambda source_file: source_file.name)
 
 
 def select_build_files(files: Sequence[SourceFile]) -> list[SourceFile]:
     """Return those that a build gets: all but what an earlier build in the folder left."""
-    return [one for one in files if not fnmatch.fnmatch(one.name, "*.o")]
+    return [file for file in files if not fnmatch.fnmatch(file.name, "*.o")]
 
 
 def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
     """Copy files into a new folder, with their times and their permission to be executed."""
     target.mkdir(parents=True)
-    for one in files:
-        place = target / one.name
+    for file in files:
+        place = target / file.name
         place.parent.mkdir(parents=True, exist_ok=True)
-        with open_regular(one.file) as source, place.open("xb") as copy:
+        with open_regular(file.file) as source, place.open("xb") as copy:
             shutil.copyfileobj(source, copy)
             state = os.fstat(source.fileno())
         place.chmod(stat.S_IMODE(state.st_mode) & 0o777)
         os.utime(place, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-def compute_digest(one: SourceFile) -> str:
+def compute_digest(file: SourceFile) -> str:
     """Return the SHA-256 of a file's content in hex digits."""
-    with open_regular(one.file) as stream:
+    with open_regular(file.file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def compute_tree_digest(files: Sequence[SourceFile]) -> str:
     """Return one SHA-256 over the names, the permissions and the contents of files."""
     whole = hashlib.sha256()
-    for one in files:
-        executable = bool(one.file.stat().st_mode & stat.S_IXUSR)
-        whole.update(f"{one.name}\0{executable}\0{compute_digest(one)}\0".encode(errors="surrogateescape"))
+    for file in files:
+        executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
+        whole.update(f"{file.name}\0{executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
     return whole.hexdigest()
 
 

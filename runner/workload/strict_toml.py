@@ -80,9 +80,9 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     key = str(where[-1]) if where else ""
     place = _format_place(where) if where else ""
     if mistake["type"] == "extra_forbidden":
-        known = _list_keys(where[:-1], model)
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
+        keys = _list_keys(where[:-1], model)
+        near = difflib.get_close_matches(key, keys, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(keys))}"
         return f"{place}: unknown key; {hint}"
     if mistake["type"] == "missing":
         return f"{place}: this key is required"

@@ -28,8 +28,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
     rules, outside = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
     usual = [name for name in _USUAL_TARGETS if name in rules and name not in outside]
-    wanted = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
-    return [BuildProposal("Make", build_shell_command(f"make{where} {JOBS}{target}"), ("make",)) for target in wanted]
+    targets = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
+    return [BuildProposal("Make", build_shell_command(f"make{where} {JOBS}{target}"), ("make",)) for target in targets]
 
 
 def find_leaving_targets(text: str) -> set[str]:

@@ -84,8 +84,8 @@ def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
     for file in sources.files:
         path = PurePosixPath(file)
         if path.name == "asv.conf.json":
-            named = re.search(r'^\s*"benchmark_dir"\s*:\s*"([\w./-]+)"', sources.read_text(file), re.MULTILINE)
-            folders.append(f"{path.parent / (named[1] if named else 'benchmarks')}/")
+            match = re.search(r'^\s*"benchmark_dir"\s*:\s*"([\w./-]+)"', sources.read_text(file), re.MULTILINE)
+            folders.append(f"{path.parent / (match[1] if match else 'benchmarks')}/")
     return tuple(folders)
 
 
@@ -114,9 +114,9 @@ def _propose_environments(
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
     download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(needed)}"
-    kept = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
+    install_with_downloads = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline}")
-    own = build_shell_command("python3 -m venv venv", kept)
+    own = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
         BuildProposal("Python", shared, ("python3",), runs=runs),
         BuildProposal("Python", own, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
@@ -139,15 +139,17 @@ def build_install_command(sources: Sources, command: str) -> str:
     if install is None:
         return ""
     words = [word.strip("\"'") for word in install[1].split()]
-    named = [
+    requirements = [
         f"-r {after}" if word in _REQUIREMENT_FILE_OPTIONS else word
         for word, after in pairwise([*words, ""])
         if _is_requirement(word)
     ]
     files = {after for word, after in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
-    named = [word for word in named if word not in files]
-    needed = [*named, *_list_build_requirements(_read_project(sources))] if "." in named else named
-    return f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if named else ""
+    requirements = [word for word in requirements if word not in files]
+    needed = [*requirements, *_list_build_requirements(_read_project(sources))] if "." in requirements else requirements
+    return (
+        f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if requirements else ""
+    )
 
 
 def _is_requirement(word: str) -> bool:
@@ -218,7 +220,11 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     names = [
         *_EXTENSION.findall(setup),
         *(re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else ()),
-        *(one.get("name") for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, dict)),
+        *(
+            extension.get("name")
+            for extension in (extensions if isinstance(extensions, list) else ())
+            if isinstance(extension, dict)
+        ),
         *(files if isinstance(files, list) else ()),
         *([_normalize_name(str(own.get("name", "")))] if isinstance(own, dict) else ()),
     ]

@@ -71,11 +71,11 @@ def parse(source: Source) -> list[Result]:
         )
     file = check_document(_File, source.json, source.name, "a file of asv")
     described = parse_json(source.beside("../benchmarks.json") or "{}")
-    known = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
+    descriptions = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
     return [
         result
         for name, row in file.results.items()
-        for result in _list_results(name, row, file, known.get(name), source)
+        for result in _list_results(name, row, file, descriptions.get(name), source)
     ]
 
 
@@ -104,7 +104,7 @@ def _list_results(name: str, row: list[Any], file: _File, described: object, sou
             metric="time" if unit == "seconds" else kind,
             unit="ns" if unit == "seconds" else unit,
             better="lower",  # asv itself takes every increase for a regression
-            values=tuple(one * factor for one in samples or (value,)),
+            values=tuple(sample * factor for sample in samples or (value,)),
             revision=file.commit_hash,
             time=started,
             host=str(file.params.get("machine", "")),

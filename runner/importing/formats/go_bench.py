@@ -47,12 +47,12 @@ def parse(source: Source) -> list[Result]:
         columns.setdefault(key, (result, []))[1].extend(result.values)
     return [
         Result(
-            *(one.case, one.metric, one.unit, one.better, tuple(values)),
-            revision=one.revision,
-            time=one.time,
-            settings=one.settings,
+            *(first_result.case, first_result.metric, first_result.unit, first_result.better, tuple(values)),
+            revision=first_result.revision,
+            time=first_result.time,
+            settings=first_result.settings,
         )
-        for one, values in columns.values()
+        for first_result, values in columns.values()
     ]
 
 

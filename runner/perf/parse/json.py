@@ -59,23 +59,23 @@ def _repair_number(match: re.Match[str]) -> str:
     return f'"{match[0]}"' if match["nan"] else match[0]
 
 
-def _make_row(line: Line, found: dict[str, str]) -> Row:
+def _make_row(line: Line, fields: dict[str, str]) -> Row:
     for key, meaning in _OTHER_MODES.items():
-        if key in found:
+        if key in fields:
             raise line.make_error(meaning)
-    if missing := _REQUIRED_KEYS - found.keys():
+    if missing := _REQUIRED_KEYS - fields.keys():
         raise line.make_error(f"there is no {', '.join(sorted(missing))}")
-    if more := found.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
+    if more := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
         raise line.make_error(f"unknown key {', '.join(sorted(more))}")
-    name = read_name(line, found["event"])
-    value = _format_count(line, found["counter-value"], found["unit"])
-    count = read_count(line, value, found["unit"], name.metric, places=6)
-    running = parse_percent(line, found["pcnt-running"])
+    name = read_name(line, fields["event"])
+    value = _format_count(line, fields["counter-value"], fields["unit"])
+    count = read_count(line, value, fields["unit"], name.metric, places=6)
+    running = parse_percent(line, fields["pcnt-running"])
     scaled = running if running < 100 else None
-    metric = (found.get("metric-value", ""), found.get("metric-unit", ""))
+    metric = (fields.get("metric-value", ""), fields.get("metric-unit", ""))
     if metric[1] in {"", "(null)"} and re.search("[1-9]", metric[0]):
         raise line.make_error("there is a derived number without a unit")
-    return Row(line, found["event"], name, count, scaled, parse_whole(line, found["event-runtime"]), metric)
+    return Row(line, fields["event"], name, count, scaled, parse_whole(line, fields["event-runtime"]), metric)
 
 
 def _format_count(line: Line, value: str, unit: str) -> str:
