@@ -7,7 +7,7 @@ from runner.campaigns.setting_search import (
     SETTINGS_PER_RUN,
     VARIABLE_PREFIX,
     ConfiguredCase,
-    convert_like,
+    convert_to_same_type,
 )
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
@@ -65,7 +65,7 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
     for name, value in settings.items():
         own = name.removeprefix(PARAMETER_PREFIX)
         if own in parameters and value is not None:
-            parameters[own] = convert_like(parameters[own], value)
+            parameters[own] = convert_to_same_type(parameters[own], value)
     return case.model_copy(update={"parameters": parameters})
 
 

@@ -69,7 +69,7 @@ class ConfiguredCase(Struct, frozen=True):
                 if value is not None:
                     build[rest] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[rest] = convert_like(parameters[rest], value)
+                parameters[rest] = convert_to_same_type(parameters[rest], value)
             elif kind == "variable":
                 variables.pop(rest, None)
                 if value is not None:
@@ -106,7 +106,7 @@ class ConfiguredCase(Struct, frozen=True):
             )
 
 
-def convert_like(previous: Parameter, value: str) -> Parameter:
+def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
     """Convert the text of a parameter to the type of its previous value."""
     try:
         return value == "true" if isinstance(previous, bool) else type(previous)(value)

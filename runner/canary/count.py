@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.canary.fault_cost import recall_cost
+from runner.canary.fault_cost import load_or_measure_cost
 from runner.contract.trust import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
 from runner.perf.session import Execution, ExecutionFailure, count_faults
@@ -57,7 +57,7 @@ def count_canary(programs: Path) -> CanaryOutcome:
     try:
         program = compile_program(_SOURCE, programs, headers=[_HEADER])
         canary = judge_canary(lambda kinds: _count_faults(program, kinds))
-        cost = recall_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
+        cost = load_or_measure_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
         return CanaryOutcome(canary.model_copy(update={"seconds_per_fault": cost}))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
         return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")

@@ -19,7 +19,7 @@ _MAX_AGE_SECONDS = 3600.0
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
-def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
+def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
     """Return the seconds that a fault costs; measure them if they are not known, or not any more."""
     boot, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     made_for = [program.name, boot]

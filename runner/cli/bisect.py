@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.presence import find_present_revision, refuse_incomplete_checkouts
+from runner.subject.presence import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -231,7 +231,7 @@ def _search_settings(
     from runner.cli.untrusted_text import strip_terminal_commands
     from runner.reporting.embedded import connect
 
-    tip = find_present_revision(request.repository, request.workload, revision)
+    tip = find_complete_revision(request.repository, request.workload, revision)
     sides = (
         [setting_difference.collect_settings(*load(side)) for side in setting_difference.split_change(compared)]
         if compared

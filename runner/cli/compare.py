@@ -41,7 +41,7 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.presence import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.judge import Contest
@@ -86,7 +86,7 @@ def command(
     ends = parse_range(span)
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
-    base, head = (find_present_revision(repository, workload, end).commit for end in ends)
+    base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     confinement = wants_sandbox(confined, repository, settings)
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()

@@ -29,7 +29,7 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     text = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
     if not has_own_unit(name):
         text = text.removesuffix(number_text.unit_of(value, unit))
-    return number_text.with_plain_spaces(text).rstrip()
+    return number_text.replace_no_break_spaces(text).rstrip()
 
 
 def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
@@ -42,7 +42,7 @@ def format_quantity(name: str, value: float | None, beside: float | None = None)
     """
     if value is None:
         return "no value"
-    return number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit, beside))
+    return number_text.replace_no_break_spaces(number_text.quantity(value, metric(name).unit, beside))
 
 
 def format_span(name: str, low: float, high: float) -> str:
@@ -51,7 +51,7 @@ def format_span(name: str, low: float, high: float) -> str:
     text = number_text.span(low, high, unit)
     if not has_own_unit(name):
         text = text.removesuffix(number_text.unit_of(high, unit))
-    return number_text.with_plain_spaces(text).rstrip()
+    return number_text.replace_no_break_spaces(text).rstrip()
 
 
 def has_own_unit(name: str) -> bool:
@@ -61,4 +61,4 @@ def has_own_unit(name: str) -> bool:
 
 def format_percent(value: float) -> str:
     """Format a relative change, as in ``+8.25 %``."""
-    return number_text.with_plain_spaces(number_text.percent(value))
+    return number_text.replace_no_break_spaces(number_text.percent(value))

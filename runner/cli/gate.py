@@ -27,7 +27,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.presence import find_complete_revision
 
 
 @click.command(name="gate")
@@ -85,7 +85,7 @@ def command(
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
         # What base lacks is a reason to measure head alone.
-        find_present_revision(ends.repository, plan.files.head, ends.measured)
+        find_complete_revision(ends.repository, plan.files.head, ends.measured)
         with connect(settings) as service, create_host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(

@@ -28,7 +28,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import find_present_revision
+from runner.subject.presence import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -86,7 +86,7 @@ def command(
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
         _require_one_case(len(chosen))
-    tip = find_present_revision(repository, workload, revision)
+    tip = find_complete_revision(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)

@@ -134,7 +134,7 @@ def _prepare_cell(
 ) -> PreparedCell:
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.presence import find_present_revision
+    from runner.subject.presence import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 
@@ -143,7 +143,7 @@ def _prepare_cell(
     repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
     workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
     selected = list_cases(workload, (*format_case_choices(entry), *chosen))
-    revision = find_present_revision(repository, workload, entry.revision)
+    revision = find_complete_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)

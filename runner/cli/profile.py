@@ -22,7 +22,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.presence import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.workload.lookup import choose_one_case
 
@@ -89,7 +89,7 @@ def command(
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_one_case(workload, choices, case_names)
-    ends = [find_present_revision(repository, workload, end).commit for end in (base, newest) if end]
+    ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)

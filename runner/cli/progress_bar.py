@@ -41,7 +41,7 @@ class ProgressBar:
             Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
         """
         self._console = console
-        self._log = Activity(title, clock, self._describe_rest)
+        self._log = Activity(title, clock, self._format_time_left)
         self._every = every
         self._shown = ExitStack()
         self._title = title
@@ -55,7 +55,7 @@ class ProgressBar:
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
-            _TimeLeftColumn(self._describe_rest),
+            _TimeLeftColumn(self._format_time_left),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
@@ -141,10 +141,10 @@ class ProgressBar:
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
-        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._describe_rest()):
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
-    def _describe_rest(self) -> str:
+    def _format_time_left(self) -> str:
         """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
         ahead = self._runs - self._done
         if self._rerunning:
@@ -184,11 +184,11 @@ class _TimeLeftColumn(ProgressColumn):
 
     def __init__(self, left: Callable[[], str]) -> None:
         super().__init__()
-        self._describe_rest = left
+        self._format_time_left = left
 
     def render(self, task: Task) -> Text:
         """Return the text of the column."""
-        return Text(self._describe_rest())
+        return Text(self._format_time_left())
 
 
 def _format_count(report: Report) -> str:

@@ -21,7 +21,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.presence import find_complete_revision
 from runner.workload.lookup import choose_one_case
 
 
@@ -74,7 +74,7 @@ def command(
     workload, repository = find_target(config, workload_name, repo)
     apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
-    tip = find_present_revision(repository, workload, revision)
+    tip = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
     with connect(config) as service, create_host_turn(config) as turn:

@@ -71,9 +71,9 @@ class Start(Struct):
         self._waiting.append(launch)
         if len(self._waiting) == self.number:
             for waiting in self._waiting:
-                waiting.go()
+                waiting.start_program()
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Start none of them, because one cannot be started."""
         self.number = 0
         for waiting in self._waiting:
@@ -165,10 +165,10 @@ class Launch:
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
         if not message and self._started_at == 0:
-            self._start.give_up()
+            self._start.cancel()
         return bool(message)
 
-    def go(self) -> None:
+    def start_program(self) -> None:
         """Start the program."""
         self._started_at = time.monotonic_ns()
         with suppress(OSError):
@@ -197,7 +197,7 @@ class Launch:
         numbers = _parse_numbers(used, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
             self.refusal = _MALFORMED
-            self._start.give_up()
+            self._start.cancel()
             self.close()
             return
         (self._faults_before,) = numbers
@@ -208,7 +208,7 @@ class Launch:
         try:
             self._prepare(pid)
         except BaseException:
-            self._start.give_up()
+            self._start.cancel()
             self.close()
             raise
         self._start.wait(self)

@@ -12,7 +12,7 @@ class Layout:
     """
 
     setting = "process.aslr"
-    wanted = "off"
+    target = "off"
     remedy = (
         "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
         "sudo sysctl -w kernel.randomize_va_space=0"

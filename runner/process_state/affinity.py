@@ -19,7 +19,7 @@ class Affinity:
         self._before: set[int] = set()
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The processors as a list of ranges."""
         return format_cpus(self._cpus)
 
@@ -33,7 +33,7 @@ class Affinity:
         """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
         before = os.sched_getaffinity(0)
         if not self._cpus <= before:
-            raise PermissionError(f"only the processors {format_cpus(before)} can be used, not all of {self.wanted}")
+            raise PermissionError(f"only the processors {format_cpus(before)} can be used, not all of {self.target}")
         os.sched_setaffinity(0, self._cpus)
         self._before = before
 

@@ -11,7 +11,7 @@ class Attribute(Protocol):
         """The name of its setting in the environment."""
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The value of :meth:`show` when the attribute is applied."""
 
     @property
@@ -41,6 +41,6 @@ def can_apply(attribute: Attribute) -> bool:
     except OSError:
         return False
     try:
-        return attribute.show() == attribute.wanted
+        return attribute.show() == attribute.target
     finally:
         attribute.undo()

@@ -30,7 +30,7 @@ class HugePages:
         self._before = system_calls.REFUSE_NONE
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The policy."""
         return self._policy
 

@@ -42,7 +42,7 @@ class MemoryGroup:
         self._counted: Path | None = None
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The limit in bytes, rounded to whole pages as in the kernel, or ``none``."""
         return "none" if self._limit is None else str(self._limit)
 
@@ -92,7 +92,7 @@ class MemoryGroup:
                 continue
             try:
                 if self._limit is not None:
-                    (folder / limit_file).write_text(self.wanted, encoding="ascii")
+                    (folder / limit_file).write_text(self.target, encoding="ascii")
                 elif not (folder / limit_file).exists():
                     raise FileNotFoundError(f"{folder} has no memory controller")
             except OSError as error:

@@ -10,7 +10,7 @@ class MemoryPolicy:
     """The default policy: memory comes from the node on which the program runs."""
 
     setting = "process.numa_policy"
-    wanted = "default"
+    target = "default"
     remedy = "start the runner without numactl"
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class MemoryPolicy:
         try:
             mode = system_calls.get_memory_policy().mode & 0xFF
         except OSError:
-            return self.wanted
+            return self.target
         return _NAMES[mode] if mode < len(_NAMES) else str(mode)
 
     def apply(self) -> None:

@@ -18,7 +18,7 @@ class Niceness:
         self._before = value
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The nice value."""
         return str(self._value)
 

@@ -61,9 +61,9 @@ class ProcessState(Struct, frozen=True):
         with self._apply_attributes() as attributes:
             values = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
-            f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
+            f"{attribute.setting} is {value}, not {attribute.target}: {attribute.remedy}"
             for attribute, value in values
-            if value != attribute.wanted
+            if value != attribute.target
         )
 
     @contextmanager

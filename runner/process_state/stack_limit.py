@@ -20,7 +20,7 @@ class StackLimit:
         self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The size in bytes."""
         return str(self._size)
 

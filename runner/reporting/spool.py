@@ -70,7 +70,7 @@ class Spool(Struct, frozen=True):
             try:
                 send(document)
             except RequestRefused as error:
-                _set_aside(file, error.what)
+                _move_to_refused(file, error.what)
                 continue
             except ServiceUnavailable:
                 # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
@@ -104,7 +104,7 @@ class Spool(Struct, frozen=True):
         try:
             send(document)
         except RequestRefused as error:
-            _set_aside(file, error.what)
+            _move_to_refused(file, error.what)
             raise
         file.unlink(missing_ok=True)
 
@@ -137,7 +137,7 @@ class Spool(Struct, frozen=True):
                 continue  # sent by another process meanwhile
             except ValidationError as error:
                 # Written by another version, or damaged: set aside, so that it does not block the others.
-                _set_aside(file, f"this is not a {_get_kind(file)} of this version: {error.errors()[0]['msg']}")
+                _move_to_refused(file, f"this is not a {_get_kind(file)} of this version: {error.errors()[0]['msg']}")
                 continue
             yield file, document
 
@@ -184,7 +184,7 @@ def _read_to_end(file: Path) -> None:
         _requeue(file)
 
 
-def _set_aside(file: Path, reason: str) -> None:
+def _move_to_refused(file: Path, reason: str) -> None:
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
     with suppress(FileNotFoundError):

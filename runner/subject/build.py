@@ -31,7 +31,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import describe_sandbox_failure, hint_at_network, list_empty_folders
+from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_empty_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
@@ -205,17 +205,17 @@ class Builder(Struct, frozen=True):
         inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
-    def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
+    def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
-        record = self._record(repository, commit, workload)
+        record = self._read_record(repository, commit, workload)
         return record is not None and not (record.failure and self.again)
 
-    def has_succeeded(self, repository: Repository, commit: str, workload: Workload) -> bool:
+    def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build that did not fail."""
-        record = self._record(repository, commit, workload)
+        record = self._read_record(repository, commit, workload)
         return record is not None and not record.failure
 
-    def _record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
+    def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         try:
             return read_record(self.cache.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
@@ -430,7 +430,7 @@ def run_build_command(
     if not done.problem:
         return "", build
     if sandbox and not reveals_host:
-        hint = hint_at_network(done.output)
+        hint = explain_missing_network(done.output)
     else:
         tool = describe_missing_tool(done.output) or command[0]
         hint = suggest_path(tool, environment["PATH"])

@@ -138,7 +138,7 @@ class BuildAhead:
         """Return the last build, if that of a commit would be the same and is not there."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
-        if self._builder.has(self._repository, commit, self._workload):
+        if self._builder.has_build(self._repository, commit, self._workload):
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
@@ -149,7 +149,7 @@ class BuildAhead:
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
             for before in earlier.split():
-                if self._builder.has_succeeded(self._repository, before, self._workload):
+                if self._builder.has_successful_build(self._repository, before, self._workload):
                     return before
         return ""
 
@@ -179,7 +179,7 @@ class BuildAhead:
     def _await_build(self, commit: str) -> None:
         """Wait until a worker has built a commit; return at once if none can."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
-        if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
+        if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
                 self._assign(worker, commit)
@@ -206,7 +206,8 @@ class BuildAhead:
             while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
                 if not (
-                    self._probably_reuses_build(commit) or self._builder.has(self._repository, commit, self._workload)
+                    self._probably_reuses_build(commit)
+                    or self._builder.has_build(self._repository, commit, self._workload)
                 ):
                     log_step("another process builds %s ahead", commit[:10])
                     self._assign(worker, commit)

@@ -22,7 +22,7 @@ _MAX_BYTES = 1 << 20
 _MAX_FILES = 100
 
 
-class Asked(Struct, frozen=True):
+class RequestedWorkload(Struct, frozen=True):
     """A workload file in a work tree, as a person asked for it.
 
     Attributes
@@ -43,7 +43,7 @@ class Asked(Struct, frozen=True):
     word: str = ""
 
 
-def locate_asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
+def locate_requested_workload(repository: Repository, workload: Workload, name: str | None) -> RequestedWorkload | None:
     """Return where a workload file lies in the work tree of a repository; None if it lies outside.
 
     Parameters
@@ -64,11 +64,11 @@ def locate_asked_for(repository: Repository, workload: Workload, name: str | Non
         written = place.relative_to(top).as_posix() if place.is_relative_to(top) else ""
     if name and "/" not in name and not name.endswith(".toml"):
         word = name
-    return Asked(workload, workload.path.relative_to(top).as_posix(), written, word)
+    return RequestedWorkload(workload, workload.path.relative_to(top).as_posix(), written, word)
 
 
 def load_committed_workload(
-    repository: Repository, commit: str, asked: Asked, scratch: Path, *, by_name: bool = True
+    repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, by_name: bool = True
 ) -> Workload | None:
     """Return the workload that a commit has for what a person asked for; None if it has none.
 
@@ -85,13 +85,13 @@ def load_committed_workload(
         The file that the commit has is not valid.
     """
     place = _Place(repository, commit, scratch)
-    path = asked.written if place.get_mode(asked.written) else ""
-    if by_name and asked.word:
-        path = path or place.find_path(asked.word)
-    path = path or (asked.path if place.get_mode(asked.path) else "")
+    path = requested.written if place.get_mode(requested.written) else ""
+    if by_name and requested.word:
+        path = path or place.find_path(requested.word)
+    path = path or (requested.path if place.get_mode(requested.path) else "")
     if by_name:
-        path = path or place.find_path(asked.workload.name)
-    return place.load_workload(path, asked) if path else None
+        path = path or place.find_path(requested.workload.name)
+    return place.load_workload(path, requested) if path else None
 
 
 class _Place(Struct, frozen=True):
@@ -101,13 +101,13 @@ class _Place(Struct, frozen=True):
     commit: str
     scratch: Path
 
-    def load_workload(self, path: str, asked: Asked) -> Workload:
+    def load_workload(self, path: str, requested: RequestedWorkload) -> Workload:
         """Load the workload file at a path, with the other files of its folder if it uses them."""
         workload = self._load(path)
         if not workload.uses_own_folder:
             return workload
-        if path == asked.path and self._has_same_folder(path):
-            return workload.model_copy(update={"path": asked.workload.path})
+        if path == requested.path and self._has_same_folder(path):
+            return workload.model_copy(update={"path": requested.workload.path})
         return load_workload(self._read_folder() / path)
 
     def find_path(self, name: str) -> str:

@@ -10,7 +10,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 
-def find_present_revision(repository: Repository, workload: Workload, name: str) -> Revision:
+def find_complete_revision(repository: Repository, workload: Workload, name: str) -> Revision:
     """Return a revision that can be checked out, as far as that can be known without doing it.
 
     Raises

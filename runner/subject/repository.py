@@ -159,7 +159,7 @@ class Repository(Struct, frozen=True):
         return tuple(names)
 
     def find_merge_bases(self, base: str, head: str) -> tuple[str, ...]:
-        """Return the best common ancestors of two revisions: several if branches were merged cross_measured.
+        """Return the best common ancestors of two revisions: several if branches were merged crosswise.
 
         Raises
         ------

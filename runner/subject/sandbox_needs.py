@@ -89,7 +89,7 @@ def _is_shown(folder: str, sandbox: Sandbox) -> bool:
     return any(Path(folder).is_relative_to(readable) for readable in sandbox.readable)
 
 
-def hint_at_network(log: str) -> str:
+def explain_missing_network(log: str) -> str:
     """Return why a stranger's build may have failed in its sandbox; empty if it wanted no network.
 
     It chooses between two fixed texts by what the stranger's build printed, and says nothing of this host. Where to

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import metric
-from runner.contract.number_text import with_plain_spaces
+from runner.contract.number_text import replace_no_break_spaces
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDrift
@@ -65,7 +65,7 @@ def headline(drifts: Sequence[Drift]) -> str:
             f"{len(opposite):,} {how}, up to {_change(largest)}" if len(opposite) > 1 else f"{how}: {_change(largest)}"
         )
         text += f"; {most} in {largest.case}{_doubt(largest, first)}"
-    return with_plain_spaces(text)
+    return replace_no_break_spaces(text)
 
 
 def price(drifts: Sequence[Drift]) -> str:

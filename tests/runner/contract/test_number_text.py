@@ -11,9 +11,9 @@ from runner.contract.number_text import (
     number,
     percent,
     quantity,
+    replace_no_break_spaces,
     sigmas,
     span,
-    with_plain_spaces,
 )
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -67,7 +67,7 @@ def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value:
     ],
 )
 def test_a_number_has_the_unit_in_which_it_is_short(value: float, unit: str, text: str) -> None:
-    assert with_plain_spaces(quantity(value, unit)) == text
+    assert replace_no_break_spaces(quantity(value, unit)) == text
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_a_number_has_the_unit_in_which_it_is_short(value: float, unit: str, tex
     [(1, "1 byte"), (512, "512 bytes"), (12_288, "12 KiB"), (45_200, "44.1 KiB"), (3 * 2**30, "3 GiB")],
 )
 def test_an_amount_of_memory_is_never_nothing_that_is_there(size: int, text: str) -> None:
-    assert with_plain_spaces(amount(size)) == text
+    assert replace_no_break_spaces(amount(size)) == text
 
 
 def test_two_values_that_are_compared_differ_on_the_page() -> None:
-    assert with_plain_spaces(quantity(0.161849, "s", 0.162034)) == "161.8 ms"
-    assert with_plain_spaces(quantity(0.162034, "s", 0.161849)) == "162 ms"
+    assert replace_no_break_spaces(quantity(0.161849, "s", 0.162034)) == "161.8 ms"
+    assert replace_no_break_spaces(quantity(0.162034, "s", 0.161849)) == "162 ms"
     assert levels(0.161849, 0.162034) == "0.1618 → 0.162"
 
 
@@ -90,8 +90,8 @@ def test_differences_have_a_sign(value: float, text: str) -> None:
 
 
 def test_one_fault_less_is_one_fault() -> None:
-    assert with_plain_spaces(difference(-1, "faults")) == "−1 fault"
-    assert with_plain_spaces(difference(4096, "bytes")) == "+4 KiB"
+    assert replace_no_break_spaces(difference(-1, "faults")) == "−1 fault"
+    assert replace_no_break_spaces(difference(4096, "bytes")) == "+4 KiB"
 
 
 @pytest.mark.parametrize(
@@ -106,13 +106,13 @@ def test_one_fault_less_is_one_fault() -> None:
     ],
 )
 def test_percents_have_one_format(value: float, text: str) -> None:
-    assert with_plain_spaces(percent(value)) == text
+    assert replace_no_break_spaces(percent(value)) == text
 
 
 def test_both_ends_of_a_range_are_written_alike() -> None:
-    assert with_plain_spaces(span(19.99913, 41.66667, "%")) == "20 – 41.7 %"
-    assert with_plain_spaces(span(0.161849, 1.5, "s")) == "0.162 – 1.5 s"
-    assert with_plain_spaces(span(7229, 7230, "faults")) == "7,229 – 7,230 faults"
+    assert replace_no_break_spaces(span(19.99913, 41.66667, "%")) == "20 – 41.7 %"
+    assert replace_no_break_spaces(span(0.161849, 1.5, "s")) == "0.162 – 1.5 s"
+    assert replace_no_break_spaces(span(7229, 7230, "faults")) == "7,229 – 7,230 faults"
 
 
 def test_what_is_certain_has_no_number_of_sigmas() -> None:
@@ -123,12 +123,12 @@ def test_what_is_certain_has_no_number_of_sigmas() -> None:
     ("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (180, "3 min"), (7800, "2 h 10 min"), (93600, "1 d 2 h")]
 )
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert with_plain_spaces(duration(seconds)) == text
+    assert replace_no_break_spaces(duration(seconds)) == text
 
 
 @given(FINITE, UNITS)
 def test_no_number_has_an_exponent(value: float, unit: str) -> None:
-    written = with_plain_spaces(quantity(value, unit)).partition(" ")[0]
+    written = replace_no_break_spaces(quantity(value, unit)).partition(" ")[0]
     assert set(written) <= set("0123456789,.−≈")
 
 

@@ -31,7 +31,7 @@ def test_version_2(tmp_path: Path) -> None:
     group.apply()
     assert group.folder
     assert group.folder.parent == tmp_path / "sys/fs/cgroup/user/job"
-    assert (group.folder / "memory.max").read_text() == group.show() == group.wanted == str(64 * MIB)
+    assert (group.folder / "memory.max").read_text() == group.show() == group.target == str(64 * MIB)
     assert (group.folder.parent / "cgroup.subtree_control").read_text() == "+memory"
 
 

@@ -72,8 +72,8 @@ def test_a_commit_whose_name_begins_alike_has_another_build(builder: Builder, co
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     builder.build(repository, head, workload("true"))
-    assert builder.has(repository, head, workload("true"))
-    assert not builder.has(repository, head[:12] + "0" * 28, workload("true"))
+    assert builder.has_build(repository, head, workload("true"))
+    assert not builder.has_build(repository, head[:12] + "0" * 28, workload("true"))
 
 
 def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
