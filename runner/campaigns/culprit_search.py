@@ -100,10 +100,11 @@ class CulpritSearcher(Struct, frozen=True):
         FaultwatchError
             The service does not accept a run or cannot use it.
         """
+        # Tell the service about earlier runs and the range.
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
-        by_commit = {get_revision.commit: get_revision for get_revision in (good, *revisions)}
+        by_commit = {revision.commit: revision for revision in (good, *revisions)}
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
@@ -123,6 +124,7 @@ class CulpritSearcher(Struct, frozen=True):
         unused, previous_runs = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
+                # Ask what to do next, and give up if the answers use none of the measurements.
                 state = self.service.search(request)
                 unused, previous_runs = (unused + 1 if state.known <= previous_runs else 0), state.known
                 if unused == MAX_UNUSED_RUNS:
@@ -130,6 +132,7 @@ class CulpritSearcher(Struct, frozen=True):
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "see its runs on the dashboard, and `faultwatch doctor`",
                     )
+                # Measure what is asked for, prove a suspect, or return the result.
                 match state.answer:
                     case Measure(commits=commits):
                         builds.plan_builds(commits)

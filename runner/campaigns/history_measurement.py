@@ -184,6 +184,7 @@ class HistoryMeasurement(Struct, frozen=True):
         newest = revisions[-1].commit if revisions else ""
         inferred: dict[str, tuple[Revision, PlannedRun, Report]] = {}
         """By case: the run before the current one, if its counts were reused."""
+        # Measure commit by commit, while the next ones are built.
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:

@@ -53,6 +53,7 @@ class ConfiguredCase(Struct, frozen=True):
         FaultwatchError
             A setting does not take the value here.
         """
+        # Sort the values by what they change: the run, the build, the parameters or the variables.
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
         run: dict[str, str] = {}
@@ -74,6 +75,7 @@ class ConfiguredCase(Struct, frozen=True):
                 variables.pop(rest, None)
                 if value is not None:
                     variables[rest] = value
+        # Put the case together again. Its environment also states what the build was given.
         workload = _rebuild_workload(self.workload, run, build)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture

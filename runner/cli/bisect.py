@@ -172,6 +172,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
+    # Check the range, and that its commits can be checked out.
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
         raise FaultwatchError(
@@ -179,6 +180,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         )
     first, revisions = resolve_range(request.repository, good, bad)
     refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], first, *revisions))
+    # State the search as a job of the service.
     question = BisectQuestion(
         subject=request.repository.name,
         case=request.case.name,
@@ -197,6 +199,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, activity)))
         return bisect_job.build_result(searches[0])
 
+    # Run the job, or resume it if it was paused.
     with (
         connect(request.settings) as service,
         create_host_turn(request.settings) as turn,
@@ -211,6 +214,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
     if not searches:
         return False
+    # Print the result.
     by_commit = {revision.commit: revision for revision in revisions}
     output_result(
         searches[0].model_dump(mode="json"),
@@ -231,6 +235,7 @@ def _search_settings(
     from runner.cli.untrusted_text import strip_terminal_commands
     from runner.reporting.embedded import connect
 
+    # Collect the settings of both sides: from two runs, from the case, and from --change.
     tip = find_complete_revision(request.repository, request.workload, revision)
     sides = (
         [setting_difference.collect_settings(*load(side)) for side in setting_difference.split_change(compared)]
@@ -245,6 +250,7 @@ def _search_settings(
         for side, value in zip(sides, (change.before, change.after), strict=True):
             side.pop(change.name, None)
             side.update({change.name: value} if value is not None else {})
+    # Find what differs, and refuse what cannot be searched.
     difference = setting_difference.find_differences(sides[0], sides[1], request.workload, without)
     foreign = [
         setting.name
@@ -266,6 +272,7 @@ def _search_settings(
         activity.advance()
         say(setting_difference.describe_run(state, report, request.metric))
 
+    # Search.
     with (
         connect(request.settings) as service,
         create_host_turn(request.settings) as turn,
@@ -283,6 +290,7 @@ def _search_settings(
             samples=request.samples,
         )
         search = searcher.search(difference.settings, request.metric, show_run, request.least)
+    # Print the result.
     output_result(
         setting_difference.build_document(search, difference),
         as_json=request.as_json,

@@ -305,6 +305,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
+    # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {
         trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
@@ -327,6 +328,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
         return base, head
 
+    # Measure both sides interleaved.
     session.start_executing(2 + 2 * session.pairs.first)
     return compare(
         base,

@@ -31,6 +31,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     target
         What the command was called for; None if no other command can name both sides.
     """
+    # Title; or, without a comparison, why there is none.
     console = Console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
     console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
@@ -40,6 +41,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
                 show_end_of_log(console, report.failure.log)
         return
+    # Verdict, and whether the environments are the same.
     comparison = result.comparison
     alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
     because = ": same bytes" if alike else ""
@@ -49,6 +51,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         console.print(
             f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
         )
+    # Table of the metrics; those that are zero on both sides take one line.
     metrics_shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
@@ -58,6 +61,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     ]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
+    # Remarks, and the command that explains a regression.
     for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
     for line in _describe_unwatched(result):

@@ -24,6 +24,7 @@ def build_gate_report(
     job = detect_ci_job(environment)
     ends, judge = plan.ends, plan.files.judge
     file, lines = _find_budget_lines(plan.named.path, ends.repository.path)
+    # The service judges the cases; this only states what was measured, where and under which rules.
     return GateReport(
         forge=ForgeKind(job.forge),
         repository=job.repository,

@@ -104,6 +104,7 @@ def command(
 
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
+    # Check everything before the turn on this host begins.
     settings = load_settings()
     with create_host_turn(settings) as turn:
         prepared = prepare(
@@ -123,6 +124,7 @@ def command(
             again=again,
             measure_all=measure_all,
         )
+        # Measure, and ask what the service has detected.
         with connect(settings) as service:
             if prepared.begins_new_series(service):
                 say(
@@ -134,6 +136,7 @@ def command(
             # While reports wait, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
             charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
+    # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
     output_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)

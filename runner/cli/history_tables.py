@@ -29,6 +29,7 @@ def show_history(
     served
         Whether a service answers at these addresses.
     """
+    # Numbers of runs.
     console = Console()
     same = f"{summary.reused} reused from a run of the same bytes, " if summary.reused else ""
     console.print(
@@ -38,6 +39,7 @@ def show_history(
     )
     if summary.left_out:
         console.print(describe_skipped_commits(summary.left_out), soft_wrap=True)
+    # Runs that contradict the counts that were reused.
     for report in summary.contradicted:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
@@ -48,6 +50,7 @@ def show_history(
             highlight=False,
             soft_wrap=True,
         )
+    # Reports that the service does not have.
     if summary.refused:
         console.print(
             f"[yellow]The service refused {format_count(len(summary.refused), 'report')}: "
@@ -64,6 +67,7 @@ def show_history(
             "them, or `faultwatch spool --flush`."
         )
         return
+    # Drifts and charts.
     show_drifts(console, drifts, target)
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)

@@ -69,6 +69,7 @@ def command(
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded import connect
 
+    # Collect the defaults that the options give.
     settings = load_settings()
     look_up, repository = _open_repository(repo, settings)
     defaults = ImportDefaults(
@@ -83,6 +84,7 @@ def command(
         better=_parse_directions(better),
         look_up=look_up,
     )
+    # Read the files.
     records: list[ImportedRun] = []
     left_out: list[str] = []
     with show_activity("reading") as activity:
@@ -96,10 +98,12 @@ def command(
             else:
                 records += read_file(file, defaults)
             activity.advance()
+    # Send the reports.
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
         document = _send(service, reports, len(records))
+    # Print the result.
     if as_json:
         print_json({**document, "left_out": left_out, "not_judged": not_judged})
         return

@@ -99,6 +99,7 @@ def command(
     from runner.subject.repository import Repository, open_repository
     from runner.subject.workload_files import list_workload_files
 
+    # Open the repository, and find the workload file that it has.
     new = bool(build_command or run_command)
     if new and workload_name:
         raise click.UsageError("--build and --run are for a new workload file: leave them or WORKLOAD out.")
@@ -116,9 +117,11 @@ def command(
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
     kept_workload = None if new else _find_kept_workload(existing, top, questions)
     rejected = kept_workload is None and existing.exists()
+    # Refuse a clone that lacks what is to be built.
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
     missing = _fetch_submodules(top, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
     _refuse_incomplete_commit(repository, revision, kept_workload, missing)
+    # Propose a workload unless there is one, and measure it.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
@@ -129,6 +132,7 @@ def command(
         )
         reports = _measure_workload(first, workload)
     remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
+    # Write the workload file, and the file of the gate for the CI system.
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
@@ -139,6 +143,7 @@ def command(
     if file:
         written += _write(top, file, questions)
         remarks += [] if file.path in written else _describe_other_ci_file(top / file.path, within)
+    # Print the result.
     measured = any(report.samples for report in reports)
     output_result(
         _build_document(top, existing, written, reports, before, gate),

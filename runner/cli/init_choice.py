@@ -71,6 +71,7 @@ def choose_build_and_run(
     """
     from runner.adoption.first_measurement import list_stabilizing_variables
 
+    # Build one way after the other until a program does some work.
     proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
@@ -92,6 +93,7 @@ def choose_build_and_run(
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
+    # Choose the command, and the variables under which its count repeats.
     favourite = _ask_user(questions, tried, run)
     steady = first.find_stable_environment(proposal, favourite, tree)
     if steady is not favourite:

@@ -129,6 +129,7 @@ def _measure(
 
     rule = Sampling.from_workload(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
+    # Build; a failed build is reported for each case.
     with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
             tree, build = workbench.builder.build(repository, revision.commit, workload)
@@ -139,6 +140,7 @@ def _measure(
                 )
                 for case in chosen
             ]
+        # Measure case by case.
         reports: list[Report] = []
         for number, case in enumerate(chosen):
             activity(f"measuring {case.name}")

@@ -85,12 +85,14 @@ def command(
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
+    # Check the arguments.
     base, newest = _parse_commits(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_one_case(workload, choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
+    # Profile each commit.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
@@ -102,6 +104,7 @@ def command(
         _write_stacks(profile, stacks / "after" if earlier else stacks)
         if earlier:
             _write_stacks(earlier, stacks / "before")
+    # Send the profiles, and ask for the diagnosis.
     refused: list[str] = []
     with connect(settings) as service:
         if upload:

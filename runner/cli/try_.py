@@ -67,6 +67,7 @@ def command(
     from runner.reporting.embedded import connect
     from runner.workload.remedy import apply_remedy, parse_settings
 
+    # Check the arguments.
     if not remedies:
         raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
@@ -77,6 +78,7 @@ def command(
     tip = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
+    # Build the revision with and without the remedy, and measure both interleaved.
     with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
@@ -100,6 +102,7 @@ def command(
 
         show_remedy(result, remedies)
 
+    # Print the result.
     document = {
         "present": result.base.model_dump(mode="json"),
         "remedy": result.head.model_dump(mode="json"),

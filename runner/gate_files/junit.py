@@ -26,6 +26,7 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
     properties = ET.SubElement(suite, "properties")
     for name, value in (("verdict", answer.verdict), ("base", report.base), ("head", report.head)):
         ET.SubElement(properties, "property", name=name, value=value)
+    # One test for each case.
     for case, comparison in zip(report.cases, answer.comparisons, strict=True):
         name = case.head.case.name
         about = [finding for finding in answer.findings if finding.case == name]
@@ -34,10 +35,12 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
                 name, f"{case.head.subject}.{case.head.case.workload}", _compute_seconds(case), about, comparison
             )
         )
+    # One more for findings about the whole gate.
     names = {case.head.case.name for case in report.cases}
     rest = [finding for finding in answer.findings if finding.case not in names]
     if rest:
         suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, rest, None))
+    # Totals.
     tests = suite.findall("testcase")
     counts = {"tests": len(tests)} | {
         plural: sum(test.find(name) is not None for test in tests)

@@ -15,6 +15,7 @@ def run(job: ClaimedJob) -> JobResult:
     """Measure the case and send the run."""
     question = job.question
     assert isinstance(question, MeasureQuestion)
+    # Ask whether the run is still missing.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
     revision = job.repository.get_revision(question.revision)
@@ -30,6 +31,7 @@ def run(job: ClaimedJob) -> JobResult:
     )
     if all(planned.revision != revision.commit for planned in plan.runs):
         return JobResult(f"{revision.commit[:10]} was measured before.")
+    # Measure it and send it.
     job.announce_runs()
     report = measure_revision(
         job.repository,

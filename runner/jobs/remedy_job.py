@@ -27,6 +27,7 @@ def run(job: ClaimedJob) -> JobResult:
             f"the workload file of this host defines {job.case.name} otherwise than the stored runs",
             "measure the case with the present file first, and choose the settings again",
         )
+    # Build the revision with and without the remedy.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
     present, changed = build_remedy_trials(
@@ -38,6 +39,7 @@ def run(job: ClaimedJob) -> JobResult:
         revision=question.revision,
         settings=question.settings,
     )
+    # Measure both interleaved, and send both runs.
     job.service.send_revisions(job.repository.name, (job.repository.get_revision(question.revision),))
     job.announce_runs(2)
     pairs = Pairs.from_workload(job.workload, question.samples)
@@ -46,6 +48,7 @@ def run(job: ClaimedJob) -> JobResult:
     result = compare(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    # Report a side that failed, or what the remedy changes.
     failed = [side for side in (result.base, result.head) if side.failure]
     for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
         assert side.failure is not None

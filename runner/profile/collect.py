@@ -198,6 +198,7 @@ def collect_profile(
     FaultwatchError
         If the host forbids it, or perf's output cannot be parsed.
     """
+    # Count once without recording, for the expected numbers and the references.
     started_at = datetime.now(UTC)
     permissions = detect_recording_permissions()
     progress("counting")
@@ -207,6 +208,7 @@ def collect_profile(
     counted = trial.execute()
     references = _measure_references(trial, progress)
     expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
+    # Record: the faults, then the CPU time and the waiting.
     chosen, reason = (call_graph, ()) if call_graph else _choose_unwinding(trial)
     with make_scratch_folder() as folder:
         collector = Collector.for_trial(trial, chosen, permissions, folder)
@@ -217,6 +219,7 @@ def collect_profile(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.record_times(expected)
+    # Put the profile together, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
     collector.remarks += remark_missing_callers(collector.without_callers, chosen)

@@ -40,6 +40,7 @@ def detect_recording_permissions(
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
+    # What the kernel lets this user record.
     level = tree.read_integer(_PARANOID)
     paranoid = 2 if level is None else level
     remarks = []
@@ -52,6 +53,7 @@ def detect_recording_permissions(
     readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
     error_codes = tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTIONS)
+    # Why something cannot be recorded, and what allows it.
     lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(

@@ -48,6 +48,7 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterato
     options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
     words = [*within, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
+    # Parse the output while perf writes it, within limits of time and memory.
     with tempfile.TemporaryFile() as error_file:
         log_command(words)
         with subprocess.Popen(

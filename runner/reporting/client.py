@@ -301,6 +301,7 @@ class Service:
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
     ) -> Any:
+        # Send the request.
         began = time.monotonic()
         try:
             response = self._session.request(
@@ -325,6 +326,7 @@ class Service:
             self._token = self._sign_in()
             self._session.auth = _Bearer(self._token) if self._token else None
             return self._request(method, path, body, params, expired=True)
+        # Raise the error that says what the command can do about it.
         if not response.ok:
             reason = _extract_problem(response, f"{method} {path}")
             message = f"the service at {self._shown} refused this: {reason}"

@@ -28,11 +28,13 @@ def connect(settings: Settings) -> Iterator[Service]:
     FaultwatchError
         The embedded service does not start; the message contains its last line of output.
     """
+    # A service that the settings name.
     if settings.url:
         url = settings.url
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
+    # A service of our own, which ends with the command.
     with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"

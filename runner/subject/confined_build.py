@@ -44,6 +44,7 @@ def execute_confined(
     FaultwatchError
         The sandbox cannot be created.
     """
+    # Find the program, and give it its tree.
     sees = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
     path, missing = resolve_program(command[0], tree, environment["PATH"], sees)
     if missing:
@@ -56,6 +57,7 @@ def execute_confined(
         sandbox.seal(pid, binary)
         group.add_process(pid, at_once=False)
 
+    # Execute it with limits on its processes, its memory and its tree.
     with ExitStack() as stack:
         with suppress(OSError):  # Without a control group, each process is limited separately.
             group.apply()
@@ -78,6 +80,7 @@ def execute_confined(
             inherited=[seccomp, *(watch.inherited if watch else ())],
         )
         launch.finish()
+    # Say why it ended.
     if launch.program is None and done.status is not None:
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")
