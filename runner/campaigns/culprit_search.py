@@ -223,7 +223,7 @@ def _decide_by_metric(
 ) -> Callable[[ComparisonRequest], Comparison]:
     """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
 
-    def decide_one(request: ComparisonRequest) -> Comparison:
+    def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
         undecided = any(
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
@@ -242,7 +242,7 @@ def _decide_by_metric(
         }
         return comparison.model_copy(update=update)
 
-    return decide_one
+    return decide_by_metric
 
 
 def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:

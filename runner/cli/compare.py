@@ -318,7 +318,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
     if failed:
         return make_undecided(base, head, failed)
 
-    def other_builds(number: int) -> tuple[Trial, Trial] | None:
+    def build_other_trials(number: int) -> tuple[Trial, Trial] | None:
         from runner.subject.build import BuildFailure
 
         try:
@@ -336,7 +336,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         session.decide,
         pairs=session.pairs,
         cases=session.cases,
-        other_builds=other_builds,
+        other_builds=build_other_trials,
         other_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].built.tree),
         progress=session.activity.advance,
     )

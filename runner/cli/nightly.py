@@ -141,7 +141,7 @@ def _prepare_cell(
     file = matrix.path.parent / entry.path
     base = find_workload(str(file) if file.exists() else entry.path)
     repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
-    workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
+    workload, chosen = apply_configuration(base, cell.configuration, matrix.get_configuration(cell.configuration))
     selected = list_cases(workload, (*format_case_choices(entry), *chosen))
     revision = find_complete_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)

@@ -83,7 +83,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     differing = _find_differing_parameters(reports)
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
-        for name in _place_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
+        for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
@@ -117,10 +117,10 @@ def _find_differing_parameters(reports: Sequence[Report]) -> list[str]:
 
 def _list_metrics(reports: Sequence[Report]) -> list[str]:
     """Return the metrics in the order of reading."""
-    return _place_theoretical_counts(list(dict.fromkeys(name for report in reports for name in report.metrics)))
+    return _sort_theoretical_counts(list(dict.fromkeys(name for report in reports for name in report.metrics)))
 
 
-def _place_theoretical_counts(names: Sequence[str]) -> list[str]:
+def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
     """Return metrics with the theoretical counts right below the measured count."""
     theory = [name for name in THEORETICAL_METRICS if name in names]
     rows = [name for name in names if name not in theory]

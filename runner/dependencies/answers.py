@@ -102,11 +102,11 @@ def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
     """Return the questions that a program would ask that runs in another tree."""
     old_tree, new_tree = f"{tree}", f"{other}"
 
-    def moved(path: str) -> str:
+    def move_path(path: str) -> str:
         return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
-    questions = frozenset((kind, moved(path)) for kind, path in asked.questions)
-    made, changed = (frozenset(map(moved, paths)) for paths in (asked.made, asked.changed))
+    questions = frozenset((kind, move_path(path)) for kind, path in asked.questions)
+    made, changed = (frozenset(map(move_path, paths)) for paths in (asked.made, asked.changed))
     return Asked(questions, made, changed, asked.unfollowed)
 
 

@@ -91,11 +91,11 @@ def _walk_files(folder: Path) -> Iterator[Path]:
 
 
 def _make_source(file: Path, text: str, name: str) -> Source:
-    def beside(path: str) -> str | None:
+    def read_beside(path: str) -> str | None:
         other = file.parent / path
         return _decode_text(other) if other.is_file() else None
 
-    def siblings() -> tuple[str, ...]:
+    def list_siblings() -> tuple[str, ...]:
         try:
             return tuple(entry.name for entry in file.absolute().parent.parent.iterdir() if entry.is_dir())
         except OSError:
@@ -103,7 +103,7 @@ def _make_source(file: Path, text: str, name: str) -> Source:
 
     nearest = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-    return Source(text, name, modified, tuple(nearest), siblings, beside)
+    return Source(text, name, modified, tuple(nearest), list_siblings, read_beside)
 
 
 def _decode_text(file: Path) -> str:

@@ -68,20 +68,20 @@ class JobRunner(Struct, frozen=True):
             service.before_send = heartbeat.count_run
             handler = handler or _find_handler(lease.job.question)
 
-            def waiting(line: str) -> None:
+            def report_waiting(line: str) -> None:
                 if not self.verbose:  # otherwise the heartbeat shows it
                     self.say(line)
                 heartbeat.report_progress(line)
 
             def begin() -> None:
                 # While it waits, heartbeats go on, so the service does not take the job for lost.
-                self.turn.begin(waiting)
+                self.turn.begin(report_waiting)
                 heartbeat.check_orders()
 
-            def work() -> JobResult:
+            def run_handler() -> JobResult:
                 return handler(prepare(lease.job, service, heartbeat, begin))
 
-            return self._run_claimed(heartbeat, work)
+            return self._run_claimed(heartbeat, run_handler)
 
     def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""

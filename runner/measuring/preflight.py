@@ -113,16 +113,16 @@ def prepare_bench(
         "process.sandbox": "bubblewrap" if box else "none",
     }
 
-    def environment(state: ProcessState) -> Environment:
+    def capture_session_environment(state: ProcessState) -> Environment:
         captured = capture_environment(variables=state.environment, work_directory=settings.builds)
         return Environment(settings={**captured.settings, **state.read_settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
-    actual = environment(state)
+    actual = capture_session_environment(state)
     machine = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
         trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
-    bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
+    bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, box)
     warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examined else ()
     return Workbench(
         bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings

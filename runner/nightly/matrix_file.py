@@ -106,7 +106,7 @@ class Matrix(Table):
         """Names of the configurations."""
         return tuple(self.configurations) or (PLAIN_CONFIGURATION,)
 
-    def configuration(self, name: str) -> Configuration:
+    def get_configuration(self, name: str) -> Configuration:
         """Return a configuration by name."""
         return self.configurations.get(name, Configuration())
 

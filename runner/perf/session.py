@@ -146,7 +146,7 @@ def count_processes(
     with ExitStack() as stack:
         counted: list[CountedProgram] = []
 
-        def programs(group: MemoryGroup) -> Iterator[Program]:
+        def create_programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
             order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
@@ -156,7 +156,7 @@ def count_processes(
                 yield counted[-1].create_program()
 
         with state.apply() as group:
-            done = _execute(programs(group), directory, timeout, processes)
+            done = _execute(create_programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.describe_program_end(finished), group)

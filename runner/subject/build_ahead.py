@@ -166,7 +166,7 @@ class BuildAhead:
             self._builds_all = True
             self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
 
-    def _probably_reuses_build(self, commit: str) -> bool:
+    def _is_reuse_likely(self, commit: str) -> bool:
         """Return whether a commit will probably use the build of the one before it."""
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
@@ -206,8 +206,7 @@ class BuildAhead:
             while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
                 if not (
-                    self._probably_reuses_build(commit)
-                    or self._builder.has_build(self._repository, commit, self._workload)
+                    self._is_reuse_likely(commit) or self._builder.has_build(self._repository, commit, self._workload)
                 ):
                     log_step("another process builds %s ahead", commit[:10])
                     self._assign(worker, commit)

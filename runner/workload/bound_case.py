@@ -65,23 +65,23 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     folder = provide_own_folder(workload)
     values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
 
-    def filled(text: str) -> str:
+    def fill(text: str) -> str:
         return fill_placeholders(text, values, where=str(workload.path))
 
-    allocator = filled(run.allocator)
-    command = tuple(filled(part) for part in run.command)
+    allocator = fill(run.allocator)
+    command = tuple(fill(part) for part in run.command)
     return BoundCase(
         command=command,
         variables={
             **get_allocator_variables(allocator),
-            **{name: filled(text) for name, text in run.environment.items()},
+            **{name: fill(text) for name, text in run.environment.items()},
         },
         allocator=allocator,
-        cold_files=tuple(filled(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
-        own_state_files=tuple(filled(name) for name in run.files) if run.page_cache == "host" else (),
+        cold_files=tuple(fill(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
+        own_state_files=tuple(fill(name) for name in run.files) if run.page_cache == "host" else (),
         processes=get_process_count(workload, case),
-        memory_limit=_parse_memory_limit(workload, filled(run.memory_limit)),
-        huge_pages=_parse_huge_pages(workload, filled(run.huge_pages)),
+        memory_limit=_parse_memory_limit(workload, fill(run.memory_limit)),
+        huge_pages=_parse_huge_pages(workload, fill(run.huge_pages)),
         own_folder=folder,
     )
 

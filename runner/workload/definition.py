@@ -333,7 +333,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str
         A name has no value.
     """
 
-    def value(match: re.Match[str]) -> str:
+    def replace_placeholder(match: re.Match[str]) -> str:
         if match[0] in {"{{", "}}"}:
             return match[0][0]
         if match[1] is None:
@@ -346,4 +346,4 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str
             )
         return format_parameter(parameters[match[1]])
 
-    return _PLACEHOLDER.sub(value, text)
+    return _PLACEHOLDER.sub(replace_placeholder, text)

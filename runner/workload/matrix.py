@@ -39,11 +39,11 @@ def choose_points(
 ) -> list[dict[str, Parameter]]:
     """Return those of some points that match all choices; see :func:`list_cases`."""
     for choice in choices:
-        points = _matches_choice(workload, points, choice)
+        points = _select_points(workload, points, choice)
     return points
 
 
-def _matches_choice(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+def _select_points(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
     name, _, value_text = choice.partition("=")
     values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:

@@ -36,14 +36,17 @@ def parse_json(text: str, *, requested: Collection[str] = ()) -> PerfResult:
 def _parse_object(line: Line) -> dict[str, str]:
     """Parse an object with every number left as text: no number may become a binary fraction."""
 
-    def no_key_twice(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    def refuse_duplicate_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
             raise line.make_error("a key occurs twice")
         return dict(pairs)
 
     try:
         document = json.loads(
-            _NOT_JSON.sub(_repair_number, line.text), parse_int=str, parse_float=str, object_pairs_hook=no_key_twice
+            _NOT_JSON.sub(_repair_number, line.text),
+            parse_int=str,
+            parse_float=str,
+            object_pairs_hook=refuse_duplicate_keys,
         )
     except (json.JSONDecodeError, RecursionError) as error:
         raise line.make_error("this is not a JSON object") from error
