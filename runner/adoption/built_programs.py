@@ -82,7 +82,7 @@ def _read_program(file: Path, name: str) -> BuiltProgram | None:
 
 
 def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return where a program stands: benchmarks first, then the project's own program, others, examples, tests."""
+    """Return a sort key: benchmarks first, then the project's own program, others, examples, tests."""
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
@@ -107,7 +107,7 @@ def _normalize_name(name: str) -> str:
 
 
 def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
-    """Return the commands to try, the most telling first.
+    """Return the commands to try, the most promising first.
 
     A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with
     options that every program has.

@@ -11,7 +11,7 @@ KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Python and Fort
 
 
 def propose_builds(sources: Sources) -> list[BuildProposal]:
-    """Return the ways to build a project, the most likely first; empty if no build system is known."""
+    """Propose how to build a project, the most likely way first; empty if no build system is recognised."""
     native = [cargo, go, cmake, meson, autotools, make, fortran]
     systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
     proposals = [proposal for system in systems for proposal in system.propose(sources)]

@@ -12,13 +12,13 @@ _MAX_NAMED_FILES = 3
 
 
 def get_workload_folder(path: str) -> str:
-    """Return the folder of a workload file, given by its path or that of its folder."""
+    """Return the folder of a workload file, given the path of either."""
     place = Path(path).expanduser()
     return str(place if place.is_dir() else place.parent)
 
 
 def locate_workload_file(repository: Repository, top: Path, path: str | None) -> Path:
-    """Return where the workload file of a repository is; where it will be, if there is none.
+    """Return the path of a repository's workload file, or the path for a new one.
 
     Parameters
     ----------

@@ -92,10 +92,10 @@ class Progress(Protocol):
     """Shows how far a measurement is."""
 
     def set_remaining(self, steps: int) -> None:
-        """So many executions are ahead."""
+        """Set how many executions are still to come."""
 
     def advance(self) -> None:
-        """An execution has ended."""
+        """Count an execution that has ended."""
 
 
 class FirstMeasurement:
@@ -118,7 +118,7 @@ class FirstMeasurement:
         self._workbench = workbench
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Build]:
-        """Build as proposed.
+        """Build the revision as proposed.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class FirstMeasurement:
         )
 
     def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
-        """Return the commands that can be tried after a build, the most telling first."""
+        """Return the commands that can be tried after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
         return [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
 
@@ -167,7 +167,7 @@ class FirstMeasurement:
                     break
 
     def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
-        """Return a command with the variables that make its count repeat, or else vary much less, if it varies.
+        """Return a command with environment variables under which its count repeats, or at least varies much less.
 
         The libraries of a Python program start threads that few executions do not show: it gets a single one if that
         moves its count at all.
@@ -297,7 +297,7 @@ def _compute_spread(tried: Tried) -> int:
 
 
 def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: the first that works, or the same program with a file that it reads.
+    """Return the command to propose: the first that does some work, or the same program with a file that it reads.
 
     A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
     vary by themselves: few executions do not show how much. One that only says what it is, or how it is used, comes
@@ -356,5 +356,5 @@ def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
 
 
 def list_stabilizing_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
-    """Return the sets of variables to try, one after the other, for a program that some tools have built."""
+    """Return the sets of variables to try in turn for a program, given the tools that have built it."""
     return next((sets for tool, sets in _VARIABLES_BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

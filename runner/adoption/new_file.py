@@ -9,7 +9,7 @@ from runner.system.processes import read_own_name
 
 
 def has_other_content(top: Path, name: str, text: str) -> bool:
-    """Return whether a file exists that has another content."""
+    """Return whether a file exists with a different content."""
     place = _resolve_inside(top, name)
     if not os.path.lexists(place):
         return False

@@ -13,7 +13,7 @@ _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE
 
 
 def is_usage(text: str) -> bool:
-    """Return whether a program has only printed how it is used."""
+    """Return whether a program has printed nothing but its usage."""
     lines = [line for line in text.splitlines() if line.strip()]
     if any(_USAGE.match(line) or _OPTION_LIST.match(line) for line in lines[:_MAX_LINES]):
         return True

@@ -11,7 +11,7 @@ _RUNS_PER_GATE = 42
 
 
 def describe_slowness(seconds: Number, cases: int = 1) -> str:
-    """Return what the time of an execution means, and what to do about it; empty if it is short.
+    """Return how long a session and a gate will take, and what to do about it; empty if executions are short.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Sources(Struct, frozen=True, dict=True):
         return frozenset(self.files)
 
     def has(self, *names: str) -> bool:
-        """Return whether any of some files exists."""
+        """Return whether one of these files exists."""
         return not self._file_set.isdisjoint(names)
 
     def read_text(self, name: str) -> str:
@@ -47,11 +47,11 @@ class Sources(Struct, frozen=True, dict=True):
         return any(file.startswith(f"{name}/") for file in self.files)
 
     def find_by_suffix(self, *suffixes: str) -> list[str]:
-        """Return the files with one of some suffixes."""
+        """Return the files with one of these suffixes."""
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
     def find_nearest(self, *names: str) -> str | None:
-        """Return the file of one of some names nearest to the top, at most two folders deep; None if there is none.
+        """Return the file with one of these names that is nearest to the top; None if no file is within two folders.
 
         Among files at the same level, an earlier name wins.
         """
@@ -83,12 +83,12 @@ THIRD_PARTY_FOLDERS = (
 
 
 def is_third_party(file: str) -> bool:
-    """Return whether a path lies in a folder for the sources of others."""
+    """Return whether a path lies in a folder of third-party sources."""
     return not {part.lower() for part in PurePosixPath(file).parent.parts}.isdisjoint(THIRD_PARTY_FOLDERS)
 
 
 def is_auxiliary(file: str) -> bool:
-    """Return whether a path lies in a folder for the sources of others, for tests or for examples."""
+    """Return whether a path lies in a folder of third-party sources, tests or examples."""
     folders = {part.lower() for part in PurePosixPath(file).parent.parts}
     return is_third_party(file) or not folders.isdisjoint({"test", "tests", "fuzz", "contrib", "examples", "docs"})
 

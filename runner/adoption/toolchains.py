@@ -52,14 +52,14 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
 
 
 def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
-    """Return the first that suffices, else the newest; None if there is none."""
+    """Return the first version that suffices, else the newest; None for no versions."""
     ordered = list(toolchains)
     sufficient = next((toolchain for toolchain in ordered if toolchain.suffices(least)), None)
     return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:
-    """Return a version as numbers that can be compared."""
+    """Parse a version into numbers that can be compared."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 

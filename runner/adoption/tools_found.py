@@ -30,7 +30,7 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
-    """Return which of several versions of a tool builds a project, and why that one does not suffice; empty if known.
+    """Return which version of a tool builds a project, and what it lacks; each is empty if there is nothing to say.
 
     Of a tool that the host has once, and that suffices, there is nothing to say.
     """

@@ -63,7 +63,7 @@ class VersionFromGit(Struct, frozen=True):
 
 
 def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
-    """Return what some build systems of a project need to find its version."""
+    """Return what these build systems of a project need in order to find its version."""
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
     texts = [sources.read_text(name) for name in names]
     variables = {name: FIXED_VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}
@@ -71,7 +71,7 @@ def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
 
 
 def describe_version(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
-    """Return what the version of a build means for its counts, a line; empty if the build has nothing to do with it.
+    """Return how the version in a build affects its counts, as a line; empty if the build has no version.
 
     Parameters
     ----------

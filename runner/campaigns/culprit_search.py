@@ -37,20 +37,20 @@ class SearchObserver(Protocol):
     """Follows the progress of a search."""
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
-        """A commit is about to be measured."""
+        """Called before a commit is measured."""
 
     def on_run_stored(self, state: Search, report: Report) -> None:
-        """A run is stored; ``state`` is the search before it."""
+        """Called after a run was stored; ``state`` is the search before it."""
 
     def on_proof_start(self, state: Search) -> None:
-        """A culprit and its parent are about to be measured interleaved."""
+        """Called before a culprit and its parent are measured interleaved."""
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
-        """Both runs are stored."""
+        """Called after both runs of a proof were stored."""
 
 
 def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
-    """Return the good end of a range and the commits after it, oldest first; the last is the bad end.
+    """Return the good commit of a range and the commits after it, oldest first; the last is the bad one.
 
     Raises
     ------
@@ -93,7 +93,7 @@ class CulpritSearcher(Struct, frozen=True):
         least: float = 0,
         prove: bool = True,
     ) -> Search:
-        """Search the commits after ``good``, oldest first; the last is the bad end.
+        """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
 
         Raises
         ------
@@ -246,7 +246,7 @@ def _decide_by_metric(
 
 
 def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:
-    """Return the pace after a measurement that took some seconds."""
+    """Update the durations of a build and a measurement, from which the service plans the search."""
     build = report.build
     if build is None or report.failure:
         return last

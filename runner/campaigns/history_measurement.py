@@ -33,19 +33,19 @@ class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
     def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """The plan is made; ``executions`` are ahead."""
+        """Called when the runs are planned; ``executions`` are to come."""
 
     def on_run_start(self, revision: Revision, case: Case) -> None:
-        """A planned run begins."""
+        """Called before a planned run."""
 
     def on_execution(self) -> None:
-        """An execution has ended."""
+        """Called after each execution."""
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
-        """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
+        """Called when the report of a run is on disk; ``skipped_executions`` of the plan were not needed."""
 
     def on_missing_commit(self, commit: str, runs: int) -> None:
-        """A commit that the service ordered is not in this clone, so some runs are left out."""
+        """Called for an ordered commit that is not in this clone, so that its runs are left out."""
 
 
 class HistorySummary(Struct):
@@ -151,7 +151,7 @@ class HistoryMeasurement(Struct, frozen=True):
         return self._conclude(summary, outbox)
 
     def _conclude(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
-        """Send what still waits, and note what became of the reports."""
+        """Send the reports that still wait, and record the outcome in the summary."""
         if self.spool.list_waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.error = outbox.waiting, outbox.error
@@ -300,7 +300,7 @@ class HistoryMeasurement(Struct, frozen=True):
 
 
 def is_contradicted(report: Report) -> bool:
-    """Return whether a run counts differently although nothing that its program asked about differs."""
+    """Return whether a run has other counts although its bytes are those of an earlier run."""
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 

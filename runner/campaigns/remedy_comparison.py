@@ -60,7 +60,7 @@ def build_remedy_trials(
 
 
 def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
-    """Return the case that a remedy makes of another one: with its values of the parameters."""
+    """Return a case with the parameter values of a remedy."""
     parameters = dict(case.parameters)
     for name, value in settings.items():
         own = name.removeprefix(PARAMETER_PREFIX)

@@ -109,7 +109,7 @@ class ConfiguredCase(Struct, frozen=True):
 
 
 def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
-    """Convert the text of a parameter to the type of its previous value."""
+    """Convert a parameter given as text to the type of its previous value."""
     try:
         return value == "true" if isinstance(previous, bool) else type(previous)(value)
     except ValueError:

@@ -64,7 +64,7 @@ def count_canary(programs: Path) -> CanaryOutcome:
 
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
-    """Return the counts of the canary: all kinds together, and each kind alone if that is wrong."""
+    """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
     first = faults_of(KINDS)
     left_out = first.left_out
     if left_out:  # a kind that this host lacks may have been touched all the same

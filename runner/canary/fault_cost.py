@@ -20,7 +20,7 @@ _BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
-    """Return the seconds that a fault costs; measure them if they are not known, or not any more."""
+    """Return the seconds that a fault costs: as stored, or measured if the stored value is missing or old."""
     boot, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     made_for = [program.name, boot]
     file = program.with_name(COST_FILE)

@@ -19,7 +19,7 @@ def is_forgejo(environment: Mapping[str, str]) -> bool:
 
 
 def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> CiJob | None:
-    """Return a job of Actions; None outside of it.
+    """Return the running job of GitHub Actions or a compatible system; None outside of one.
 
     Parameters
     ----------

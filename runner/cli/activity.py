@@ -61,7 +61,7 @@ class Activity:
         self.changed()
 
     def set_remaining(self, steps: int) -> None:
-        """Say how many steps, such as executions, are ahead as far as is known now."""
+        """Set how many steps, such as executions, are still to come as far as is known."""
         if self._remaining is None:
             # What came before, such as a build, says nothing about how long a step takes.
             self._pace = Pace(self._clock())
@@ -137,7 +137,7 @@ def _show_bar(activity: Activity) -> Iterator[None]:
 
 @contextmanager
 def write_lines(activity: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
-    """Write a line each time that some seconds have passed."""
+    """Write a line of progress at regular intervals."""
     ended = threading.Event()
 
     def report() -> None:

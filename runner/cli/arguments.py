@@ -52,7 +52,7 @@ class Target(Struct, frozen=True):
 
 
 def parse_target(words: Sequence[str], *, single: bool = False) -> Target:
-    """Tell a WORKLOAD from a RANGE, both of which may be left out.
+    """Assign one or two words to the arguments WORKLOAD and RANGE, each of which may be left out.
 
     Parameters
     ----------

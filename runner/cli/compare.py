@@ -244,12 +244,12 @@ class _Session(Struct):
     """Executions of the cases after this one, at least."""
 
     def begin(self, case: Case, remaining_cases: int) -> None:
-        """Begin with a case; so many others follow."""
+        """Begin a case; ``remaining_cases`` follow."""
         self.title = f"comparing {case.name}"
         self.later = remaining_cases * (2 + 2 * self.pairs.first)
 
     def start_executing(self, executions: int) -> None:
-        """Show that so many executions are ahead before the first decision about the case."""
+        """Show how many executions precede the first decision about the case."""
         self.activity(self.title)
         self.activity.set_remaining(executions + self.later)
 

@@ -73,7 +73,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
 
 
 def _describe_unwatched(result: Compared) -> list[str]:
-    """Return what to think of the counts of sides of which no execution could be watched."""
+    """Return a remark on the sides whose files are unprepared because no execution could be watched."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
         return []
@@ -93,7 +93,7 @@ def show_end_of_log(console: Console, log: str) -> None:
 
 
 def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
-    """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
+    """Return each explanation of a verdict once, with the metrics that it is about."""
     metrics_by_sentence: dict[str, list[str]] = {}
     for metric_verdict in metrics:
         if metric_verdict.counts or lacks_a_side(metric_verdict):

@@ -183,7 +183,7 @@ _signals: list[int] = []
 
 
 def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
-    """End as after Ctrl-C, so that what was started is ended and what was changed is restored."""
+    """Raise the interrupt of Ctrl-C for another signal, so that programs are ended and settings restored."""
     signal.signal(number, signal.SIG_IGN)
     _signals.append(number)
     raise KeyboardInterrupt
@@ -195,7 +195,7 @@ def _exit_after_interrupt() -> NoReturn:
 
 
 def _exit_after_crash(error: Exception) -> NoReturn:
-    """End with its own exit code: 1, as Python has it, would say that a metric got worse."""
+    """Exit with a code of its own after an internal error: Python's 1 would mean that a metric got worse."""
     import traceback
 
     from runner.environment.secrets import hide_secrets
@@ -218,7 +218,7 @@ def _show_usage(error: click.UsageError) -> None:
 
 
 def _hint_at_revision_option(error: click.UsageError) -> str:
-    """Return how a commit is named, if there is one argument too many for a command that takes one; else nothing."""
+    """Return a hint at --revision if a command for one commit got one argument too many; else nothing."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
     return "a commit is named with --revision; " if too_many else ""

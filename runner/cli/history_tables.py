@@ -76,7 +76,7 @@ def show_history(
 
 
 def describe_skipped_commits(commits: int) -> str:
-    """Return that the commits of merged branches are not measured, and how they are."""
+    """Return the remark that commits of merged branches are left out, and how to measure them."""
     are = "is" if commits == 1 else "are"
     return (
         f"{format_count(commits, 'commit')} of merged branches {are} left out, because a history follows the "

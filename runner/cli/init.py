@@ -202,7 +202,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
 
 def _refuse_second_workload(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
-    """Refuse commands for a new workload file where one is that stays: the gate would run another than was measured.
+    """Refuse a second workload file beside one that stays: the gate would run another than was measured.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
 def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
-    """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
+    """Refuse a commit of which the clone lacks more than the submodules that the build does without."""
     from runner.subject.presence import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
@@ -314,7 +314,7 @@ def _propose_workload(
 
 
 def _describe_weakness(tried: "Tried") -> str:
-    """Return why what is proposed may not be worth to be measured; empty if nothing says so."""
+    """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
     if not tried.worked:
         says = "how it is used" if tried.usage else "what it is"
@@ -325,7 +325,7 @@ def _describe_weakness(tried: "Tried") -> str:
 
 
 def _describe_rejected_commands(choice: "Choice") -> list[str]:
-    """Return which commands fail, or take too long, that promise more work than the one that is proposed."""
+    """Return the commands that failed or took too long but promise more work than the proposed one."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []
@@ -336,7 +336,7 @@ def _describe_rejected_commands(choice: "Choice") -> list[str]:
 def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build as the gate will, and where it will look for builds, and say how that went."""
+    """Build in the sandbox of the gate and in its cache, and return how that went."""
     from runner.adoption.gate_trial import try_gate
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench

@@ -52,7 +52,7 @@ def choose_build_and_run(
     run: str | None = None,
     missing: tuple[str, ...] = (),
 ) -> Choice:
-    """Return how to build, and what to measure.
+    """Choose how to build the project and which command to measure.
 
     If no program of a build works, the next build may install what the programs need, and another build system may make
     other programs. If they only say what they are, another build may make benchmarks.
@@ -111,7 +111,7 @@ def choose_build_and_run(
 
 
 def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
-    """Return whether another build may make a program that does some work, where that of one build does none.
+    """Return whether another build may make a program that does more work than those of a finished build.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _build_project(
 
 
 def _suggest_remedy(build: str | None, missing: tuple[str, ...]) -> str:
-    """Return what to do about a project of which nothing can be built that runs."""
+    """Return the remedy if no program could be built and run."""
     fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"

@@ -95,7 +95,7 @@ class JobPreparer(Struct, frozen=True):
 
 
 def _list_revisions(question: Question) -> list[str]:
-    """Return the revisions that a question names, the one that has to be measured first."""
+    """Return the revisions of a question, beginning with the one that is measured first."""
     match question:
         case BisectQuestion():
             return [question.bad, question.good]

@@ -29,7 +29,7 @@ class Pace:
             self._ended.append(now)
 
     def estimate_time_left(self, now: float, ahead: int) -> float:
-        """Return how many seconds that many further steps take; 0 while no step has ended."""
+        """Return how many seconds the steps ahead will take; 0 before a step has ended."""
         done, last = self._steps[-1], self._ended[-1]
         if not done or ahead <= 0:
             return 0.0

@@ -12,7 +12,7 @@ def build_page_address(settings: Settings, path: str) -> str:
 
 
 def is_served(settings: Settings) -> bool:
-    """Return whether a service may answer at the addresses: the one that is named has answered, the one here may not.
+    """Return whether a service answers at the addresses of pages, as far as is known.
 
     Without a named one, commands use the database of this user, which a service here only shows.
     """

@@ -15,7 +15,7 @@ def get_console() -> Any:
 
 
 def silence_console() -> None:
-    """Print nothing on standard error from now on, except errors that end the command."""
+    """Print nothing more on standard error, except an error that ends the command."""
     get_console().quiet = True
 
 
@@ -34,7 +34,7 @@ def warn(text: str) -> None:
 
 
 def enable_execution_log() -> None:
-    """Print on standard error what is executed and what is waited for."""
+    """Print each executed command, and what is waited for, on standard error."""
     from runner.execution.execution_log import EXECUTION_LOG
 
     EXECUTION_LOG.setLevel(logging.INFO)

@@ -87,7 +87,7 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
 
 
 def _compute_resolution(profile: Profile, kind: str) -> int:
-    """Return up to which difference two of the same can come, as one in so many stacks was recorded: two stacks."""
+    """Return the largest difference that sampling alone explains: the weight of two recorded stacks."""
     stacks = _get_stacks(profile, kind)
     if stacks is None or stacks.period == 1 or not stacks.samples:
         return 0
@@ -157,14 +157,14 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
-        _, earlier, later = best[i, j]
-        line_before, weight_before = old[i] if earlier else (0, 0)
-        line_after, weight_after = new[j] if later else (0, 0)
+        _, old_step, new_step = best[i, j]
+        line_before, weight_before = old[i] if old_step else (0, 0)
+        line_after, weight_after = new[j] if new_step else (0, 0)
         pairs.append(((line_before, line_after), Change(weight_before, weight_after)))
-        i, j = i + earlier, j + later
+        i, j = i + old_step, j + new_step
     return pairs
 
 
 def _compute_pairing_cost(before: int, after: int) -> float:
-    """Return what it costs to take two lines for the same one: a new line beside an old one is likelier than a swap."""
+    """Return the cost of pairing a line before with a line after: low for weights that are alike."""
     return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

@@ -30,7 +30,7 @@ _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROC
 
 
 def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """Return what moves a count that varies, and what makes it repeat.
+    """Return the likely reason why a count varies, and what makes it repeat.
 
     Parameters
     ----------

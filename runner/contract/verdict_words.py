@@ -6,7 +6,7 @@ from runner.contract.number_text import quantity
 
 
 def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
-    """Return the verdict on a metric: whether it is judged at all, and then what it did.
+    """Return the verdict on a metric in words.
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def answer_questions(place: Place, asked: Asked) -> Answers:
 
 
 def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
-    """Return the questions that a program would ask that runs in another tree."""
+    """Return the questions about one tree as questions about another tree."""
     old_tree, new_tree = f"{tree}", f"{other}"
 
     def move_path(path: str) -> str:
@@ -233,7 +233,7 @@ class _Reader:
             return (_UNKNOWN,)
 
     def _answer_from_status(self, state: os.stat_result) -> Answer:
-        """Return what the kernel says of a file, without what is another for each tree, such as its number."""
+        """Return the status of a file without what differs from tree to tree, such as the inode number."""
         has_holes = state.st_blocks * 512 < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
         times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
@@ -252,7 +252,7 @@ class _Reader:
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
     def _normalize_access_time(self, moment: int) -> object:
-        """Reading a file sets it, as the runner does when it keeps a build; only one in the future stays."""
+        """Return an access time in the future, and ``past`` for every other: reading a file already changes those."""
         return moment if moment > time.time_ns() else "past"
 
     def _strip_place(self, text: str) -> str:

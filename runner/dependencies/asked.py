@@ -46,7 +46,7 @@ class Asked(Struct, frozen=True):
         return frozenset(path for kind, path in self.questions if kind == "c")
 
     def combine(self, other: Self) -> "Asked":
-        """Return what two executions of the same command asked, one after the other in one place."""
+        """Combine what two executions of one command asked in the same place."""
         return Asked(
             self.questions | other.questions,
             self.made | other.made,
@@ -56,7 +56,7 @@ class Asked(Struct, frozen=True):
 
 
 def make_unfollowed(why: str) -> Asked:
-    """Return that nothing is known of a command's questions."""
+    """Return the questions of a command that could not be followed, with the reason."""
     return Asked(unfollowed=why)
 
 

@@ -37,7 +37,7 @@ class Action(IntEnum):
 def _encode_call(
     action: Action, folder: int = _NO_ARGUMENT, name: int = _NO_ARGUMENT, flags: int = _NO_ARGUMENT
 ) -> int:
-    """Return what the filter says of a call: the action, and the places of three arguments."""
+    """Return the code of a call in the filter: the action, and the positions of three arguments."""
     return action | folder << 4 | name << 7 | flags << 10
 
 

@@ -27,7 +27,7 @@ MAX_NAMED_DIFFERENCES = 10
 
 
 def find_tree_differences(base: Place, head: Place) -> list[str]:
-    """Return the first differences, as clauses; empty if there are none or a tree is too large."""
+    """Return the first differences between two trees, as clauses; empty if a tree is too large."""
     before, after = (answer_questions(place, Asked(frozenset(_list_questions(place)))).own for place in (base, head))
     clauses: dict[str, list[str]] = {}
     for kind, path in sorted(before.keys() | after.keys(), key=lambda question: question[::-1]):

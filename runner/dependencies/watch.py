@@ -65,7 +65,7 @@ class QuestionWatch:
         self._stack.close()
 
     def wrap_command(self, command: Sequence[str]) -> list[str]:
-        """Return the command with the program before it that follows it."""
+        """Return the command line that runs a command under the watch."""
         return [*self._prefix, *command]
 
     def read_asked(self) -> Asked:

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """Return what was written.
+    """Read the record of values to restore.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def read_record(file: Path) -> dict[str, Any]:
 
 
 def write_record(file: Path, document: Mapping[str, object]) -> None:
-    """Write the file, or replace it; a crash leaves the one that was there."""
+    """Write the record in one step, so that a crash leaves the previous one."""
     partial = file.with_suffix(".partial")
     with suppress(FileNotFoundError):
         partial.unlink()

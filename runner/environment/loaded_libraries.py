@@ -22,7 +22,7 @@ Reader = Callable[[int, int], bytes]
 
 
 def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
-    """Return the libraries of these names that this host has, and all that they need, by name."""
+    """Return these libraries and all that they depend on, by name, as far as this host has them."""
     folders = libraries.list_folders(tree)
     paths: dict[str, Path] = {}
     waiting = list(names)

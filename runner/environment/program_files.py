@@ -127,7 +127,7 @@ def _find_program(name: str, path: str) -> Path | None:
 
 
 def _identify(file: Path) -> str | None:
-    """Return what differs between two versions of a program, without reading it: some have a hundred megabytes."""
+    """Return the path, size and time of a program, which identify its version without reading the file."""
     try:
         place = file.resolve(strict=True)
         state = place.stat()

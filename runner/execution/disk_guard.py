@@ -59,7 +59,7 @@ class TreeGuard:
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """Have the program killed."""
+        """End the program, because the tree has grown too large."""
         os.read(self._alarm, 1)
         self.problem = self._why
         raise EndPrograms

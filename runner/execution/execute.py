@@ -78,7 +78,7 @@ class Companion(Protocol):
         """Return the descriptor that becomes readable when the program has sent something."""
 
     def serve(self, pid: int) -> bool:
-        """Read and answer; return whether more can come. ``pid`` is the started process.
+        """Read and answer a message; return whether more can come. ``pid`` is the started process.
 
         Raises
         ------

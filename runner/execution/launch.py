@@ -74,7 +74,7 @@ class Start(Struct):
                 waiting.start_program()
 
     def cancel(self) -> None:
-        """Start none of them, because one cannot be started."""
+        """Cancel the start of all programs, because one of them cannot be started."""
         self.number = 0
         for waiting in self._waiting:
             waiting.close()
@@ -214,7 +214,7 @@ class Launch:
         self._start.wait(self)
 
     def _handle_account(self, fields: Sequence[str]) -> None:
-        """Take the account of the program; one that cannot be, and a second one, is no account at all.
+        """Store the program's account of its end; an implausible or a second one invalidates it.
 
         Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
         """
@@ -247,7 +247,7 @@ def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
 
 
 def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
-    """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
+    """Return whether the account of an end is plausible: its status, its time and its number of faults."""
     status, _, _, _, end, faults = numbers
     ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
     return ended and end <= time.monotonic_ns() and faults >= faults_before

@@ -29,7 +29,7 @@ def build_installed_command(name: str, *arguments: str) -> list[str]:
 
 
 def build_own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
-    """Return the variables for our own module, with or without the credentials of a CI job."""
+    """Return the environment variables for a process of Faultwatch, with or without the credentials of a CI job."""
     return {
         name: value
         for name, value in variables.items()

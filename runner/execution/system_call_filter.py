@@ -154,7 +154,7 @@ def _add_denial(seccomp: ctypes.CDLL, context: int, name: str, error: int, *argu
 
 
 def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *arguments: Argument) -> None:
-    """Add what happens at a system call; nothing where no kernel for this architecture has it.
+    """Add a rule for a system call, unless this architecture does not have it.
 
     Raises
     ------

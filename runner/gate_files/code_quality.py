@@ -17,7 +17,7 @@ _DEFAULT_FILE = "workload.toml"
 
 
 def format_code_quality(answer: GateAnswer) -> str:
-    """Return the document, a list with an entry for each finding."""
+    """Return GitLab's code quality report: a list with an entry for each finding."""
     return json.dumps([_build_entry(finding) for finding in answer.findings], indent=2) + "\n"
 
 

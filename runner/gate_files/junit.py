@@ -18,7 +18,7 @@ _GATE_TEST_NAME = "gate"
 
 
 def format_junit(report: GateReport, answer: GateAnswer) -> str:
-    """Return the document: a failure for what got worse, an error for what could not be measured.
+    """Return the JUnit XML report: a failure for what got worse, an error for what could not be measured.
 
     A case that is undecided or could not be judged without failing the gate is a skipped test.
     """

@@ -25,7 +25,7 @@ _RULES = {
 
 
 def format_sarif(report: GateReport, answer: GateAnswer) -> str:
-    """Return the document, with one run of the tool."""
+    """Return the SARIF log, with one run of the tool."""
     rules = [
         {"id": rule.value, "name": _format_rule_name(rule), "shortDescription": {"text": text}}
         for rule, text in _RULES.items()

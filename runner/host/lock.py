@@ -35,7 +35,7 @@ class Holder(Struct, frozen=True):
     process: int
 
     def describe(self) -> str:
-        """Return who it is, what it does, since when it runs, and how it goes on if it is stopped."""
+        """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
             return f"what process {self.process}, which has ended, left running"
         since = read_start_time(self.process)

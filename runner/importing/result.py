@@ -54,7 +54,7 @@ class Result(Struct, frozen=True):
 
 
 def make_case(name: str, parameters: Mapping[str, object] | None = None, identity: str = "") -> Case:
-    """Return the case of a benchmark.
+    """Create the case of a benchmark.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ FAULT_KIND_NAMES = (FILE, ANONYMOUS, KERNEL)
 
 
 def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
-    """Add the fault kinds of the watched execution to the first sample with the same number of faults.
+    """Add the fault kinds of the watched execution to the first sample that has as many faults.
 
     Without such a sample, the first sample says why the kinds were not counted.
 

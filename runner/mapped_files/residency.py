@@ -82,7 +82,7 @@ class FileMapping:
         return states.raw
 
     def populate_page_table(self) -> bool:
-        """Enter all pages into the page table, without readahead; return whether this kernel can."""
+        """Populate the page table with all pages, without readahead; return whether this kernel can."""
         if not self._length:
             return True
         _load_libc().madvise(self._address, self._length, _MADV_RANDOM)

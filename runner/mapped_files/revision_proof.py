@@ -9,7 +9,7 @@ from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 
 def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
-    """Yield what speaks against it, one line each.
+    """Yield each reason to doubt that the measured files are of the revision, as a line.
 
     Parameters
     ----------

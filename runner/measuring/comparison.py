@@ -270,7 +270,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
 
 
 def _compute_level(values: Sequence[Number]) -> Number:
-    """Return the value that most samples have, or the one in the middle if the count varies."""
+    """Return the value that most samples have, else their median."""
     most, middle = find_majority(values), median(values)
     assert middle is not None
     return most[0] if most else middle

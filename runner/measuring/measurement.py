@@ -97,13 +97,13 @@ def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) ->
 
 
 def _preload_report_models() -> None:
-    """Load it while the program runs, in an execution that is no sample."""
+    """Import what reports need while a program runs in the warm-up."""
     Report.model_rebuild()
     get_version()
 
 
 def _is_caused_by_revision(error: Exception) -> bool:
-    """Return whether another revision may be measured in spite of an error that nobody has foreseen."""
+    """Return whether an unexpected error may be the fault of the revision, so that others can be measured."""
     cause: BaseException | None = error
     while cause is not None:
         # A class that is being made turns the interruption by a signal into another error.

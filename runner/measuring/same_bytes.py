@@ -67,7 +67,7 @@ class SameBytes:
         self._contradicted: set[str] = set()
 
     def find_source(self, case: Case, tree: Path) -> Report | None:
-        """Return the run whose counts a built tree has too; None if the case has to be measured there."""
+        """Return a run whose counts can be reused for a built tree; None if the case has to be measured."""
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
@@ -100,7 +100,7 @@ class SameBytes:
         return trial.report_reused(source, expected)
 
     def attach_check(self, report: Report, source: Report) -> Report:
-        """Return the report of a revision that was measured although its counts could be reused."""
+        """Attach to a report how its counts compare with those that could have been reused."""
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
@@ -123,7 +123,7 @@ class SameBytes:
         return report.model_copy(update={"same_bytes_check": check})
 
     def record(self, report: Report) -> None:
-        """Remember a measured run, if its counts are facts that hold for the same answers anywhere on this host."""
+        """Record a measured run as a source of counts, if its counts are exact."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
@@ -138,7 +138,7 @@ class SameBytes:
 
 
 def is_checked(commit: str, case: Case) -> bool:
-    """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
+    """Return whether a run belongs to the fixed one in twenty that is measured although its counts could be reused."""
     return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
@@ -171,7 +171,7 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
 
 
 def _describe_varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
-    """Return what is counted differently because it varies, as clauses; empty if another reason is needed.
+    """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
 
     A program whose threads take memory by chance counts a fault more or less. That says nothing about the host, if the
     counts differ from the expected one by no more than from each other.

@@ -59,7 +59,7 @@ class Sampling(Struct, frozen=True):
         return cls(least, max(least, most), precision, expected or {})
 
     def sample_all_unless_expected(self) -> Self:
-        """Return the sampling that takes all samples, unless each one so far is as expected."""
+        """Return a sampling that takes all samples as soon as one differs from what is expected."""
         return replace(self, least=self.most)
 
     def wants_more(self, samples: Sequence[Sample]) -> bool:

@@ -38,7 +38,7 @@ class Inputs(Struct, frozen=True):
         return cls(names, _list_beside(names, tree))
 
     def describe_spent(self, tree: Path) -> str:
-        """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
+        """Return how an execution changed its input so that the next one can fail, as a sentence; empty if not."""
         if missing := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
                 f"an earlier execution removed or renamed {', '.join(missing)}, so the command works only once: have "

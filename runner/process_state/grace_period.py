@@ -21,7 +21,7 @@ _MAX_WAIT_SECONDS = 0.1
 
 @contextmanager
 def expedite_grace_periods(tree: Tree) -> Iterator[None]:
-    """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
+    """Expedite RCU grace periods while nothing is measured; change nothing if that is not allowed.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
     none of them restores a value that another one has set; but not for long, because the process that has the switch

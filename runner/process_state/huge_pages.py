@@ -72,7 +72,7 @@ class HugePages:
                 host.restore()
 
     def _takes_advised_only(self) -> bool:
-        """Refuse all but advised huge pages; return whether that suffices without changing the host."""
+        """Refuse all but advised huge pages; return whether the host's own policy can stay."""
         if self._tree.read_choice(self._find_decisive_file()) not in {"madvise", "always"}:
             return False
         try:
@@ -82,7 +82,7 @@ class HugePages:
         return True
 
     def _find_decisive_file(self) -> str:
-        """Return the file that decides: since Linux 6.8 each size has its own, which usually inherits the host's."""
+        """Return the file of the effective policy: since Linux 6.8 each size has one, which may inherit the host's."""
         size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
         own = f"{_FOLDER}/hugepages-{size}kB/enabled"
         return _HOST_FILE if self._tree.read_choice(own) in {None, "inherit"} else own

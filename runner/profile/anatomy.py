@@ -126,7 +126,7 @@ class Dissection(Struct):
         self.lost += apart.lost
 
     def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
-        """Return the anatomy; its tables add up to the count of the counter."""
+        """Build the anatomy, whose tables add up to the counted faults."""
         counted = max(counted, self.recorded)
         unplaced = counted - self.recorded
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()

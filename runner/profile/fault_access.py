@@ -95,7 +95,7 @@ def read_instruction(file: str, offset: int) -> int | None:
 
 
 def get_access_of_code(code: int) -> Access:
-    """Return the access from the error code of a page fault, on x86."""
+    """Return the kind of access from the error code of a page fault on x86."""
     if code & _FETCH:
         return Access.INSTRUCTION
     return Access.WRITE if code & _WRITE else Access.READ

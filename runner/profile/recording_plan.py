@@ -36,12 +36,12 @@ class ExpectedCounts(Struct, frozen=True):
 
 
 def compute_faults_period(expected: ExpectedCounts) -> int:
-    """Return N, to record one in N faults with its address."""
+    """Compute N, so that one in N faults is recorded with its address."""
     return max(1, -(-expected.faults // MAX_RECORDED_FAULTS))
 
 
 def compute_stacks_period(number: int, call_graph: CallGraph) -> int:
-    """Return N, to record one in N events with its stack."""
+    """Compute N, so that one in N events is recorded with its stack."""
     return max(1, -(-number // MAX_STACKS[call_graph]))
 
 

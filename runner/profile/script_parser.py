@@ -176,7 +176,7 @@ class _Lines:
         self._exceptions: dict[str, str] = {}
 
     def parse_line(self, line: str) -> Event | _Head | None:
-        """Parse a line: an event, the line above a stack, or None for a line without use."""
+        """Parse a line into an event or the heading of a stack; None for other lines."""
         words = line.split(None, 3)
         if len(words) < 3:
             if words:

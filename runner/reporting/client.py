@@ -202,7 +202,7 @@ class Service:
         return self._ask(NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None)
 
     def clone_connection(self, retry_seconds: float = 0) -> "Service":
-        """Return another connection to the same service: threads must not share one."""
+        """Return another connection to the same service, for another thread."""
         return type(self)(self.url, self._token, retry_seconds, self._sign_in)
 
     def order_job(self, order: JobOrder) -> Job:
@@ -255,7 +255,7 @@ class Service:
                 return items
 
     def check(self) -> None:
-        """Check that a service answers, before long work whose result it is to receive.
+        """Check that the service answers, before long work whose result it has to receive.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class Service:
         self._call("GET", "/health")
 
     def connect_patiently(self, say: Callable[[str], None]) -> "Service":
-        """Return another connection, for long work: it waits while the service is away, and says so."""
+        """Return another connection that waits and says so while the service does not answer, for long work."""
         connection = self.clone_connection(RETRY_SECONDS)
         connection._say = say
         return connection

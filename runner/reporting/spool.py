@@ -113,7 +113,7 @@ class Spool(Struct, frozen=True):
         return self.folder / _make_name(document)
 
     def remove_abandoned(self) -> None:
-        """Remove what processes that were killed left half-written."""
+        """Remove the partial files of killed processes."""
         for leftover in self._list_files(f"*{_PARTIAL_SUFFIX}"):
             writer = leftover.name.removesuffix(_PARTIAL_SUFFIX).rpartition(".")[2]
             if not is_alive(writer):

@@ -169,7 +169,7 @@ class Builder(Struct, frozen=True):
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
-        """The sandbox beyond which nothing of this host may be told; None if all of it may be."""
+        """The sandbox, if messages must not reveal what lies outside of it; else None."""
         return None if self.reveals_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
@@ -255,7 +255,7 @@ class Builder(Struct, frozen=True):
         return f"{commit[:12]}-{hash_document(recipe)}"
 
     def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
-        """Build where the program will run: build systems write the absolute path of the folder into what they make.
+        """Build in the folder in which the program will run, because build systems write its path into what they make.
 
         So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
         environments), and libtool's wrappers the program behind them.

@@ -94,7 +94,7 @@ class BuildAhead:
             worker.end()
 
     def plan_builds(self, commits: Sequence[str]) -> None:
-        """Replace the commits that will be needed. Whatever else is being built is given up."""
+        """Set the commits to build next; other builds in progress are cancelled."""
         building = {worker.commit for worker in self._workers}
         self._next = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
         self._finished.clear()
@@ -120,9 +120,9 @@ class BuildAhead:
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
         except BuildFailure as failure:
-            failure.build = self._find_own_build(failure.build, commit)
+            failure.build = self._mark_own_build(failure.build, commit)
             raise
-        build = self._find_own_build(build, commit)
+        build = self._mark_own_build(build, commit)
         self._check(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
@@ -130,8 +130,8 @@ class BuildAhead:
         self._assign_next()
         return tree, build
 
-    def _find_own_build(self, build: Build, commit: str) -> Build:
-        """Return a build as one that this command has made, if one of its workers has."""
+    def _mark_own_build(self, build: Build, commit: str) -> Build:
+        """Return a build, marked as made by this command if one of its workers has made it."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
@@ -154,7 +154,7 @@ class BuildAhead:
         return ""
 
     def _check(self, commit: str, tree: Path) -> None:
-        """Reuse no build any more if a commit shows that its build depends on files that it has not read."""
+        """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
         if self._builds_all or not self._built or not is_checked(commit):
             return
         order = (self._repository, self._built, commit, self._workload)
@@ -262,7 +262,7 @@ class _Worker:
         return self._channel.fileno()
 
     def start_build(self, commit: str) -> None:
-        """Have a commit built. Nothing happens if the worker has ended: the runner then builds by itself."""
+        """Order a build from the worker; if the worker has ended, the runner builds by itself."""
         if self._is_alive:
             self.commit = commit
             self._write(commit)

@@ -75,7 +75,7 @@ class BuildCache(Struct, frozen=True):
         )
 
     def get_first_place(self, key: str) -> Path:
-        """Return the place that a build has unless several processes use it at once."""
+        """Return the place of a build that a single process uses."""
         return self._get_place(key, 0)
 
     def _get_place(self, key: str, number: int) -> Path:
@@ -123,7 +123,7 @@ class BuildCache(Struct, frozen=True):
 
 
 def release_all() -> None:
-    """Give up all places of this process, so that another one can use them."""
+    """Release all places of this process, so that other processes can use them."""
     while _held_locks:
         os.close(_held_locks.popitem()[1])
 
@@ -146,7 +146,7 @@ def make_empty_folder(place: Path) -> None:
 
 
 def move_aside(place: Path) -> Path:
-    """Move a place that this process keeps, so that something else can be there for a while; return where it is."""
+    """Move a build out of its place for a while; return its new path."""
     aside = place.with_name(f"{place.name}{_ASIDE_SUFFIX}")
     remove_tree(aside)
     return place.rename(aside)
@@ -165,7 +165,7 @@ def _get_size(place: Path) -> int:
 
 
 def _hold_lock(lock: Path) -> bool:
-    """Lock for this process, unless another one has; note that it is used now."""
+    """Lock a build for this process and mark it as used; return whether no other process holds it."""
     if lock not in _held_locks:
         descriptor = _try_lock(lock)
         if descriptor is None:
@@ -180,7 +180,7 @@ def _hold_lock(lock: Path) -> bool:
 
 @contextmanager
 def _lock_briefly(lock: Path) -> Iterator[bool]:
-    """Lock for a moment; yield whether nobody uses it."""
+    """Lock a build for the duration of a context; yield whether no process uses it."""
     descriptor = None if lock in _held_locks else _try_lock(lock)
     try:
         yield descriptor is not None

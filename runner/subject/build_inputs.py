@@ -21,7 +21,7 @@ _READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 
 
 def write_inputs(tree: Path, asked: Asked) -> None:
-    """Write beside a tree that was just built what its build asked of it; nothing if that is not wholly known."""
+    """Write the files that a build has read beside its tree; nothing if they are not completely known."""
     file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
     if asked.unfollowed:

@@ -65,7 +65,7 @@ def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0
 
 
 def read_start_of_build(tree: Path) -> int:
-    """Return when the making of a built tree began, in nanoseconds since the epoch; 0 for a tree of no cache."""
+    """Return the time at which a build began, in nanoseconds since the epoch; 0 for a tree outside of the cache."""
     try:
         record = read_record(tree.parent) if tree.name == TREE_FOLDER else None
     except DamagedBuild:
@@ -74,7 +74,7 @@ def read_start_of_build(tree: Path) -> int:
 
 
 def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:
-    """Have the sessions of a build use some files of a later commit.
+    """Overlay files of a later commit in the sessions of a build.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str)
 
 
 def restore_original_tree(tree: Path) -> None:
-    """Put a tree back as it was built, without the files of a later commit.
+    """Restore a tree as it was built, without files of a later commit.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _remove_later_files(place: Path) -> BuildRecord:
 
 
 def restore_tree(tree: Path) -> None:
-    """Put a tree back as it was built, if a program has changed it. A tree of no cache stays as it is.
+    """Restore a tree as it was built, if a program has changed it; leave a tree outside of the cache.
 
     Raises
     ------

@@ -65,7 +65,7 @@ class _Rules(Struct, frozen=True):
     whole: bool
 
     def guard_parts(self) -> AbstractContextManager[None]:
-        """Return what surrounds the writing of a part that the clone may lack."""
+        """Return the context for writing a part that the clone may lack."""
         return nullcontext() if self.whole else suppress(IncompleteCheckout)
 
 
@@ -109,7 +109,7 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
 
 
 def find_missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
-    """Return what says which part of a commit a clone lacks; None if it seems to have all. No tree is written.
+    """Return the error for the part of a commit that a clone lacks; None if it seems to have all of them.
 
     Raises
     ------
@@ -163,7 +163,7 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
 
 
 def _set_times(tree: Path) -> None:
-    """Give all files of all commits one time.
+    """Set the times of all files to one that is the same for all commits.
 
     Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
     older than their sources. And a commit that changes nothing would change what a program or a build sees of a file.

@@ -14,7 +14,7 @@ MAX_LEVELS = 256
 
 
 def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
-    """Return what a checkout would hold, and why the commit is not checked out; empty if nothing speaks against it.
+    """Return the entries of a checkout, and why it is refused; empty if it is not.
 
     No more is taken than decides that: a few folders that contain each other many times have 10,000,000,000 files.
 

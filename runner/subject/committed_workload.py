@@ -70,7 +70,7 @@ def locate_requested_workload(repository: Repository, workload: Workload, name: 
 def load_committed_workload(
     repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, by_name: bool = True
 ) -> Workload | None:
-    """Return the workload that a commit has for what a person asked for; None if it has none.
+    """Return the workload of a commit that a person requested; None if the commit has none.
 
     Parameters
     ----------

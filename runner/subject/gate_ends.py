@@ -63,7 +63,7 @@ class GateEnds(Struct, frozen=True):
 
 @contextmanager
 def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds]:
-    """Return what a gate of the range ``base..head`` compares; a merge that it needs exists until this ends.
+    """Yield the commits that a gate of the range ``base..head`` compares, with a temporary merge if it needs one.
 
     Raises
     ------

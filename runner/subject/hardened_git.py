@@ -287,7 +287,7 @@ def execute_git(
 
 
 def _end_process(process: "subprocess.Popen[bytes]") -> None:
-    """End git, and what it has started to transfer, which would wait for the other host alone."""
+    """End git and its transfer processes, which would go on waiting for the other host."""
     helpers = list_descendants([process.pid])
     process.terminate()  # A clone removes what it has begun.
     for helper in helpers:

@@ -35,7 +35,7 @@ class PackageManager(Struct, frozen=True):
     download: str = ""
 
     def list_places(self, folder: Path) -> list[Path]:
-        """Return what to show of the folder."""
+        """Return the parts of the folder that a sandbox has to show."""
         return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
 
     def describe_filling(self, command: Iterable[str]) -> str:
@@ -77,12 +77,12 @@ def find_managers(command: Iterable[str]) -> list[PackageManager]:
 
 
 def find_network_error(log: str) -> str:
-    """Return the line with which a build that failed says that a network was not there; empty if none does."""
+    """Return the line of a failed build that blames the network; empty if none does."""
     return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NETWORK_ERROR.search(line)), "")
 
 
 def describe_offline_remedy(log: str) -> str:
-    """Return what makes CMake's FetchContent do without a network, as a clause; empty if it wanted none."""
+    """Return how CMake's FetchContent can work offline, as a clause; empty if the build did not use it."""
     names = list(dict.fromkeys(_FETCH_FAILURE.findall(log)))
     if not names:
         return ""

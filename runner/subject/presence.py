@@ -24,7 +24,7 @@ def find_complete_revision(repository: Repository, workload: Workload, name: str
 
 
 def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
-    """Refuse revisions none of which can be checked out, because the clone lacks a part of each.
+    """Refuse a list of revisions if the clone lacks a part of each, so that none can be checked out.
 
     That is a file, a submodule, or a content that Git LFS keeps.
 
@@ -38,7 +38,7 @@ def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revi
 
 
 def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
-    """Refuse revisions of each of which the clone lacks a part, whatever builds them.
+    """Refuse a list of revisions if the clone lacks a part of each, whatever builds them.
 
     Raises
     ------

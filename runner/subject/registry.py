@@ -47,7 +47,7 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
 
 
 def remove_abandoned_entries(settings: Settings) -> None:
-    """Remove what processes that were killed left half-written."""
+    """Remove the partial files of killed processes."""
     for part in (settings.home / "subjects").glob(".*.json.*"):
         if not is_alive(part.name.rpartition(".")[2]):
             with suppress(OSError):

@@ -173,7 +173,7 @@ class Repository(Struct, frozen=True):
         return tuple(self.git("merge-base", "--all", *commits).split())
 
     def may_lack_fork_point(self, base: str, head: str) -> bool:
-        """Return whether a shallow clone may lack the commits at which two revisions parted, or some of them."""
+        """Return whether a shallow clone may lack a merge base of two revisions."""
         if not self.is_shallow():
             return False
         ends = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
@@ -300,7 +300,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
 
 @contextmanager
 def _lock_clone(clone: Path) -> Iterator[None]:
-    """Change our own clone while no other command does, without the locks of a git that was killed."""
+    """Lock our own clone against other commands, and remove the locks of a killed git."""
     descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -352,7 +352,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
 
 
 def _derive_name(address: str) -> str:
-    """Return what people call the repository at an address or path; empty if that says nothing.
+    """Derive a repository's name from its address or path; empty if neither is meaningful.
 
     A mirror on this host may be a folder ``repo`` in one of the project's name. Its clones are named as it is.
     """

@@ -42,7 +42,7 @@ class Need(Struct, frozen=True):
 
 
 def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
-    """Return the folders that a build reads: those of its tools, and those that its variables name.
+    """Return the folders that a build reads: those of its tools, and those named by its variables.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
 
 
 def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
-    """Return those of some folders that exist and that a sandbox does not show."""
+    """Return the folders that exist but that a sandbox does not show."""
     return [need for need in needed if need.folder.exists() and not sandbox.is_visible(need.folder)]
 
 
@@ -168,7 +168,7 @@ def _list_unfilled(manager: PackageManager, folder: Path) -> list[Need]:
 
 
 def _find_installation(folder: Path) -> Path:
-    """Return what a tool needs beside its own folder: ``/opt/x`` for ``/opt/x/bin``, but nobody's whole home."""
+    """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home."""
     home = Path.home()
     shared = {home, home / ".local", home / ".cargo"}
     alone = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
@@ -185,5 +185,5 @@ def _suggest_setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
 
 
 def _list_missing_parents(folder: Path) -> list[Path]:
-    """Return a folder and those above it, as far as they do not exist."""
+    """Return those of a folder and its parents that do not exist."""
     return [path for path in (folder, *folder.parents) if not path.exists()]

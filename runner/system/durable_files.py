@@ -7,7 +7,7 @@ from runner.system.tree_walk import walk_tree
 
 
 def rename_durably(complete: Path, target: Path) -> None:
-    """Put a complete file in the place of another one, after its content has reached the storage."""
+    """Replace a file by a complete one, after its content has reached the storage."""
     _sync(complete)
     complete.replace(target)
     sync_folder(target.parent)

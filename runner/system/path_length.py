@@ -17,7 +17,7 @@ _LONGEST_SUFFIX = "/trusted/0123456789ab-0123456789abcdef-0/tree"
 
 
 def compute_path_length(builds: Path) -> int:
-    """Return the bytes of each path that programs see, in the data folder to which a folder of builds belongs.
+    """Return the length in bytes to which all paths that programs see are padded.
 
     It depends on that folder alone, and is 96 or a multiple.
     """

@@ -43,7 +43,7 @@ def _read_status(process: int) -> list[str]:
 
 @lru_cache
 def read_own_name() -> str:
-    """Return a name of this process that no other process has: ``PID-START-MACHINE``."""
+    """Return a unique name of this process: ``PID-START-MACHINE``."""
     return get_process_name(os.getpid())
 
 

@@ -57,7 +57,7 @@ def explain_unusable_tree(tree: Path) -> str:
 
 
 def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
-    """Return a hash of a tree's files that any change of one of them changes.
+    """Return a hash of a tree that changes with any of its files.
 
     Times of change are part of it. Only the kernel sets those, so that a program cannot hide what it has changed.
 

@@ -147,7 +147,7 @@ class RunRecipe(Table):
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
     def list_texts(self) -> tuple[str, ...]:
-        """Return everything in which placeholders are replaced."""
+        """Return all texts in which placeholders are replaced."""
         limits = str(self.processes), self.memory_limit, self.huge_pages
         return (*self.command, *self.environment.values(), self.allocator, self.page_cache, *self.files, *limits)
 

@@ -163,7 +163,7 @@ def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
-    """Return what decides how a workload is judged, built and run, by key."""
+    """Return the values that decide how a workload is judged, built and run, by key."""
     general, metrics = workload.workload, workload.metrics
     recipes = {
         "run": workload.run.model_dump(mode="json"),

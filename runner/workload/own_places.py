@@ -47,7 +47,7 @@ def get_build_command(workload: Workload) -> tuple[str, ...] | None:
 
 
 def provide_own_folder(workload: Workload) -> Path | None:
-    """Return the copy of a workload's folder, made if needed; None if the workload does not use it.
+    """Return the copy of a workload's folder, after making it if needed; None if the workload does not use it.
 
     Raises
     ------

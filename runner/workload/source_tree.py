@@ -65,7 +65,7 @@ def list_source_files(folder: Path) -> list[SourceFile]:
 
 
 def select_build_files(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return those that a build gets: all but what an earlier build in the folder left."""
+    """Return the files that a build gets: all but the leftovers of an earlier build in the folder."""
     return [file for file in files if not fnmatch.fnmatch(file.name, "*.o")]
 
 

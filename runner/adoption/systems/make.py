@@ -33,7 +33,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def find_leaving_targets(text: str) -> set[str]:
-    """Return the targets that start a container or become another user, themselves or through what they need."""
+    """Return the targets that start a container or become another user, also through a prerequisite."""
     rules = _parse_rules(text)
     outside = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
@@ -67,7 +67,7 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
 
 
 def _expand(text: str, variables: dict[str, str]) -> str:
-    """Return a line with the values of its variables, some levels deep."""
+    """Return a line with its variables expanded, some levels deep."""
     for _ in range(3):
         text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]
     return text

@@ -62,7 +62,7 @@ def _needs_git(sources: Sources) -> bool:
 
 
 def _does_work(script: str) -> bool:
-    """Return whether a script does more than to define what others call, as far as can be seen."""
+    """Return whether a script has statements besides imports and definitions."""
     try:
         return not all(map(_is_definition, ast.parse(script).body))
     except (SyntaxError, ValueError, RecursionError):
@@ -79,7 +79,7 @@ def _is_definition(statement: ast.stmt) -> bool:
 
 
 def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
-    """Return the folders of benchmarks that only asv runs: as scripts they do nothing."""
+    """Return the folders of benchmarks for asv, which do nothing when they are run as scripts."""
     folders = []
     for file in sources.files:
         path = PurePosixPath(file)
@@ -124,7 +124,7 @@ def _propose_environments(
 
 
 def _list_build_requirements(project: dict[str, Any]) -> list[str]:
-    """Return what builds the package, as words of a shell in double quotes."""
+    """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
     required = system.get("requires") if isinstance(system, dict) else None
     names = required if isinstance(required, list) else ["setuptools", "wheel"]
@@ -157,7 +157,7 @@ def _is_requirement(word: str) -> bool:
 
 
 def is_primary_build_system(sources: Sources) -> bool:
-    """Return whether another build system of the project is only run by that of the Python package."""
+    """Return whether the Python package's build system runs the project's other build systems."""
     return _get_build_backend(_read_project(sources)) in NATIVE_BACKENDS
 
 

@@ -27,7 +27,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker.
+    """Read a suite: as one run if Faultwatch wrote it, else as one run per benchmark with one sample per worker.
 
     Raises
     ------

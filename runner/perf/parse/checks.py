@@ -27,7 +27,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
 
 
 def check_running_times(rows: Sequence[Row]) -> None:
-    """Check that counters ran for their share of the CPU time, roughly, which tells a count from a time.
+    """Check roughly that counters ran for their share of the CPU time, which tells a count from a time.
 
     This holds for counters that were started together, at the start of the program.
     """

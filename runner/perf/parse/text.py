@@ -87,7 +87,7 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
 
 
 def _refuse_displaced(lines: Sequence[Line]) -> None:
-    """Refuse a report that begins before its heading or within it."""
+    """Refuse lines of a report above or within its heading."""
     for line in lines:
         event = _EVENT.fullmatch(line.text)
         if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _COUNT_COLUMNS):
