@@ -29,7 +29,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.presence import find_complete_revision, refuse_incomplete_checkouts
+from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload

@@ -41,7 +41,7 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.presence import find_complete_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.judge import Contest

@@ -33,7 +33,7 @@ from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import refuse_incomplete_checkouts
+from runner.subject.missing_parts import refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload

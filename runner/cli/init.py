@@ -283,7 +283,7 @@ def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit of which the clone lacks more than the submodules that the build does without."""
-    from runner.subject.presence import refuse_incomplete_checkouts, refuse_missing_parts
+    from runner.subject.missing_parts import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))

@@ -130,7 +130,7 @@ def _list_proposals(
     """Return the ways to build the project, the most likely first."""
     from runner.adoption.detection import KNOWN_BUILD_SYSTEMS, propose_builds
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tools_found import add_tool_paths
+    from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
     from runner.subject.packages import GO, GO_CACHE_VARIABLES, find_managers
 
@@ -171,7 +171,7 @@ def _build_project(
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
     from runner.adoption.first_measurement import describe_build_failure
-    from runner.adoption.tools_found import describe_tools
+    from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 

@@ -16,7 +16,7 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
 from runner.subject.lookup import find_workload_by_name
-from runner.subject.presence import refuse_incomplete_checkouts
+from runner.subject.missing_parts import refuse_incomplete_checkouts
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload

@@ -28,7 +28,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import find_complete_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload

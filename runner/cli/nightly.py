@@ -134,7 +134,7 @@ def _prepare_cell(
 ) -> PreparedCell:
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.presence import find_complete_revision
+    from runner.subject.missing_parts import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 

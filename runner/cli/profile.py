@@ -22,7 +22,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import find_complete_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.workload.lookup import choose_one_case
 

@@ -9,7 +9,7 @@ from runner.cli.activity import show_activity
 from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
-from runner.host.abandoned import clear_abandoned
+from runner.host.cleanup import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings

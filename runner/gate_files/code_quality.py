@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from runner.contract.gate import GateAnswer, GateFinding
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 
 _SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
 _DEFAULT_FILE = "workload.toml"

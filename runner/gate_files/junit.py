@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract import metric
 from runner.contract.comparison import Comparison, Side
 from runner.contract.gate import FindingRule, GateAnswer, GateCase, GateFinding, GateReport
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 
 _SUITE_NAME = "faultwatch.gate"
 _GATE_TEST_NAME = "gate"

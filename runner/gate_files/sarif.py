@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
 from runner.gate_files.code_quality import compute_fingerprint
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 from runner.version import get_version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

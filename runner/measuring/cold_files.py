@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from runner.mapped_files.residency import evict, measure_residency
-from runner.measuring.spoiled_session import SpoiledSession
+from runner.measuring.environment_change import SpoiledSession
 
 
 class EvictionError(SpoiledSession):

@@ -16,7 +16,7 @@ from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
 from runner.dependencies.answers import Place
 from runner.dependencies.tree_difference import find_tree_differences
-from runner.measuring.spoiled_session import SpoiledSession
+from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin

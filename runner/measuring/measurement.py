@@ -7,9 +7,9 @@ from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
+from runner.execution.background_thread import start_in_background
+from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.sampling import Sampling
-from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure

@@ -12,7 +12,7 @@ from runner.environment import compilers
 from runner.environment.capture import capture_environment
 from runner.environment.program_files import read_library_settings
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
+from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
 from runner.mapped_files.trial_files import describe_page_cache

@@ -39,11 +39,11 @@ from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
+from runner.measuring.consumed_input import Inputs
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
+from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
-from runner.measuring.spent_input import Inputs
-from runner.measuring.spoiled_session import require_unchanged
 from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
@@ -57,7 +57,7 @@ from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
-from runner.workload.own_places import get_build_path
+from runner.workload.placeholders import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""

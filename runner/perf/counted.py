@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
+from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
-from runner.execution.in_background import start_in_background
 from runner.execution.launch import Launch, Start
 from runner.execution.launcher import get_launcher
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox

@@ -28,9 +28,9 @@ from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
+from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses
 from runner.perf.recording import Recording
-from runner.perf.second_witness import explain_miscount
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults, read_memory_readings
 from runner.process_state.process_state import ProcessState

@@ -21,7 +21,7 @@ from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.fault_access import FaultAccess
-from runner.profile.legibility import has_no_callers, remark_missing_callers, remark_missing_names
+from runner.profile.missing_symbols import has_no_callers, remark_missing_callers, remark_missing_names
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from runner.contract.base import load_validation
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
+from runner.execution.background_thread import start_in_background
 from runner.settings import Settings
 from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository

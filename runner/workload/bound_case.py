@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
 from runner.workload.allocators import get_allocator_variables
 from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill_placeholders
-from runner.workload.own_places import provide_own_folder
+from runner.workload.placeholders import provide_own_folder
 
 MAX_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

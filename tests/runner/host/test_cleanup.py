@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.abandoned import clear_abandoned
+from runner.host.cleanup import clear_abandoned
 from runner.settings import Settings
 from runner.subject.build_cache import BuildCache
 from runner.system.processes import get_process_name, read_own_name

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from runner.contract.report import Stage
 from runner.doctor.counting import require_measurable
 from runner.perf import session
+from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import LostPrograms
-from runner.perf.second_witness import explain_miscount
 from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
 

@@ -16,7 +16,7 @@ from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.profile.collect import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
-from runner.profile.legibility import has_no_callers, remark_missing_callers, remark_missing_names
+from runner.profile.missing_symbols import has_no_callers, remark_missing_callers, remark_missing_names
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
