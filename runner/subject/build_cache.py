@@ -66,7 +66,7 @@ class BuildCache(Struct, frozen=True):
             top.mkdir(parents=True, exist_ok=True)
             for number in range(_MAX_PLACES_PER_BUILD):
                 place = self._get_place(key, number)
-                if _hold_lock(_get_lock(place)):
+                if _hold_lock(_get_lock_file(place)):
                     return place
         except OSError as error:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
@@ -96,7 +96,7 @@ class BuildCache(Struct, frozen=True):
     def remove_unfinished(self) -> None:
         """Remove what interrupted builds left: places that nobody uses and that have no record, or were put aside."""
         for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
-            with _lock_briefly(_get_lock(aside.with_suffix(""))) as free:
+            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
                 if free:
                     remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
@@ -112,13 +112,13 @@ class BuildCache(Struct, frozen=True):
                 yield place, lock.stat().st_mtime, _get_size(place)
 
     def _remove(self, place: Path) -> bool:
-        with _lock_briefly(_get_lock(place)) as free:
+        with _lock_briefly(_get_lock_file(place)) as free:
             if free:
                 remove_record(place)
                 remove_tree(place)
                 if place.exists():
                     return False
-                _get_lock(place).unlink(missing_ok=True)
+                _get_lock_file(place).unlink(missing_ok=True)
             return free
 
 
@@ -152,7 +152,7 @@ def move_aside(place: Path) -> Path:
     return place.rename(aside)
 
 
-def _get_lock(place: Path) -> Path:
+def _get_lock_file(place: Path) -> Path:
     return place.with_name(f"{place.name}.lock")
 
 

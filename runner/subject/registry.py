@@ -38,7 +38,7 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     entry = SubjectEntry(_get_location(settings, repository), workloads)
     if entry == previous:
         return
-    file = _get_file(settings, repository.name)
+    file = _get_subject_file(settings, repository.name)
     part = file.with_name(f".{file.name}.{read_own_name()}")
     with suppress(OSError):
         make_private_folder(file.parent)
@@ -57,7 +57,7 @@ def remove_abandoned_entries(settings: Settings) -> None:
 def find_subject(settings: Settings, subject: str) -> SubjectEntry:
     """Return the registered locations of a subject; empty if there are none."""
     try:
-        document = json.loads(_get_file(settings, subject).read_text(encoding="utf-8"))
+        document = json.loads(_get_subject_file(settings, subject).read_text(encoding="utf-8"))
         workloads = {str(name): str(path) for name, path in document["workloads"].items()}
         return SubjectEntry(str(document["repository"]), workloads)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -72,5 +72,5 @@ def _get_location(settings: Settings, repository: Repository) -> str:
     return repository.git("config", "--get", "remote.origin.url").strip()
 
 
-def _get_file(settings: Settings, subject: str) -> Path:
+def _get_subject_file(settings: Settings, subject: str) -> Path:
     return settings.home / "subjects" / f"{subject}.json"
