@@ -39,7 +39,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         for side, report in (("base", result.base), ("head", result.head)):
             if report.failure:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
-                show_end_of_log(console, report.failure.log)
+                print_log_tail(console, report.failure.log)
         return
     # Verdict, and whether the environments are the same.
     comparison = result.comparison
@@ -83,7 +83,7 @@ def _describe_unwatched(result: Compared) -> list[str]:
     ]
 
 
-def show_end_of_log(console: Console, log: str) -> None:
+def print_log_tail(console: Console, log: str) -> None:
     """Print the last lines of a log; nothing if it is empty."""
     lines = log.rstrip().splitlines()[-LOG_LINES:]
     if lines:

@@ -26,9 +26,9 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     A table names the unit of a metric once. Bytes and seconds have no such unit: each is as short as it can be.
     """
     unit = metric(name).unit
-    text = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
+    text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
     if not has_own_unit(name):
-        text = text.removesuffix(number_text.unit_of(value, unit))
+        text = text.removesuffix(number_text.choose_unit(value, unit))
     return number_text.replace_no_break_spaces(text).rstrip()
 
 
@@ -42,23 +42,23 @@ def format_quantity(name: str, value: float | None, beside: float | None = None)
     """
     if value is None:
         return "no value"
-    return number_text.replace_no_break_spaces(number_text.quantity(value, metric(name).unit, beside))
+    return number_text.replace_no_break_spaces(number_text.format_quantity(value, metric(name).unit, beside))
 
 
 def format_span(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
-    text = number_text.span(low, high, unit)
+    text = number_text.format_range(low, high, unit)
     if not has_own_unit(name):
-        text = text.removesuffix(number_text.unit_of(high, unit))
+        text = text.removesuffix(number_text.choose_unit(high, unit))
     return number_text.replace_no_break_spaces(text).rstrip()
 
 
 def has_own_unit(name: str) -> bool:
     """Return whether each value of a metric is written with its own unit: MiB, ms."""
-    return number_text.scale_of(2**40, metric(name).unit) is not None
+    return number_text.choose_scale(2**40, metric(name).unit) is not None
 
 
 def format_percent(value: float) -> str:
     """Format a relative change, as in ``+8.25 %``."""
-    return number_text.replace_no_break_spaces(number_text.percent(value))
+    return number_text.replace_no_break_spaces(number_text.format_percent(value))

@@ -61,7 +61,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
-    ratio = f", {number_text.number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
+    ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
     )
@@ -84,7 +84,11 @@ def _list_source_lines(table: Mapping[Label, int]) -> str:
 
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
-    total = f"{stacks.total:,} faults" if stacks.kind is StackKind.FAULTS else number_text.quantity(stacks.total, "ns")
+    total = (
+        f"{stacks.total:,} faults"
+        if stacks.kind is StackKind.FAULTS
+        else number_text.format_quantity(stacks.total, "ns")
+    )
     lost = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
         f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
@@ -100,7 +104,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
-        f"{number_text.number(100 * finding.price)} % of the time can be won)",
+        f"{number_text.format_number(100 * finding.price)} % of the time can be won)",
         highlight=False,
     )
     for line in finding.evidence:

@@ -51,28 +51,28 @@ _SECONDS_PER_UNIT = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _TIME_SCALES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
 
 
-def number(value: Number) -> str:
+def format_number(value: Number) -> str:
     """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
     return _format_number(value, SIGNIFICANT_DIGITS, "")
 
 
 def format_signed(value: Number) -> str:
     """Write a difference with its sign, ``+1`` or ``−4,096``."""
-    return _add_sign(value, number(value))
+    return _add_sign(value, format_number(value))
 
 
-def percent(value: Number) -> str:
+def format_percent(value: Number) -> str:
     """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
     size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, SIGNIFICANT_DIGITS)
     return f"{_add_sign(value, size)}{_NARROW_SPACE}%"
 
 
-def unit_of(value: Number, unit: str) -> str:
+def choose_unit(value: Number, unit: str) -> str:
     """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
     return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
 
 
-def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
+def format_quantity(value: Number, unit: str, beside: Number | None = None) -> str:
     """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
 
     Parameters
@@ -81,7 +81,7 @@ def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
         Another value that a reader compares it with: both get the same unit, and enough digits to differ.
     """
     other = value if beside is None else beside
-    scale = scale_of(max(abs(value), abs(other)), unit)
+    scale = choose_scale(max(abs(value), abs(other)), unit)
     digits = next(
         (
             digits
@@ -92,38 +92,40 @@ def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
         _MAX_DIGITS,
     )
     return _join_parts(
-        _format_scaled(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit
+        _format_scaled(value, scale, digits, unit), choose_unit(value, unit) if scale is None else scale.unit
     )
 
 
-def span(low: Number, high: Number, unit: str) -> str:
+def format_range(low: Number, high: Number, unit: str) -> str:
     """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
-    first, last = quantity(low, unit, high), quantity(high, unit, low)
+    first, last = format_quantity(low, unit, high), format_quantity(high, unit, low)
     value, _, _ = first.rpartition(_NARROW_SPACE if first.endswith("%") else _NO_BREAK_SPACE)
     return f"{value} – {last}"
 
 
-def difference(value: Number, unit: str) -> str:
+def format_difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
-    return _add_sign(value, quantity(value, unit))
+    return _add_sign(value, format_quantity(value, unit))
 
 
-def amount(size: Number) -> str:
+def format_amount(size: Number) -> str:
     """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
-    return quantity(size, "bytes")
+    return format_quantity(size, "bytes")
 
 
-def levels(before: Number, after: Number) -> str:
+def format_levels(before: Number, after: Number) -> str:
     """Write two levels of a series, with enough digits to differ: ``53,338 → 4,186``."""
-    return " → ".join(_join_freely(quantity(value, "", other)) for value, other in ((before, after), (after, before)))
+    return " → ".join(
+        _join_freely(format_quantity(value, "", other)) for value, other in ((before, after), (after, before))
+    )
 
 
-def sigmas(size: float) -> str:
+def format_sigmas(size: float) -> str:
     """Write how far a change lies off the noise: ``5.2 sigma``, ``more than 10 sigma``."""
     return f"more than {MAX_SIGMAS} sigma" if size > MAX_SIGMAS else f"{size:.1f} sigma"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 60:
         return _join_parts(f"{max(1, round(seconds))}", "s")
@@ -142,7 +144,7 @@ def replace_no_break_spaces(text: str) -> str:
     return text.replace(_NO_BREAK_SPACE, " ").replace(_NARROW_SPACE, " ")
 
 
-def scale_of(size: Number, unit: str) -> Scale | None:
+def choose_scale(size: Number, unit: str) -> Scale | None:
     """Return the unit in which values up to a size are short; None where the unit is as good as any."""
     if unit == "bytes":
         return next((scale for scale in _MEMORY_SCALES if size >= scale.divisor), None)

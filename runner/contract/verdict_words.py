@@ -2,7 +2,7 @@
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
-from runner.contract.number_text import quantity
+from runner.contract.number_text import format_quantity
 
 
 def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
@@ -42,7 +42,9 @@ def _describe_missing(verdict: MetricVerdict) -> str:
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
     budget = (
-        verdict.budget if isinstance(verdict.budget, str) else quantity(verdict.budget, metric(verdict.metric).unit)
+        verdict.budget
+        if isinstance(verdict.budget, str)
+        else format_quantity(verdict.budget, metric(verdict.metric).unit)
     )
     if verdict.may_exceed:
         return f"worse, perhaps over the budget of {budget}"

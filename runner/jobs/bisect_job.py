@@ -6,7 +6,7 @@ from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, res
 from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
-from runner.contract.number_text import quantity
+from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
 from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -75,7 +75,7 @@ def _describe_run(report: Report, name: str) -> str:
     what = "could not be measured"
     level = median(report.values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
-        what = quantity(level, metric(name).unit)
+        what = format_quantity(level, metric(name).unit)
     return f"{report.revision.commit[:10]}: {what}"
 
 

@@ -83,6 +83,8 @@ def list_changes(result: Compared) -> dict[str, tuple[float, float]]:
 
 def _describe_effect(name: str, before: float, after: float) -> str:
     entry = metric(name)
-    percent = f" ({number_text.percent(100 * (after - before) / before)})" if before else ""
-    levels = (number_text.quantity(value, entry.unit, other) for value, other in ((before, after), (after, before)))
+    percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
+    levels = (
+        number_text.format_quantity(value, entry.unit, other) for value, other in ((before, after), (after, before))
+    )
     return f"{entry.title.lower()} {' → '.join(levels)}{percent}"

@@ -17,7 +17,7 @@ from service.forges.wording import change, describe_rows, describe_since, judge,
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import block, code
-from service.text.numbers import percent, quantity, span
+from service.text.numbers import format_percent, format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
@@ -129,7 +129,7 @@ def _line(row: MetricOutcome) -> str:
 
 
 def _level(verdict: MetricVerdict, side: Side) -> str:
-    return "–" if side.level is None else quantity(side.level, metric(verdict.metric).unit)
+    return "–" if side.level is None else format_quantity(side.level, metric(verdict.metric).unit)
 
 
 def _change(verdict: MetricVerdict) -> str:
@@ -137,7 +137,7 @@ def _change(verdict: MetricVerdict) -> str:
     shown = change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
         return shown
-    return f"{shown}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
+    return f"{shown}, between {format_percent(verdict.bounds[0])} and {format_percent(verdict.bounds[1])}"
 
 
 def _noise(verdict: MetricVerdict) -> str:
@@ -157,7 +157,7 @@ def _noise(verdict: MetricVerdict) -> str:
 
 def _span(verdict: MetricVerdict, side: Side) -> str:
     unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
-    return quantity(low, unit) if low == high else span(low, high, unit)
+    return format_quantity(low, unit) if low == high else format_range(low, high, unit)
 
 
 def _verdict(row: MetricOutcome) -> str:

@@ -14,7 +14,7 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, State
 from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
 from service.text.markdown import code
-from service.text.numbers import difference, quantity
+from service.text.numbers import format_difference, format_quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
@@ -55,12 +55,17 @@ def _result(job: Job) -> list[str]:
 
 def _culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
-    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
     stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if stands else "may move"
     moved = f"{_commit(culprit.commit)} {verb} {code(name)} from {before} to {after}."
     if culprit.brought:
-        moved += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+        moved += (
+            f" The commits that it merges moved it by {format_difference(culprit.brought, unit)} where they were made."
+        )
     others = len(culprit.candidates) - 1
     before = "the commit" if others == 1 else f"one of the {others} commits"
     doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""

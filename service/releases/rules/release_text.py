@@ -6,7 +6,7 @@ from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.history import Certainty
 from service.text.markdown import code, make_plain
-from service.text.numbers import difference, number, percent
+from service.text.numbers import format_difference, format_number, format_percent
 
 _MAX_LISTED = 100
 _CERTAIN = {
@@ -37,12 +37,12 @@ def markdown(found: Releases) -> str:
 
 
 def _row(change: ReleaseChange) -> str:
-    relative = f" ({percent(change.percent)})" if change.percent is not None else ""
+    relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{code(change.case)} {make_plain(metric(change.metric).title)} on {code(change.host)}",
-        number(change.before),
-        number(change.after),
-        f"{difference(change.change, change.unit)}{relative}",
+        format_number(change.before),
+        format_number(change.after),
+        f"{format_difference(change.change, change.unit)}{relative}",
         _parts(change.commits, change.unit),
         _parts(change.configuration, change.unit),
     )
@@ -57,4 +57,4 @@ def _part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
     certain = f", {_CERTAIN[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
-    return f"{difference(part.change, unit)}: {commit}{code(part.name)}{certain}"
+    return f"{format_difference(part.change, unit)}: {commit}{code(part.name)}{certain}"

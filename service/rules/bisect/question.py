@@ -71,4 +71,4 @@ class Question(Strict):
 
     def quantity(self, value: Number, beside: Number | None = None) -> str:
         """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
-        return numbers.quantity(value, self.unit, beside).strip()
+        return numbers.format_quantity(value, self.unit, beside).strip()

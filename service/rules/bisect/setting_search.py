@@ -30,7 +30,7 @@ from runner.contract.level import Number, median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, believe
 from service.rules.bisect.question import Refused
-from service.text.numbers import number, quantity
+from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
 """How many settings can be necessary together, for a noisy metric."""
@@ -110,7 +110,8 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return Refused(sentence=f"The environment {which} could not be measured.")
         if before == after or abs(after - before) < question.least:
             both = [
-                quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
+                format_quantity(*sides).strip()
+                for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
             return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
@@ -234,7 +235,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {number(belief.none)}."
+            f"there is no difference with a probability of {format_number(belief.none)}."
         )
         return _measure(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
@@ -242,7 +243,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
         sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+        f"{', '.join(sorted(explanations[best]))} with a probability of {format_number(float(belief.each[best]))}."
     )
 
 

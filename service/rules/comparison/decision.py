@@ -26,7 +26,7 @@ from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median_bounds, find_majority, median
 from service.rules.comparison.signs import Signs, are_balanced, is_surely_majority, lean, signs_of
 from service.rules.relative_change import symmetric_percent_change
-from service.text.numbers import number, percent
+from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
 """The rules that compare counts one by one: of those that repeat, and of those that vary."""
@@ -169,17 +169,17 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
         few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
-        sentence = f"{few} too few for an error probability of {number(error)}."
+        sentence = f"{few} too few for an error probability of {format_number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {percent(low)} and {percent(high)}, by {len(pairs)} pairs"
+    shown = f"The change lies between {format_percent(low)} and {format_percent(high)}, by {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-        sentence = f"{shown}: not zero, with an error probability of {number(error)}."
+        sentence = f"{shown}: not zero, with an error probability of {format_number(error)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{shown}: less than the {number(precision)} % that matter."
+        sentence = f"{shown}: less than the {format_number(precision)} % that matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{shown}, while {number(precision)} % would matter."
+    sentence = f"{shown}, while {format_number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 

@@ -326,7 +326,7 @@ def _picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: It
             side=row.side,
             number=str(row.number or ""),
             label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (row.why or "could not be measured" if row.value is None else numbers.quantity(row.value, unit)),
+            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
             proof=row.proof,
         )
         for row in rows
