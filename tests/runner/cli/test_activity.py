@@ -53,7 +53,9 @@ def test_a_decision_changes_how_many_steps_are_ahead() -> None:
 
 
 @given(
-    st.lists(st.one_of(st.tuples(st.just("remain"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1))))
+    st.lists(
+        st.one_of(st.tuples(st.just("set_remaining"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1)))
+    )
 )
 def test_there_are_never_more_steps_done_than_there_are(calls: list[tuple[str, int]]) -> None:
     shown = Activity("x", Clock())
