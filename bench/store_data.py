@@ -36,7 +36,7 @@ class Size:
     @property
     def samples(self) -> int:
         """How many values there are: of each sample of each run, one for each metric."""
-        return self.list_runs * SAMPLES * len(METRICS)
+        return self.runs * SAMPLES * len(METRICS)
 
     @property
     def series(self) -> int:

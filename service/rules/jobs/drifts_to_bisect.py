@@ -51,7 +51,7 @@ class OrderedBisect:
     @property
     def fruitless(self) -> bool:
         """Whether it failed without a run."""
-        return self.state is State.FAILED and not self.list_runs
+        return self.state is State.FAILED and not self.runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Host:
         self.built.append(proposal.command)
         return Path(proposal.command), cast("Build", type("", (), {"seconds": 1.0, "cached": False}))
 
-    def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+    def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         return list(proposal.runs)
 
     def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[Tried]:
@@ -117,7 +117,7 @@ def test_another_build_system_is_tried_where_no_program_of_the_first_works(monke
     class Found(Host):
         """A project whose sources name no program: programs are found in the built tree."""
 
-        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
             return [tool] if proposal.system == "Make" else [test]
 
     cmake = [BuildProposal("CMake", name) for name in ("with tests", "without")]
@@ -130,7 +130,7 @@ def test_a_build_with_tests_is_tried_where_programs_only_start(monkeypatch: pyte
     test = RunProposal("build/test_sums", idle=True)
 
     class Found(Host):
-        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
             return [test] if proposal.tests else [ALONE]
 
     builds = [BuildProposal("CMake", "default"), BuildProposal("CMake", "all", tests=True)]

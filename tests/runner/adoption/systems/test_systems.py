@@ -238,7 +238,7 @@ def test_python_packages_are_built_offline_first() -> None:
     first, second = python.propose(listing(files | {"benchmarks/bench_a.py": "run()"}))
     assert "--no-index" in first.command
     assert second.command.index("--no-index") < second.command.index("pip download"), "with what was kept first"
-    commands = [run.command for run in first.list_runs]
+    commands = [run.command for run in first.runs]
     assert commands[0] == "venv/bin/python benchmarks/bench_a.py"
     assert "venv/bin/ptool" in commands
     assert commands[-1] == 'venv/bin/python -c "import p"'
