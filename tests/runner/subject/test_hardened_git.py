@@ -225,7 +225,7 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
             init._detect_branch(repository),
             init._select_last_commits(repository),
         ),
-        "clone": clone.revisions("main"),
+        "clone": clone.list_revisions("main"),
         "address": find_subject(settings, clone.name).repository,
         "shipped": ours.resolve("HEAD"),
     }

@@ -82,7 +82,7 @@ def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], com
     address = f"file://{tmp_path / 'subject'}"
     first = open_repository(address, tmp_path / "clones")
     assert first.name == "subject"
-    assert len(first.revisions("HEAD")) == 5
+    assert len(first.list_revisions("HEAD")) == 5
     newest = commit("New", file="new")
     assert open_repository(address, tmp_path / "clones").list_revisions("main")[-1].commit == newest
 
@@ -215,7 +215,7 @@ def test_exports_from_every_kind_of_repository(kind: str, history: list[str], gi
 
 def test_a_title_with_anything_in_it(commit: Run, tmp_path: Path) -> None:
     commit("Say <b>«naïve»</b> & \x1b[31mred\x1b[0m; rm -rf /")
-    revision = open_repository(str(tmp_path / "subject"), tmp_path).revision("HEAD")
+    revision = open_repository(str(tmp_path / "subject"), tmp_path).get_revision("HEAD")
     assert revision.title.startswith("Say <b>«naïve»</b> & ")
 
 

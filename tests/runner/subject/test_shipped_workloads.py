@@ -49,7 +49,7 @@ def test_a_later_version_is_the_next_commit(shipped: Path, tmp_path: Path) -> No
     (shipped / "one/main.c").write_text("int main(void) { return 0; }\n")
     after = prepare_shipped_repository(shipped, tmp_path / "home")
     assert after
-    assert [revision.parents for revision in after.revisions("HEAD")] == [(), (first,)]
+    assert [revision.parents for revision in after.list_revisions("HEAD")] == [(), (first,)]
 
 
 def test_a_work_tree_that_only_root_may_write_is_enough(shipped: Path, tmp_path: Path) -> None:
