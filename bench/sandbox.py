@@ -76,7 +76,7 @@ def sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[st
     box.change_owner(program.parent)
 
     def canary_counts(within: Sandbox | None) -> tuple[int, int]:
-        command = [f"./{program.name}", *canary.KINDS[:3]]
+        command = [f"./{program.name}", *canary.FAULT_KINDS[:3]]
         state = ProcessState(huge_pages="never")
         done = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
         return _value(done.sample.readings)

@@ -21,12 +21,12 @@ _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
 """An option that the library reads, in the program or in its shared library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
-_GENERATED = {
+_GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
 }
 """Folders of build systems that hold their own programs, or programs under a second name."""
-ROUNDS = "10x"
+BENCHMARK_TIME = "10x"
 _TEST_PROGRAM_RANK = 4
 """Where :func:`_rank_program` places the project's test programs."""
 
@@ -63,7 +63,9 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
 def _is_candidate_name(name: str) -> bool:
     path = PurePosixPath(name)
     in_cargo = "target" in path.parts and "build" in path.parts
-    return _GENERATED.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+    return (
+        _GENERATED_FILES.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+    )
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
@@ -122,7 +124,7 @@ def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterab
     for program in sorted(programs, key=lambda program: _rank_program(program, project)):
         start = program.name if "/" in program.name else f"./{program.name}"
         if program.google:
-            options = f"--benchmark_min_time={ROUNDS} --benchmark_format=json"
+            options = f"--benchmark_min_time={BENCHMARK_TIME} --benchmark_format=json"
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
         place = _rank_program(program, project)[0]

@@ -87,4 +87,4 @@ def build_shell_command(*steps: str) -> str:
     return f"sh -c '{text}'"
 
 
-JOBS = "-j$(nproc)"
+JOBS_OPTION = "-j$(nproc)"

@@ -33,15 +33,15 @@ _BUILD_FILES = {
 }
 """By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
 
-_FIXED = (
+_FIXED_VERSION_REMARK = (
     "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
 )
-_VARIES = (
+_VARYING_VERSION_REMARK = (
     "With `git = true` each commit has its own version in its program, so a count can move by a fault although no code "
     "changed. "
 )
-_INSTEAD = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] instead of it'
-_OTHERWISE = (
+_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] instead of it'
+_FIX_BY_HAND = (
     "Give the build a fixed version if it takes one, or let such steps pass with `budget = {minor-faults = 1}` in "
     "[metrics]"
 )
@@ -80,7 +80,7 @@ def describe_version(sources: Sources, environment: Mapping[str, str], *, git: b
     """
     if not git:
         fixed = next((name for name in _VARIABLES if name in environment), None)
-        return _FIXED.format(fixed, environment[fixed]) if fixed else ""
+        return _FIXED_VERSION_REMARK.format(fixed, environment[fixed]) if fixed else ""
     read = detect_version_from_git(sources, *_BUILD_FILES)
     usable = next((name for name in read.variables if not read.git), None)
-    return _VARIES + (_INSTEAD.format(usable) if usable else _OTHERWISE)
+    return _VARYING_VERSION_REMARK + (_FIX_BY_VARIABLE.format(usable) if usable else _FIX_BY_HAND)

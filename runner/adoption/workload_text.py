@@ -4,12 +4,12 @@ import json
 
 from runner.adoption.proposal import BuildProposal, RunProposal
 
-SCHEMA = ".faultwatch/workload.schema.json"
+SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
 
 
 def render_workload(
-    name: str, build: BuildProposal, run: RunProposal, *, timeout: int | None = None, schema: str = SCHEMA
+    name: str, build: BuildProposal, run: RunProposal, *, timeout: int | None = None, schema: str = SCHEMA_PATH
 ) -> str:
     """Return the text of a workload file.
 

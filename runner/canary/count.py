@@ -16,7 +16,7 @@ from runner.process_state.process_state import ProcessState
 
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 _ANONYMOUS = "anonymous"
-KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
+FAULT_KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
 _TIMED_RUNS = 3
 """Executions of which the quickest tells the cost of a fault."""
 _MAX_RETRIES = 2
@@ -65,10 +65,10 @@ def count_canary(programs: Path) -> CanaryOutcome:
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
-    first = faults_of(KINDS)
+    first = faults_of(FAULT_KINDS)
     left_out = first.left_out
     if left_out:  # a kind that this host lacks may have been touched all the same
-        first = faults_of([kind for kind in KINDS if kind not in left_out])
+        first = faults_of([kind for kind in FAULT_KINDS if kind not in left_out])
     together = _retry_count(first, faults_of)
     alone = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
     return Canary(counts=(together, *alone), left_out=left_out)

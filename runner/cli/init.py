@@ -31,27 +31,27 @@ if TYPE_CHECKING:
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
-_WORK = (
+_DO_WORK_HINT = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
     "the same build"
 )
-_NO_INPUT = "`{}` has no input, so it may only start. " + _WORK
-_USAGE = (
+_NO_INPUT_REMARK = "`{}` has no input, so it may only start. " + _DO_WORK_HINT
+_ONLY_USAGE_REMARK = (
     "`{}` only says {}, so this counts next to nothing: a start, which hardly any change of the project moves. Keep an "
     "input in the repository, and have `command` in [run] of workload.toml do with it what users wait for, such as "
     "`{} … INPUT`; `faultwatch measure` counts it, with the same build"
 )
-_STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
-_FAILED = (
+_STAND_IN_REMARK = "The program reads {}, which may not be an input for it. " + _DO_WORK_HINT
+_FAILED_REMARK = (
     "This may be better work, but was not measured: {}. To measure it, have `command` in [build] of workload.toml make "
     "what it needs, or give it less to do, and make it the `command` in [run]"
 )
 
-_GATE_READS = (
+_GATE_READS_REMARK = (
     "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
     "to hold the same tools and packages; a first `faultwatch measure` there downloads the packages"
 )
-_GATE_FAILS = "The gate builds in a sandbox without a network, and there this does not build: {}"
+_GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and there this does not build: {}"
 
 
 @click.command(name="init")
@@ -318,10 +318,12 @@ def _describe_weakness(tried: "Tried") -> str:
     run = tried.run
     if not tried.worked:
         says = "how it is used" if tried.usage else "what it is"
-        return _USAGE.format(run.command, says, run.command.removesuffix(" --version").removesuffix(" --help"))
+        return _ONLY_USAGE_REMARK.format(
+            run.command, says, run.command.removesuffix(" --version").removesuffix(" --help")
+        )
     if run.stand_in:
-        return _STAND_IN.format(run.stand_in)
-    return _NO_INPUT.format(run.command) if run.idle and not run.test else ""
+        return _STAND_IN_REMARK.format(run.stand_in)
+    return _NO_INPUT_REMARK.format(run.command) if run.idle and not run.test else ""
 
 
 def _describe_rejected_commands(choice: "Choice") -> list[str]:
@@ -330,7 +332,7 @@ def _describe_rejected_commands(choice: "Choice") -> list[str]:
     if chosen.worked and chosen.run.promising:
         return []
     failed = [tried for tried in choice.failures if tried.run.promising and tried.run.command != chosen.run.command]
-    return [_FAILED.format(tried.problem) for tried in failed]
+    return [_FAILED_REMARK.format(tried.problem) for tried in failed]
 
 
 def _try_gate(
@@ -369,12 +371,12 @@ def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -
 
     if gate.problem:
         fill = [f"This downloads what pip installs: `{filling}`"] if filling and NO_NETWORK in gate.problem else []
-        return [_GATE_FAILS.format(gate.problem), *fill]
+        return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
     if not gate.readable:
         return []
     setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"
     where = f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
-    return [_GATE_READS.format(", ".join(gate.readable), where)]
+    return [_GATE_READS_REMARK.format(", ".join(gate.readable), where)]
 
 
 def _ask_ci(questions: Questions, detected: str) -> str:
@@ -384,11 +386,11 @@ def _ask_ci(questions: Questions, detected: str) -> str:
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
     from runner.adoption.ci_files import CiFile
-    from runner.adoption.workload_text import SCHEMA
+    from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
 
     written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
-    return written + _write(top, CiFile(SCHEMA, read_schema("workload")), questions)
+    return written + _write(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
 
 
 def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:

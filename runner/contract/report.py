@@ -18,7 +18,7 @@ from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
-ASIDE = "measured aside, with settings that a search tries"
+ASIDE_REASON = "measured aside, with settings that a search tries"
 """Why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
@@ -36,7 +36,7 @@ class Purpose(StrEnum):
 
 SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
 """Why runs of a bisect are not judged with the history: a search reads them."""
-OUTSIDE_HISTORY = (ASIDE, *SEARCH_PURPOSES.values())
+OUTSIDE_HISTORY = (ASIDE_REASON, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
 NOT_FROM_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
@@ -284,7 +284,7 @@ class Report(Strict):
             return SEARCH_PURPOSES[self.purpose]
         if self.reused is not None:
             return REUSED
-        return ASIDE if self.aside else ""
+        return ASIDE_REASON if self.aside else ""
 
     @property
     def metrics(self) -> tuple[str, ...]:

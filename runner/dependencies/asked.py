@@ -7,7 +7,7 @@ from msgspec import Struct
 Kind = Literal["c", "s", "l", "d", "x"]
 """Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
 _QUESTION_KINDS = frozenset("csldx")
-_MADE, _CHANGED = "n", "m"
+_MADE_KIND, _CHANGED_KIND = "n", "m"
 _MAX_FOLDERS = 200
 """Folders in one path, beyond which it is not looked up."""
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
@@ -74,10 +74,10 @@ def parse_asked(output: bytes) -> Asked:
         if path.count("/") > _MAX_FOLDERS:
             too_deep = "it asks about a file in too many folders"
             continue
-        if kind == _MADE:
+        if kind == _MADE_KIND:
             made.add(path)
             questions.add(("l", path))  # The command has seen that it was missing.
-        elif kind == _CHANGED:
+        elif kind == _CHANGED_KIND:
             changed.add(path)
         elif kind in _QUESTION_KINDS:
             questions.add((kind, path.removesuffix(" (deleted)")))

@@ -8,19 +8,19 @@ from runner.doctor.result import CheckResult, ok, unknown, warning
 from runner.environment import cgroup
 from runner.system.tree import Tree
 
-_THP = "sys/kernel/mm/transparent_hugepage"
+_THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20
-_DAMON = "sys/kernel/mm/damon/admin/kdamonds"
+_DAMON_FOLDER = "sys/kernel/mm/damon/admin/kdamonds"
 
 
 def check_huge_pages(host: HostProbe) -> CheckResult:
     """Check that programs get no huge pages unless they ask for them."""
-    setting = host.tree.read_choice(f"{_THP}/enabled")
+    setting = host.tree.read_choice(f"{_THP_FOLDER}/enabled")
     if setting is None:
         return ok("this kernel has no transparent huge pages")
     sizes = {
-        folder: host.tree.read_choice(f"{_THP}/{folder}/enabled")
-        for folder in host.tree.list_names(_THP, "hugepages-*kB")
+        folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
+        for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
     }
     always = [
         folder.removeprefix("hugepages-")
@@ -33,9 +33,9 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
         'huge_pages = "never" under [run] of the workload; or for the whole host: '
         + (
-            f"echo madvise | sudo tee /{_THP}/enabled"
+            f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
             if setting == "always"
-            else f"write never to the files named enabled below /{_THP}"
+            else f"write never to the files named enabled below /{_THP_FOLDER}"
         ),
     )
 
@@ -80,7 +80,7 @@ def _list_damon_actions(tree: Tree) -> str | None:
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
         enabled = tree.read_text(f"sys/module/{module}/parameters/enabled")
         actions += [] if enabled is None else [action if enabled == "Y" else "none"]
-    for daemon in _list_numbered_folders(tree, _DAMON):
+    for daemon in _list_numbered_folders(tree, _DAMON_FOLDER):
         actions.append("none")
         if tree.read_text(f"{daemon}/state") == "on":
             contexts = _list_numbered_folders(tree, f"{daemon}/contexts")

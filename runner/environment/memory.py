@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from runner.system.tree import SettingValues, Tree
 
-_THP = "sys/kernel/mm/transparent_hugepage"
-_HUGETLB = "sys/kernel/mm/hugepages"
+_THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
+_HUGETLB_FOLDER = "sys/kernel/mm/hugepages"
 _SYSCTLS = (
     "overcommit_memory", "overcommit_ratio", "overcommit_kbytes", "swappiness", "page-cluster", "max_map_count",
     "nr_hugepages", "nr_overcommit_hugepages", "legacy_va_layout", "zone_reclaim_mode",
@@ -57,15 +57,15 @@ def _read_swap(tree: Tree) -> str | None:
 
 def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
     settings: SettingValues = {
-        f"thp.{name}": tree.read_choice(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
+        f"thp.{name}": tree.read_choice(f"{_THP_FOLDER}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
     }
     for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
-        settings[f"thp.{name.replace('/', '.')}"] = tree.read_text(f"{_THP}/{name}")
+        settings[f"thp.{name.replace('/', '.')}"] = tree.read_text(f"{_THP_FOLDER}/{name}")
     shared = defaultdict(list)
-    for folder in tree.list_names(_THP, "hugepages-*kB"):
+    for folder in tree.list_names(_THP_FOLDER, "hugepages-*kB"):
         size = folder.removeprefix("hugepages-")
-        settings[f"mthp.{size}"] = tree.read_choice(f"{_THP}/{folder}/enabled")
-        if setting := tree.read_choice(f"{_THP}/{folder}/shmem_enabled"):
+        settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
+        if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             shared[setting].append(size)
     if shared:  # one setting for all sizes: few use it, and eight lines more would hide the others
         settings["mthp.shmem_enabled"] = " ".join(
@@ -77,8 +77,8 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
 def _read_huge_page_pools(tree: Tree) -> SettingValues:
     """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
     settings: SettingValues = {}
-    for folder in tree.list_names(_HUGETLB, "hugepages-*kB"):
-        pages = tree.read_integer(f"{_HUGETLB}/{folder}/nr_hugepages")
-        surplus = tree.read_integer(f"{_HUGETLB}/{folder}/surplus_hugepages") or 0
+    for folder in tree.list_names(_HUGETLB_FOLDER, "hugepages-*kB"):
+        pages = tree.read_integer(f"{_HUGETLB_FOLDER}/{folder}/nr_hugepages")
+        surplus = tree.read_integer(f"{_HUGETLB_FOLDER}/{folder}/surplus_hugepages") or 0
         settings[f"hugetlb.{folder.removeprefix('hugepages-')}"] = None if pages is None else str(pages - surplus)
     return settings

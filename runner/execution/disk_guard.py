@@ -105,7 +105,7 @@ class Room(Struct, frozen=True):
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
-SHORTAGES = ("left too", "made more than")
+SHORTAGE_WORDS = ("left too", "made more than")
 """How the clauses of :func:`describe_shortage` begin."""
 
 

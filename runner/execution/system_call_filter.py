@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from runner.errors import FaultwatchError
 
-DENIED: dict[str, tuple[str, ...]] = {
+DENIED_CALLS: dict[str, tuple[str, ...]] = {
     "reading other processes and their counters": (
         *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
         *("lookup_dcookie", "process_madvise"),
@@ -124,7 +124,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
             # Else a program for it is ended at its first system call.
             seccomp.seccomp_arch_add(context, other)
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
-        for name in (name for names in DENIED.values() for name in names):
+        for name in (name for names in DENIED_CALLS.values() for name in names):
             _add_denial(seccomp, context, name, errno.EPERM)
         for name in _NOT_IMPLEMENTED_CALLS:
             _add_denial(seccomp, context, name, errno.ENOSYS)

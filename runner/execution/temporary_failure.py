@@ -17,7 +17,7 @@ _TEMPORARY_MESSAGES = re.compile(
     r"|^Killed$|\] Killed\b|: Killed$|Killed signal terminated program|\(signal: 9,|^Terminated$|\] Terminated\b",
     re.MULTILINE,
 )
-_SHORTAGE = "left too "
+_SHORTAGE_WORDS = "left too "
 """How the disk guard's sentences begin about what the whole host lacks."""
 
 
@@ -33,7 +33,7 @@ def is_temporary(done: Finished) -> bool:
     If it prints such a line for another reason, the only price is another attempt.
     """
     if done.why:
-        return done.why.startswith(_SHORTAGE)
+        return done.why.startswith(_SHORTAGE_WORDS)
     if done.status is None or -done.status in _EXTERNAL_SIGNALS:
         return True
     # Shells exit with 128 plus the number of the signal.

@@ -50,24 +50,26 @@ def _make_result_format(
 
 _CUSTOM_FORMATS = [
     _make_result_format(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
-    for name, better in benchmark_action.CUSTOM.items()
+    for name, better in benchmark_action.DIRECTION_BY_CUSTOM_FORMAT.items()
 ]
 _WITHOUT_DIRECTION = _make_result_format(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
 _RECOGNISABLE_FORMATS = (
     # Files of pyperf, Google Benchmark and pytest-benchmark have common keys: the most specific comes first.
-    _make_result_format(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
-    _make_result_format(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
-    Format(pyperf_suite.NAME, pyperf_suite.recognises, pyperf_suite.read),
+    _make_result_format(pytest_benchmark.FORMAT_NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
+    _make_result_format(google_benchmark.FORMAT_NAME, google_benchmark.recognises, google_benchmark.parse),
+    Format(pyperf_suite.FORMAT_NAME, pyperf_suite.recognises, pyperf_suite.read),
     *(
         _make_result_format(module.NAME, module.recognises, module.parse)
         for module in (hyperfine, jmh, asv, lnt, go_bench)
     ),
-    Format(criterion.NAME, criterion.recognises, criterion.read),
-    _make_result_format(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
+    Format(criterion.FORMAT_NAME, criterion.recognises, criterion.read),
+    _make_result_format(
+        benchmark_action.FORMAT_NAME, benchmark_action.recognises_history, benchmark_action.parse_history
+    ),
     _WITHOUT_DIRECTION,
-    Format(perf_output.NAME, perf_output.recognises, perf_output.read),
+    Format(perf_output.FORMAT_NAME, perf_output.recognises, perf_output.read),
 )
 FORMATS = {format_.name: format_ for format_ in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if format_.name}
 """What ``--format`` chooses from."""

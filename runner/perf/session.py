@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import SHORTAGES
+from runner.execution.disk_guard import SHORTAGE_WORDS
 from runner.execution.execute import TIMEOUT_WORDS, Finished, Program, execute_together
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
@@ -211,7 +211,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
-        was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGES))
+        was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGE_WORDS))
         log = _log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from runner.contract.report import Reading, Status
 
 GROUP_PREFIX = "cgroup:"
-COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
+GROUP_COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
 """Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
-_STALLS = {"some": "memory-stall-some", "full": "memory-stall-full"}
+_STALL_METRICS = {"some": "memory-stall-some", "full": "memory-stall-full"}
 _OUTDATED_REASON = "the kernel had not added up the counters of the group yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
@@ -31,13 +31,13 @@ def read_memory_readings(folder: Path | None, least: int = 0) -> dict[str, Readi
     if counts.get("pgfault", least) < least:
         readings = {
             GROUP_PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OUTDATED_REASON)
-            for name in COUNTERS
+            for name in GROUP_COUNTERS
             if name in counts
         }
     else:
-        readings = {GROUP_PREFIX + name: _make_reading(counts.get(name)) for name in COUNTERS}
+        readings = {GROUP_PREFIX + name: _make_reading(counts.get(name)) for name in GROUP_COUNTERS}
     for kind, total in _TOTAL.findall(_read_text(folder / "memory.pressure")):
-        readings[GROUP_PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
+        readings[GROUP_PREFIX + _STALL_METRICS[kind]] = Reading(value=int(total) / 1e6)
     return readings
 
 

@@ -9,11 +9,11 @@ from msgspec import Struct, field
 from runner.contract.profile import Access
 from runner.system.regular_file import open_regular
 
-EXCEPTIONS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
+EXCEPTION_TRACEPOINTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
 """Tracepoints with the error code of each fault. Only kernels for x86 have them with the error codes of x86."""
-_X86 = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
-_A64 = frozenset({"aarch64", "arm64"})
-_WRITE, _FETCH = 2, 16
+_X86_MACHINES = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
+_A64_MACHINES = frozenset({"aarch64", "arm64"})
+_WRITE_FLAG, _FETCH_FLAG = 2, 16
 """Bits of the error code of a page fault, on x86."""
 _FIRST_KERNEL_ADDRESS = 1 << 63
 """On 64-bit processors, addresses from here on are the kernel's."""
@@ -24,12 +24,12 @@ _MAX_CACHED_INSTRUCTIONS = 100_000
 
 def has_error_codes(machine: str) -> bool:
     """Return whether the tracepoints of page faults can have error codes that are known here."""
-    return machine in _X86
+    return machine in _X86_MACHINES
 
 
 def has_known_instructions(machine: str) -> bool:
     """Return whether the instructions of an architecture show how they access memory."""
-    return machine in _A64
+    return machine in _A64_MACHINES
 
 
 class Instruction(Struct, frozen=True):
@@ -96,9 +96,9 @@ def read_instruction(file: str, offset: int) -> int | None:
 
 def get_access_of_code(code: int) -> Access:
     """Return the kind of access from the error code of a page fault on x86."""
-    if code & _FETCH:
+    if code & _FETCH_FLAG:
         return Access.INSTRUCTION
-    return Access.WRITE if code & _WRITE else Access.READ
+    return Access.WRITE if code & _WRITE_FLAG else Access.READ
 
 
 def get_access_of_instruction(word: int) -> Access:
@@ -108,7 +108,7 @@ def get_access_of_instruction(word: int) -> Access:
     """
     if word & 0xFFFFFFE0 == 0xD50B7420:
         return Access.WRITE  # DC ZVA, by which memset clears a block
-    for mask, value, access in _INSTRUCTIONS:
+    for mask, value, access in _INSTRUCTION_PATTERNS:
         if word & mask == value:
             return access
     return Access.UNKNOWN
@@ -120,7 +120,7 @@ def _get_access_of_kernel(function: str) -> Access:
     return Access.READ if _KERNEL_READS.fullmatch(function) else Access.UNKNOWN
 
 
-_INSTRUCTIONS = (
+_INSTRUCTION_PATTERNS = (
     # Exclusive and ordered: CASP and CAS before the loads and stores that their bits overlap.
     (0xBFA00000, 0x08200000, Access.WRITE),
     (0x3FA00000, 0x08A00000, Access.WRITE),

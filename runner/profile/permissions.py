@@ -4,10 +4,10 @@ import os
 
 from msgspec import Struct
 
-from runner.profile.fault_access import EXCEPTIONS, has_error_codes, has_known_instructions
+from runner.profile.fault_access import EXCEPTION_TRACEPOINTS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
 
-_PARANOID = "proc/sys/kernel/perf_event_paranoid"
+_PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
 _ACCESS_REMARK = "reads and writes are not distinguished"
 _TRACEPOINT_FOLDERS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
@@ -41,7 +41,7 @@ def detect_recording_permissions(
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
     # What the kernel lets this user record.
-    level = tree.read_integer(_PARANOID)
+    level = tree.read_integer(_PARANOID_SETTING)
     paranoid = 2 if level is None else level
     remarks = []
     kernel = root or paranoid < 2
@@ -52,7 +52,9 @@ def detect_recording_permissions(
         )
     readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
-    error_codes = tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTIONS)
+    error_codes = (
+        tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
+    )
     # Why something cannot be recorded, and what allows it.
     lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from runner.profile.fault_access import EXCEPTIONS
+from runner.profile.fault_access import EXCEPTION_TRACEPOINTS
 
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
@@ -62,7 +62,7 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
     """
     events = ["page-faults", "major-faults"]
     if tracepoints and period == 1:
-        events += [*(EXCEPTIONS if error_codes else ()), *_list_call_tracepoints()]
+        events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints()]
     return ("-d", "-c", str(period), *(word for event in events for word in ("-e", event)))
 
 

@@ -17,7 +17,7 @@ from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import is_path
 
-_FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
+_FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20
 _MAX_FILES = 100
 
@@ -123,11 +123,11 @@ class _Place(Struct, frozen=True):
     def get_mode(self, path: str) -> str:
         """Return the mode of a file; empty if there is none, or if it is a folder or a submodule."""
         mode, _ = self._read_entry(self.commit, path) if path else ("", "")
-        return mode if mode in {_FILE, _PROGRAM, _LINK} else ""
+        return mode if mode in {_FILE_MODE, _PROGRAM_MODE, _LINK_MODE} else ""
 
     def _load(self, path: str) -> Workload:
         """Load a workload file alone; one that is a link is loaded among the other files."""
-        if self.get_mode(path) == _LINK:
+        if self.get_mode(path) == _LINK_MODE:
             return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
@@ -151,7 +151,7 @@ class _Place(Struct, frozen=True):
         if self._read_entry("HEAD", folder) != self._read_entry(self.commit, folder):
             return False
         listing = self._run_git("ls-tree", "-r", "-z", "--full-tree", self.commit, "--", folder)
-        return not any(line.startswith(_LINK) for line in listing.split("\0"))
+        return not any(line.startswith(_LINK_MODE) for line in listing.split("\0"))
 
     def _read_entry(self, commit: str, path: str) -> tuple[str, str]:
         """Return the mode and the hash of a file or a folder; empty if there is none."""

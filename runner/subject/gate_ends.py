@@ -18,7 +18,7 @@ from runner.subject.hardened_git import Checkout, GitError, build_hardened_envir
 from runner.subject.repository import FULL_HISTORY_HINT, Repository
 from runner.system.scratch import make_scratch_folder
 
-_CONFLICT, _USAGE = 1, 129
+_CONFLICT_STATUS, _USAGE_STATUS = 1, 129
 _AUTHOR_VARIABLES = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 _MAX_NAMED_FILES = 3
 """How many files with conflicts are named."""
@@ -129,10 +129,10 @@ def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnd
     words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
     variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
     done = execute_git([*where, *words], "merge-tree", variables)
-    if done.returncode == _USAGE:
+    if done.returncode == _USAGE_STATUS:
         raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
     tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
-    if done.returncode == _CONFLICT:
+    if done.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
         more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(

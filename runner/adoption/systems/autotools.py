@@ -2,7 +2,7 @@
 
 import re
 
-from runner.adoption.proposal import JOBS, BuildProposal, build_shell_command
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 
@@ -16,7 +16,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
     if recipe is None and not sources.has("configure"):
         return []
     libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.read_text(recipe)))
-    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS}"]
+    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS_OPTION}"]
     tools = ["make"]
     if not sources.has("configure"):
         script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)

@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from runner.adoption.proposal import JOBS, BuildProposal, build_shell_command
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
@@ -41,7 +41,7 @@ def _propose_build(folder: str, target: str, options: list[str], text: str, *, t
     fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))
     return BuildProposal(
         "CMake",
-        build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS}"),
+        build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", *(("gfortran",) if fortran else ())),
         tests=tests,
     )

@@ -9,7 +9,7 @@ from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_com
 from runner.adoption.sources import Sources, is_auxiliary
 from runner.subject.packages import GO, GO_CACHE_VARIABLES
 
-ROUNDS = 10
+BENCHMARK_ROUNDS = 10
 _MAX_BENCHMARKS = 8
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
@@ -117,7 +117,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
 def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
     chosen = f'"{pattern}"' if "|" in pattern else pattern
-    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={ROUNDS}x"
+    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={BENCHMARK_ROUNDS}x"
     if folder == ".":
         return RunProposal(f"{program} {arguments}")
     up = "/".join([".."] * (folder.count("/") + 1))

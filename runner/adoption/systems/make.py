@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
-from runner.adoption.proposal import JOBS, BuildProposal, build_shell_command
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
@@ -29,7 +29,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     default = next((name for name in rules if not name.startswith(".")), "")
     usual = [name for name in _USUAL_TARGETS if name in rules and name not in outside]
     targets = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
-    return [BuildProposal("Make", build_shell_command(f"make{where} {JOBS}{target}"), ("make",)) for target in targets]
+    return [
+        BuildProposal("Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",))
+        for target in targets
+    ]
 
 
 def find_leaving_targets(text: str) -> set[str]:

@@ -12,7 +12,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 from runner.importing.units import NANOSECONDS
 
-NAME = "asv"
+FORMAT_NAME = "asv"
 _VERSION = 2
 _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
 """Of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""

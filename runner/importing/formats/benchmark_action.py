@@ -11,8 +11,8 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 from runner.importing.units import convert_to_rate, find_direction
 
-HISTORY = "github-action-benchmark"
-CUSTOM: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
+FORMAT_NAME = "github-action-benchmark"
+DIRECTION_BY_CUSTOM_FORMAT: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
 """Formats of custom results, by the tools of that action."""
 _SCRIPT_PREFIX = "window.BENCHMARK_DATA"
 
@@ -69,7 +69,8 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
     """
     if better is None:
         raise FaultwatchError(
-            f"{source.name} does not say which direction is an improvement", f"pass --format {' or '.join(CUSTOM)}"
+            f"{source.name} does not say which direction is an improvement",
+            f"pass --format {' or '.join(DIRECTION_BY_CUSTOM_FORMAT)}",
         )
     file = check_document(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
     return [Result(make_case(bench.name), "value", bench.unit, better, (bench.value,)) for bench in file]
@@ -99,7 +100,7 @@ def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Resu
         metric="value",
         unit=unit,
         # The action itself assumes that less is better, except for tools of which it knows that they write rates.
-        better=CUSTOM.get(entry.tool) or find_direction(bench.unit) or "lower",
+        better=DIRECTION_BY_CUSTOM_FORMAT.get(entry.tool) or find_direction(bench.unit) or "lower",
         values=(bench.value * factor,),
         revision=entry.commit.id,
         time=datetime.fromtimestamp(entry.date / 1000, UTC),

@@ -7,7 +7,7 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.result import Result, group_into_runs, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 
-NAME = "criterion"
+FORMAT_NAME = "criterion"
 _LATEST_FOLDERS = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the one before it."""
 _RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
@@ -39,7 +39,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     latest = source.folders[:1] == ("new",)
     if latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.siblings()):
         return []
-    return group_into_runs(parse(source), NAME, source, defaults)
+    return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:

@@ -18,7 +18,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Source
 from runner.importing.units import find_direction
 
-NAME = "go"
+FORMAT_NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
 _CONFIG = re.compile(r"(?P<key>[a-z][^\sA-Z:]*):\s*(?P<value>.*)")
 _SETTINGS = ("goos", "goarch", "cpu", "toolchain")

@@ -12,7 +12,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 from runner.importing.units import NANOSECONDS, find_direction
 
-NAME = "google-benchmark"
+FORMAT_NAME = "google-benchmark"
 _SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
 _REVISIONS = ("commit", "revision", "git_commit", "git_revision")
 """Keys that ``--benchmark_context=KEY=VALUE`` adds by custom."""

@@ -5,7 +5,7 @@ from pydantic import Field, FiniteFloat
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "hyperfine"
+FORMAT_NAME = "hyperfine"
 
 
 class _Command(Part):

@@ -9,7 +9,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 from runner.importing.units import convert_to_rate, find_direction
 
-NAME = "jmh"
+FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
 _EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")

@@ -11,7 +11,7 @@ from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "lnt"
+FORMAT_NAME = "lnt"
 _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
 _SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
 _UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")

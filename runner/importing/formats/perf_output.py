@@ -12,7 +12,7 @@ from runner.importing.placement import locate_result
 from runner.importing.source import Source, describe_first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
-NAME = "perf-stat"
+FORMAT_NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
 _STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 

@@ -13,7 +13,7 @@ from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 from runner.importing.source import Source
 
-NAME = "pyperf"
+FORMAT_NAME = "pyperf"
 _SETTINGS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""

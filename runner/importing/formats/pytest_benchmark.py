@@ -8,7 +8,7 @@ from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "pytest-benchmark"
+FORMAT_NAME = "pytest-benchmark"
 _SETTINGS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
 
 

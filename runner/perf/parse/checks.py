@@ -8,7 +8,7 @@ from runner.contract.metrics import CATALOGUE
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS
 from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole
-from runner.perf.parse.rows import SECONDS, Row
+from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
 _PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
@@ -21,7 +21,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
         runtime = _get_clock_runtime(row)
         if runtime is None or row.count.value is None:
             continue
-        clock = row.count.value * SECONDS[row.count.unit] / SECONDS["ns"]
+        clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
             raise row.line.make_error("the clock does not fit the time for which its counter ran")
 
@@ -67,10 +67,10 @@ def check_rates(rows: Sequence[Row]) -> None:
 def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
     """Return the bounds of the task clock in seconds, given the printed precision."""
     assert clock.count.value is not None
-    scale = SECONDS[clock.count.unit]
+    scale = SECONDS_PER_UNIT[clock.count.unit]
     least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
-    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS["ns"] <= most * scale:
-        return clock.runtime * SECONDS["ns"], clock.runtime * SECONDS["ns"]
+    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= most * scale:
+        return clock.runtime * SECONDS_PER_UNIT["ns"], clock.runtime * SECONDS_PER_UNIT["ns"]
     return least * scale, most * scale
 
 

@@ -9,7 +9,7 @@ from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import parse_percent, parse_whole
 from runner.perf.parse.readings import PerfResult, assemble
-from runner.perf.parse.rows import MISSING, Row, read_count
+from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
 _REQUIRED_KEYS = frozenset({"counter-value", "unit", "event", "event-runtime", "pcnt-running"})
 _METRIC_KEYS = frozenset({"metric-value", "metric-unit", "metric-threshold"})
@@ -83,7 +83,7 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
 
 def _format_count(line: Line, value: str, unit: str) -> str:
     """Return the count as the other formats print it: perf prints six decimal places here, of whole numbers too."""
-    if unit == "msec" or value in MISSING:
+    if unit == "msec" or value in STATUS_BY_MISSING_COUNT:
         return value
     integer, _, fraction = value.replace(",", ".").partition(".")
     if fraction != "0" * 6:

@@ -8,7 +8,7 @@ from runner.contract.report import Reading, Status
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
-from runner.perf.parse.rows import SECONDS, Row
+from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
 
 class PerfResult(Struct, frozen=True):
@@ -71,7 +71,7 @@ def _make_reading(row: Row) -> Reading:
         raise row.line.make_error("a counter has a count where it ran, and only there")
     if count.value is None:
         return Reading(status=count.status, reason=_explain_status(row))
-    value = float(count.value * SECONDS[count.unit]) if count.unit else int(count.value)
+    value = float(count.value * SECONDS_PER_UNIT[count.unit]) if count.unit else int(count.value)
     if row.percent is None:
         return Reading(value=value)
     return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))

@@ -11,7 +11,7 @@ from runner.perf.parse.lines import Line, PerfOutputError, split_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_percent
 from runner.perf.parse.readings import PerfResult, assemble
-from runner.perf.parse.rows import MISSING, Row, read_count
+from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
 _HEADER = re.compile(r"\s*Performance counter stats for (?P<whom>.*)")
 _HEADER_END = re.compile(r".*'(?P<runs> \([0-9]+ runs\))?:", re.DOTALL)
@@ -162,7 +162,7 @@ class _GroupedNumber(Struct, frozen=True):
     def parse(cls, event: _Event, point: str) -> "_GroupedNumber":
         """Cut a count; the last group has three digits, the others three, or two as in India."""
         text, fraction = event.count, ""
-        if text in MISSING:
+        if text in STATUS_BY_MISSING_COUNT:
             return cls(event.line, (text,), "", "", may_be_grouped=False)
         if point in text:
             text, _, fraction = text.rpartition(point)

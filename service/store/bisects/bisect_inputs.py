@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, median
-from runner.contract.report import ASIDE, SEARCH_PURPOSES
+from runner.contract.report import ASIDE_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
@@ -116,7 +116,7 @@ def mixtures(session: Session, request: SettingSearchRequest) -> list[Mixture]:
             Revision.commit == request.revision,
             Case.workload == request.case.workload,
             Case.definition == request.case.definition,
-            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE),
+            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE_REASON),
         )
         .order_by(Run.number)
     )

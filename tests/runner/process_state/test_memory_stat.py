@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from runner.contract.report import Status
-from runner.process_state.memory_stat import COUNTERS, read_memory_readings
+from runner.process_state.memory_stat import GROUP_COUNTERS, read_memory_readings
 
 V2 = (
     "anon 0\nfile 4096\npgfault 12\npgmajfault 0\nthp_fault_alloc 2\n"
@@ -35,7 +35,7 @@ def test_version_1_has_a_part_and_no_pressure(tmp_path: Path) -> None:
     (tmp_path / "memory.stat").write_text("cache 0\npgfault 3\npgmajfault 0\ntotal_pgfault 3\n")
     found = read_memory_readings(tmp_path)
     assert {name for name, reading in found.items() if reading.status is Status.NOT_SUPPORTED} == {
-        f"cgroup:{name}" for name in COUNTERS[2:]
+        f"cgroup:{name}" for name in GROUP_COUNTERS[2:]
     }
     assert found["cgroup:pgmajfault"].value == 0
     assert "cgroup:memory-stall-some" not in found
@@ -50,4 +50,4 @@ def test_old_sums_are_not_counts(tmp_path: Path) -> None:
     assert read_memory_readings(tmp_path, least=12)["cgroup:pgfault"].value == 12
     old = read_memory_readings(tmp_path, least=13)
     assert {reading.status for reading in old.values()} == {Status.NOT_COUNTED}
-    assert len(old) == len(COUNTERS)
+    assert len(old) == len(GROUP_COUNTERS)
