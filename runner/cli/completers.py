@@ -22,7 +22,7 @@ def complete_workload(_context: click.Context, _parameter: click.Parameter, word
 
 
 def complete_workload_or_range(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer what the first argument of a command with a RANGE can be."""
+    """Offer workloads and revisions, for the first argument of a command with a RANGE."""
     return [
         *complete_workload(context, parameter, word),
         *(complete_revision(context, parameter, word) if word else ()),

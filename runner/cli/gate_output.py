@@ -28,7 +28,7 @@ output_options = apply_options(*(_make_option(name, text) for name, text in _OPT
 
 
 def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: GateAnswer) -> None:
-    """Write the files that were asked for, each whole or not at all.
+    """Write the requested files, each completely or not at all.
 
     Parameters
     ----------

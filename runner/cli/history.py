@@ -173,7 +173,7 @@ class PreparedHistory(Struct, frozen=True):
 
     @property
     def own(self) -> dict[str, str]:
-        """Return what selects the series of this workload, as it is now, on this host."""
+        """Return the filters for the series of this workload's present definition on this host."""
         return {
             "subject": self.repository.name,
             "host": self.settings.host,
@@ -181,7 +181,7 @@ class PreparedHistory(Struct, frozen=True):
         }
 
     def list_drifts(self, service: Service) -> list[dict[str, Any]]:
-        """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
+        """Return the drifts of the measured cases within the range of commits."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
         detected = service.list_drifts(**self.own)

@@ -96,7 +96,7 @@ def command(
 
 
 def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
-    """Return the digest once all runs are judged; as it is where the patience for that ends."""
+    """Return the digest once all runs are judged, or as it is when the wait is over."""
     try:
         return patient.find_nightly_run(name)
     except ServiceUnavailable as error:

@@ -35,7 +35,7 @@ def command(flush: bool, as_json: bool) -> None:
 
 
 def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
-    """Send the waiting reports; return why the service did not accept all of them, and whether it refused any."""
+    """Send the waiting reports; return the problem, if any, and whether the service refused one."""
     from runner.reporting.embedded import connect
 
     with connect(settings) as service:

@@ -52,7 +52,7 @@ def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
 
 @cache
 def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
-    """Return the classes of a module by name. Its source is parsed once: ``inspect`` would do so for every class."""
+    """Parse the classes of a module, by name; once per module, where ``inspect`` would parse it for every class."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):

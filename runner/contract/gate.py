@@ -73,7 +73,7 @@ class GateCase(Strict):
     """Whether head adds the case: the workload file that judges does not have it."""
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_sides(self) -> Self:
         if self.measured:
             self.request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
@@ -175,7 +175,7 @@ class GateReport(Strict):
     """Address of the log of the run that measured."""
 
     @model_validator(mode="after")
-    def _of_these_revisions(self) -> Self:
+    def _check_revisions(self) -> Self:
         for case in self.cases:
             if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
                 raise ValueError("every case must be a comparison of the report's base and head")

@@ -56,7 +56,7 @@ class State(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Whether the job has not ended."""
+        """Whether the job has not ended yet."""
         return self not in {State.DONE, State.FAILED, State.CANCELLED}
 
 
@@ -166,7 +166,7 @@ class JobOrder(Strict):
     """How many runs may be measured for it. Stored runs do not count."""
 
     @model_validator(mode="after")
-    def _asks_one_thing(self) -> Self:
+    def _check_question(self) -> Self:
         if (self.question is None) == (self.drift is None):
             raise ValueError("ask a question, or name a drift: one of the two")
         if self.backend is Backend.GITHUB and self.github is None:

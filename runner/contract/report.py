@@ -72,7 +72,7 @@ class Reading(Strict):
     """The value lies off those of the other samples. It is stored, and does not affect the level."""
 
     @model_validator(mode="after")
-    def _value_fits_status(self) -> Self:
+    def _check_value_fits_status(self) -> Self:
         has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
@@ -266,7 +266,7 @@ class Report(Strict):
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
     @model_validator(mode="after")
-    def _outcome_fits(self) -> Self:
+    def _check_outcome(self) -> Self:
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):

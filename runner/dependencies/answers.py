@@ -91,7 +91,7 @@ class Answered(Struct, frozen=True):
 
 
 def answer_questions(place: Place, asked: Asked) -> Answers:
-    """Answer questions in a tree as it is now."""
+    """Answer questions about the present state of a tree."""
     reader = _Reader(place, asked.made)
     for kind, path in asked.questions:
         reader.answer(kind, path)

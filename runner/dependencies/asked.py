@@ -36,7 +36,7 @@ class Asked(Struct, frozen=True):
 
     @property
     def objection(self) -> str:
-        """Why the command may be answered differently the next time in the same place; empty if it is not."""
+        """Why the command may get other answers next time in the same place; empty if it cannot."""
         lost = sorted(self.changed - self.made)
         return self.unfollowed or (f"it changes {lost[0]}, which was there before" if lost else "")
 

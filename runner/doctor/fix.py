@@ -59,7 +59,7 @@ class FixReport(Struct):
 
 
 def get_undo_file(host: HostProbe) -> Path:
-    """Return the file that holds the previous values."""
+    """Return the file of the values before the first fix."""
     return host.home / "doctor-undo.json"
 
 

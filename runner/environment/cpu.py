@@ -44,7 +44,7 @@ def count_online(tree: Tree) -> str | None:
 
 
 def read_governors(tree: Tree) -> str | None:
-    """Return the governors in use, each once, because their assignment to processors changes."""
+    """Return the frequency governors in use, each once, because their assignment to processors changes."""
     policies = tree.list_names(f"{_CPU}/cpufreq", "policy*")
     governors = {tree.read_text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
     return " ".join(sorted(name for name in governors if name)) or None

@@ -47,7 +47,7 @@ def _read_fault_around(tree: Tree) -> str | None:
 
 
 def _read_swap(tree: Tree) -> str | None:
-    """Return the kinds of swap, without sizes, usage and names."""
+    """Return the kinds of swap areas, such as ``zram`` or ``partition``."""
     if tree.read_text("proc/swaps") is None:
         return None
     areas = (line.split() for line in tree.read_lines("proc/swaps")[1:])

@@ -47,7 +47,7 @@ class TreeGuard:
         self._why = ""
         self._ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._watch_tree, daemon=True)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class TreeGuard:
         os.close(self._alarm)
         os.close(self._alarm_writer)
 
-    def _watch(self) -> None:
+    def _watch_tree(self) -> None:
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
             self._why = describe_shortage(self._room, now)

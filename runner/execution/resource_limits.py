@@ -19,7 +19,7 @@ close all descriptors before they start another program.
 
 
 def get_program_limits() -> dict[str, tuple[int, int, int]]:
-    """Return the limits that programs get on this host: those wanted, unless the runner's own hard limits are lower."""
+    """Return the resource limits of programs on this host: the standard ones, or the runner's own if lower."""
     return {
         name: (number, *_clamp_limit(number, soft, hard)) for name, (number, soft, hard) in _STANDARD_LIMITS.items()
     }

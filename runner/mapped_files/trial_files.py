@@ -149,14 +149,14 @@ class TrialFiles:
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
     def renew(self) -> None:
-        """Evict what can be evicted of the files that could not be prepared."""
+        """Evict the unprepared files from the page cache, as far as possible."""
         for path, preparation in self._preparations.items():
             if preparation.cache is CacheState.UNPREPARED:
                 with suppress(OSError), open_regular(path) as file:
                     evict(file.fileno())
 
     def note_renewal(self, faults: FaultsByFile | None) -> None:
-        """Note the faults of a watched execution in another state of the page cache."""
+        """Record the faults of a watched execution in another state of the page cache."""
         self._renewals.append(faults)
 
     def describe(self) -> ProgramFiles | None:
@@ -277,7 +277,7 @@ class TrialFiles:
         return self.faults is not None and not self.faults.lost
 
     def _compute_uncertain_faults(self) -> UncertainFaults:
-        """Return between what the faults in unprepared files moved while their state was renewed.
+        """Return the range of the faults in unprepared files while their state was renewed.
 
         Nothing is uncertain that was not measured: where records were lost, or no state could be renewed, every
         difference counts.

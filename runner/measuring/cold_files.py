@@ -18,7 +18,7 @@ class OutsideError(Exception):
 
 
 def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
-    """Evict all pages of some files.
+    """Evict all pages of these files from the page cache.
 
     Pages that a running program maps cannot be evicted, nor pages of a file system in memory.
 

@@ -44,12 +44,12 @@ class Configuration(Table):
 
     @field_validator("allocator")
     @classmethod
-    def _known_allocator(cls, name: str | None) -> str | None:
+    def _check_allocator(cls, name: str | None) -> str | None:
         return _require_one_of(name, tuple(ALLOCATOR_VARIABLES))
 
     @field_validator("huge_pages")
     @classmethod
-    def _known_policy(cls, name: str | None) -> str | None:
+    def _check_policy(cls, name: str | None) -> str | None:
         return _require_one_of(name, tuple(CHOICES))
 
 

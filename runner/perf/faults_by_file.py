@@ -111,7 +111,7 @@ class FaultsByFileRecorder:
 
 
 def parse_faults_by_file(output: bytes) -> FaultsByFile:
-    """Parse the output of the program.
+    """Parse the output of ``faults_by_file``.
 
     Raises
     ------

@@ -34,10 +34,10 @@ class Tracer(Protocol):
     """Another tool that traces a program from before its start to its end."""
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Attach to processes that wait in the meantime."""
+        """Attach to processes, which wait until this returns."""
 
     def close(self) -> None:
-        """Wait until the tool has noticed that they ended."""
+        """Wait until the tool has noticed the end of the processes."""
 
 
 class Follower(Protocol):

@@ -12,7 +12,7 @@ class Attribute(Protocol):
 
     @property
     def target(self) -> str:
-        """The value of :meth:`show` when the attribute is applied."""
+        """The value that :meth:`show` returns once the attribute is applied."""
 
     @property
     def remedy(self) -> str:

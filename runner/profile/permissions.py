@@ -36,7 +36,7 @@ class RecordingPermissions(Struct, frozen=True):
 def detect_recording_permissions(
     tree: Tree | None = None, *, root: bool | None = None, machine: str | None = None
 ) -> RecordingPermissions:
-    """Return what can be recorded, from the kernel's settings."""
+    """Detect what perf may record, from the kernel's settings."""
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root

@@ -25,7 +25,7 @@ MAX_MEMORY_BYTES = 8 << 30
 
 
 def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
-    """Yield the events of a recording, in the order of time.
+    """Yield the events of a recording in chronological order.
 
     Parameters
     ----------

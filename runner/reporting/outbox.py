@@ -54,7 +54,7 @@ class Outbox:
         self.deliver()
 
     def post_now(self, *documents: SpooledDocument) -> None:
-        """Store reports or profiles on disk and send them at once, before what has waited longer.
+        """Store reports or profiles on disk and send them at once, before older ones that wait.
 
         Raises
         ------

@@ -334,7 +334,7 @@ class Builder(Struct, frozen=True):
 
 
 def _may_reuse(workload: Workload) -> bool:
-    """Return whether two commits can have the same build, as far as the workload says."""
+    """Return whether the workload allows two commits to share a build."""
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 

@@ -167,7 +167,7 @@ class BuildAhead:
             self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
 
     def _is_reuse_likely(self, commit: str) -> bool:
-        """Return whether a commit will probably use the build of the one before it."""
+        """Return whether a commit will probably reuse the build of the previous one."""
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
             return False
@@ -223,7 +223,7 @@ class BuildAhead:
 
 
 def is_checked(commit: str) -> bool:
-    """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
+    """Return whether a commit belongs to the fixed one in twenty that is built although its build would be the same."""
     return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
@@ -272,14 +272,14 @@ class _Worker:
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
     def take_finished(self) -> str:
-        """Return the commit whose build has ended; the worker is idle then."""
+        """Return the commit whose build has ended; the worker is idle afterwards."""
         assert self.commit is not None
         self._is_alive = bool(self._answers.readline())
         commit, self.commit = self.commit, None
         return commit
 
     def end(self) -> None:
-        """Kill it, with all that it has started."""
+        """Kill the worker and all its descendants."""
         self._process.end()
         self._answers.close()
         self._channel.close()

@@ -82,7 +82,7 @@ class BuildCache(Struct, frozen=True):
         return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
 
     def evict(self) -> None:
-        """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
+        """Remove the builds beyond the limits and the leftovers of interrupted builds, except those in use."""
         now = time.time()
         total = 0
         self.remove_unfinished()
@@ -94,7 +94,7 @@ class BuildCache(Struct, frozen=True):
                 total -= size
 
     def remove_unfinished(self) -> None:
-        """Remove what interrupted builds left: places that nobody uses and that have no record, or were put aside."""
+        """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
         for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
             with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
                 if free:

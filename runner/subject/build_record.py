@@ -68,6 +68,6 @@ def write_record(place: Path, record: BuildRecord) -> None:
 
 
 def remove_record(place: Path) -> None:
-    """Remove the record first of all, so that what is left of a build is never taken for one."""
+    """Remove the record before the rest of a build, so that a partial build is never used."""
     with suppress(FileNotFoundError, NotADirectoryError):
         (place / RECORD_FILE).unlink()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def list_descendants(roots: Sequence[int]) -> set[int]:
-    """Return the live processes that some processes have started, and what those have started, without themselves."""
+    """Return all live descendants of some processes, without the processes themselves."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and (parent := _read_parent(entry.name)) is not None:

@@ -13,7 +13,7 @@ _MAX_ROUNDS = 10
 
 @contextmanager
 def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
-    """Stop all that some processes have started for the duration of a context. They themselves keep running."""
+    """Stop the descendants of some processes for the duration of a context; the processes themselves keep running."""
     roots = list(processes)
     stopped: set[int] = set()
     try:

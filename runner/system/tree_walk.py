@@ -18,7 +18,7 @@ class TreeTooLarge(Exception):
 
 
 def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield every entry below a folder, each folder before what is in it. What vanishes meanwhile is left out.
+    """Yield every entry below a folder, each folder before its content; leave out what vanishes meanwhile.
 
     Raises
     ------

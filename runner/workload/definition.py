@@ -170,7 +170,7 @@ class Metrics(Table):
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budget)
 
     @model_validator(mode="after")
-    def _judged_metrics_exist(self) -> Self:
+    def _check_judged_metrics(self) -> Self:
         metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
         metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:
@@ -181,7 +181,7 @@ class Metrics(Table):
         return self
 
     @model_validator(mode="after")
-    def _budgets_can_be_kept(self) -> Self:
+    def _check_budgets(self) -> Self:
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(

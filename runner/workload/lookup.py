@@ -80,7 +80,7 @@ def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
 
 
 def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
-    """Return those of some cases that have one of the names, or all if there is none; see :func:`choose_cases`."""
+    """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
     case_names = [case.name for case in chosen]
     if unknown := next((name for name in names if name not in case_names), None):
         near = difflib.get_close_matches(unknown, case_names, n=1)

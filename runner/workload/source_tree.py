@@ -98,7 +98,7 @@ def compute_tree_digest(files: Sequence[SourceFile]) -> str:
 
 
 def _walk_folder(folder: Path) -> Iterator[Path]:
-    """Yield everything below a folder that is no folder; a link is never entered."""
+    """Yield all entries below a folder except folders, without following links."""
     waiting = [(folder, 0)]
     while waiting:
         place, level = waiting.pop()
