@@ -80,7 +80,7 @@ def command(
         started_at=parse_time(started_at, "--started-at") if started_at else None,
         columns=parse_map(columns),
         this_host=settings.host,
-        format=_find_format(format_),
+        format=_check_format(format_),
         better=_parse_directions(better),
         look_up=look_up,
     )
@@ -122,7 +122,7 @@ def command(
         )
 
 
-def _find_format(name: str) -> str:
+def _check_format(name: str) -> str:
     """Check ``--format``."""
     from runner.importing import FORMATS
 
