@@ -35,7 +35,7 @@ def break_commands(text: str) -> str:
 
 
 def break_commands_in_json(document: str) -> str:
-    """Return the same JSON document with each command of its strings written otherwise: readers get what it said.
+    """Return the same JSON document with each command for a CI system escaped in its strings.
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """

@@ -18,7 +18,7 @@ def find_missing_submodules(top: Path) -> tuple[str, ...]:
 
 
 def fetch_submodules(top: Path) -> None:
-    """Fetch what is missing.
+    """Fetch the missing submodules.
 
     Raises
     ------

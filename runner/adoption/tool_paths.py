@@ -68,7 +68,7 @@ def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None
 
 
 def _find_rustup_home(tool: Path, home: Path) -> Path | None:
-    """Return the folder of the toolchains of which a tool starts one; None if rustup did not install the tool."""
+    """Return the folder of rustup's toolchains; None if rustup did not install the tool."""
     folder = tool.parent
     if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
         return None

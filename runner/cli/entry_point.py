@@ -208,7 +208,7 @@ def _exit_after_crash(error: Exception) -> NoReturn:
 
 
 def _show_usage(error: click.UsageError) -> None:
-    """Say what is wrong with the arguments; where there are none, what there is to choose from."""
+    """Print what is wrong with the arguments; without arguments, print the choices."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return

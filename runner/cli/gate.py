@@ -123,5 +123,5 @@ def command(
 
 
 def _describe_comparison(report: GateReport) -> dict[str, Any]:
-    """Return what was compared and who judged, as --json prints it."""
+    """Return the compared revisions and the judging workload file, as --json prints them."""
     return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

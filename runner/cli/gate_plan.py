@@ -46,7 +46,7 @@ def plan_gate(
     choices: Sequence[str] = (),
     case_names: Sequence[str] = (),
 ) -> Iterator[GatePlan]:
-    """Plan the gate of the range ``base..head``; what it takes from other commits exists until this ends.
+    """Yield the plan of a gate of the range ``base..head``, with temporary files from its commits.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ def _refuse_incomplete_commit(
 def _propose_workload(
     first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
-    """Return the text of a new workload file, the workload, what is left to do by hand, and what its trial counted.
+    """Return the text of a new workload file, the workload, remarks for the user, and the counts of its trial.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def _try_gate(
 
 
 def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
-    """Return what the gate's host needs.
+    """Return remarks on what the host of the gate needs.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ class _TimeLeftColumn(ProgressColumn):
 
 
 def _format_count(report: Report) -> str:
-    """Return the level of a run's faults, and between what they vary."""
+    """Return the level of a run's faults, with their range if they vary."""
     values = report.values("minor-faults")
     level = median(values)
     if level is None:

@@ -101,7 +101,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
-    """Print what all cases have in common."""
+    """Print the title with what all cases have in common."""
     first = reports[0]
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})

@@ -39,7 +39,7 @@ def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -
 
 
 def print_json(document: object) -> None:
-    """Print a document so that a CI system finds no command in its log, and a program what the document says."""
+    """Print a document as JSON that contains no command for a CI system."""
     click.echo(_format_json(document))
 
 

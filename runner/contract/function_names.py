@@ -14,7 +14,7 @@ _UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]
 
 
 def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
-    """Return a name with at most so many characters.
+    """Shorten a function's name to at most ``longest`` characters.
 
     The types between brackets go first, the innermost before the others; then the middle.
     """
@@ -42,7 +42,7 @@ def _compute_depth(name: str) -> int:
 
 
 def _replace_nested(name: str, least: int) -> str:
-    """Return a name with what is nested at least so deeply replaced by an ellipsis."""
+    """Replace the brackets that are nested at least ``least`` levels deep by an ellipsis."""
     parts: list[str] = []
     depth = 0
     for char in name:

@@ -86,7 +86,7 @@ class GateCase(Strict):
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def request(self, cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, one of so many, if both sides are measured."""
+        """Return the comparison request of this case, if both sides are measured; ``cases`` are compared in all."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,

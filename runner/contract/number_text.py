@@ -168,7 +168,7 @@ def _format_number(value: Number, digits: int, unit: str) -> str:
 
 
 def _format_significant(value: float, digits: int) -> str:
-    """Write a value with so many significant digits, without an exponent and without zeros at its end."""
+    """Write a value with ``digits`` significant digits, without an exponent and trailing zeros."""
     if value == 0:
         return "0"
     if abs(value) < _MIN_NONZERO:

@@ -41,7 +41,7 @@ class Canary(Strict):
 
     @property
     def finding(self) -> str:
-        """What was counted, in one line: what was wrong, or all of it."""
+        """The wrong counts in one line, or all counts if none is wrong."""
         counts = [count for count in self.counts if not count.holds] or list(self.counts)
         return "; ".join(
             f"{', '.join(count.kinds)}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "

@@ -69,7 +69,7 @@ class QuestionWatch:
         return [*self._prefix, *command]
 
     def read_asked(self) -> Asked:
-        """Return what the command asked, after it has ended and before the watch does."""
+        """Return the command's questions, after the command and before the watch has ended."""
         if self._file is None:
             return make_unfollowed(self._obstacle)
         try:

@@ -29,6 +29,6 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
 
 
 def _describe_type(name: str, options: str) -> str:
-    """Return the type, with the options that change what a fault maps: huge pages, or DAX, which bypasses the cache."""
+    """Return the type with the mount options that change what a fault maps: huge pages, or DAX."""
     decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
     return " ".join([name, *decisive])

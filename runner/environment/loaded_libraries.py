@@ -38,7 +38,7 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
 
 
 def list_needed(file: Path) -> tuple[str, ...]:
-    """Return the names of the libraries that a file needs itself; none for what is no 64-bit ELF file."""
+    """Return the names of a file's direct dependencies; none unless it is a 64-bit ELF file."""
     try:
         state = file.stat()
         return _parse_needed(file, state.st_mtime_ns, state.st_size)

@@ -108,7 +108,7 @@ def _read_go_version(file: Path) -> str:
 
 
 def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
-    """Return the program that Rust's proxy starts where a revision names no toolchain: the default one's."""
+    """Return the identity of the program in rustup's default toolchain, which its proxy starts."""
     home = proxy.parents[2] / ".rustup"
     try:
         settings = tomllib.loads(read_regular(home / "settings.toml", _MAX_SETTINGS_BYTES).decode())

@@ -19,7 +19,7 @@ def compute_memory_limit(requested: int | None, ceiling: int | None) -> int | No
 
 
 def explain_too_many_processes(number: int, *, confined: bool) -> str:
-    """Return why so many processes cannot start together; empty if they can."""
+    """Return why ``number`` processes cannot start together; empty if they can."""
     if not confined or number <= MAX_CONFINED_PROCESSES:
         return ""
     return f"{number} processes are to run at once, and a sandbox allows {MAX_CONFINED_PROCESSES}"

@@ -110,7 +110,7 @@ SHORTAGE_WORDS = ("left too", "made more than")
 
 
 def describe_shortage(before: Room, now: Room) -> str:
-    """Return what the host lacks now that it had before, as the second half of a sentence."""
+    """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
     if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
     if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
@@ -130,7 +130,7 @@ def _read_available_memory() -> int:
 
 
 def count_used_bytes(tree: Path) -> int | None:
-    """Return what a tree takes on the disk; None if it is too large to find out."""
+    """Return the bytes that a tree takes on the disk; None if it is too large to be walked."""
     total = 0
     try:
         for entry in walk_tree(tree):

@@ -81,7 +81,7 @@ class Sandbox(Struct, frozen=True):
         return Confinement(*share, self.user, self.group)
 
     def is_visible(self, file: Path) -> bool:
-        """Return whether a program in the sandbox sees a file of the system, and what it is a link to."""
+        """Return whether the sandbox shows a file of the system and, for a link, its target."""
         visible = (*(Path("/", name) for name in _SYSTEM_FOLDERS), *map(Path, self.readable), *_list_visible_settings())
         return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
 

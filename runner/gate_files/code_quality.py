@@ -22,7 +22,7 @@ def format_code_quality(answer: GateAnswer) -> str:
 
 
 def compute_fingerprint(finding: GateFinding) -> str:
-    """Return an identifier of a finding that stays the same while what it is about does, whatever the numbers say."""
+    """Return an identifier of a finding that does not depend on its numbers."""
     parts = (finding.rule, finding.case, finding.metric, finding.file)
     return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
 

@@ -119,7 +119,7 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
 
 
 def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
-    """Refuse to order several revisions by the times at which their files happened to be written."""
+    """Refuse several revisions whose order is only guessed from the times of their files."""
     guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
     if len(guessed) > 1:
         place = next(iter(guessed.values()))
@@ -165,7 +165,7 @@ def _create_revision(subject: str, revision: str, first_measured: datetime, plac
 
 
 def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
-    """Create a commit for a revision of which only the name is known.
+    """Create a made-up commit for a revision whose hash is unknown.
 
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """

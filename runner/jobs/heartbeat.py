@@ -74,7 +74,7 @@ class Heartbeat:
                 self._send()
 
     def check_orders(self, runs: int = 0) -> None:
-        """Check that the job may continue and that its budget covers so many more runs.
+        """Check that the job may continue and that its budget covers this many further runs.
 
         Raises
         ------

@@ -19,7 +19,7 @@ from runner.workload.bound_case import bind_case
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure with and without the other settings, send both runs, and return what the settings change."""
+    """Measure with and without the other settings, send both runs, and return the effect of the settings."""
     question = job.question
     assert isinstance(question, RemedyQuestion)
     if question.definition not in {None, job.case.definition}:

@@ -11,7 +11,7 @@ def is_complete(cell: CellDigest) -> bool:
 
 
 def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
-    """Yield each cell of which something is missing, with the reason."""
+    """Yield each incomplete cell with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
             yield cell, "the host has not reported" if cell.host in digest.absent else "the host has not run it yet"

@@ -63,7 +63,7 @@ def read_segments(file: Path) -> list[Segment]:
 
 
 def read_sections(file: Path) -> Sections | None:
-    """Return what the sections of a 64-bit ELF file say; None for any other file."""
+    """Read which kinds of sections a 64-bit ELF file has; None for any other file."""
     try:
         with open_regular(file) as stream:
             fields = _read_header(stream)

@@ -367,7 +367,7 @@ def _is_loopback(url: str) -> bool:
 
 
 def _extract_problem(response: requests.Response, request: str) -> str:
-    """Return the most specific line of a problem document; without one, what was asked and answered."""
+    """Return the most specific line of a problem document, or else the request and the status."""
     try:
         document = response.json()
         return str(document.get("detail") or document["title"])

@@ -25,7 +25,7 @@ def compute_path_length(builds: Path) -> int:
 
 
 def pad_path(folder: Path, name: str, length: int, below: str = "") -> Path:
-    """Return a path in a folder: its name begins as given, and is filled until the path has so many bytes.
+    """Return a path in a folder, with a name that is padded until the path has ``length`` bytes.
 
     Parameters
     ----------

@@ -113,7 +113,7 @@ class BuildRecipe(Table):
 
     @property
     def identity(self) -> str:
-        """Hash of everything in this table that decides what a build makes."""
+        """Hash of everything in this table that affects the result of a build."""
         return hash_document(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
 
 
@@ -166,7 +166,7 @@ class Metrics(Table):
 
     @property
     def judging(self) -> Judging:
-        """What the service has to know to judge the metrics."""
+        """The part of this table that the service judges by."""
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budget)
 
     @model_validator(mode="after")

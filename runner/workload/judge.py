@@ -122,7 +122,7 @@ def _choose_contests(
 
 
 def list_changes(files: Files) -> tuple[JudgeChange, ...]:
-    """Return what head changes of the workload file: what is neither as in base nor as in the judge.
+    """Return the keys of the workload file that head changes: those that differ from base and from the judge.
 
     A branch that is behind changes nothing of what was changed meanwhile.
     """

@@ -134,7 +134,7 @@ def _list_build_requirements(project: dict[str, Any]) -> list[str]:
 
 
 def build_install_command(sources: Sources, command: str) -> str:
-    """Return the command that downloads what a build installs with pip, and what builds that; empty if none does."""
+    """Return the command that downloads the packages of a build's `pip install`, with their build requirements."""
     install = _INSTALL.search(command)
     if install is None:
         return ""
@@ -182,7 +182,7 @@ def _is_benchmark(file: str) -> bool:
 
 
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
-    """Return what a package can start: its modules that are programs, its commands, and its import."""
+    """Return the ways to run a package: its modules that are programs, its commands, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
     tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
@@ -208,7 +208,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the modules of a project that has no package: extensions, files, else what is called as the project."""
+    """Return the modules of a project without a package: its extensions and files, else a module of its name."""
     setup = sources.read_text("setup.py")
     listed = _MODULES.search(setup)
     tool = project.get("tool")

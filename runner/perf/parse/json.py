@@ -56,7 +56,7 @@ def _parse_object(line: Line) -> dict[str, str]:
 
 
 def _repair_number(match: re.Match[str]) -> str:
-    """Correct what the locale (``0,5``) or a division by zero (``nan``) made of JSON."""
+    """Repair a number that the locale (``0,5``) or a division by zero (``nan``) has made invalid JSON."""
     if match["comma"]:
         return "."
     return f'"{match[0]}"' if match["nan"] else match[0]
