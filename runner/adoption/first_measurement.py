@@ -84,7 +84,7 @@ class Tried(Struct, frozen=True):
 
     @property
     def worked(self) -> bool:
-        """Whether it may have done some work, as far as can be seen."""
+        """Whether the command seems to have done some work."""
         return bool(self.faults) and not self.usage and not self.run.describes_only
 
 

@@ -33,12 +33,12 @@ class RunProposal(Struct, frozen=True):
 
     @property
     def promising(self) -> bool:
-        """Whether it is likely to do the work that users wait for, as a benchmark is."""
+        """Whether the command probably does the work that users wait for, as a benchmark does."""
         return not self.idle and not self.stand_in
 
     @property
     def describes_only(self) -> bool:
-        """Whether the program only says what it is."""
+        """Whether the command only prints a version or the usage of the program."""
         return self.command.endswith((" --version", " --help"))
 
 

@@ -73,7 +73,7 @@ def plan_gate(
 def _find_workload_files(
     ends: GateEnds, requested: RequestedWorkload, scratch: Path
 ) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
-    """Find the workload of each side, and whose judges.
+    """Find the workload file of each side, and the one by which the gate judges.
 
     That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.
     """

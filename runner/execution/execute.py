@@ -45,7 +45,7 @@ class Finished(Struct, frozen=True):
 
     @property
     def problem(self) -> str:
-        """Why it failed, as the second half of a sentence; empty if it succeeded."""
+        """Why the program failed, as the second half of a sentence; empty if it succeeded."""
         if self.why:
             return self.why
         if self.status is None:

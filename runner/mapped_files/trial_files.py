@@ -138,7 +138,7 @@ class TrialFiles:
 
     @property
     def answered(self) -> Answered:
-        """What the program asked about files, and was answered."""
+        """The program's questions about files, with the answers."""
         if self._answered is None:
             self._answered = Answered(self._place, self.asked, answer_questions(self._place, self.asked))
         return self._answered

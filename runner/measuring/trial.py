@@ -185,17 +185,17 @@ class Trial:
 
     @property
     def host(self) -> Host:
-        """The host on which it is executed."""
+        """The host on which the case is executed."""
         return self._bench.host
 
     @property
     def tree(self) -> Path:
-        """The work tree that was built, in which it is executed."""
+        """The built work tree in which the case is executed."""
         return self._tree
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """The sandbox that confines it; None for no sandbox."""
+        """The sandbox that confines the case; None for no sandbox."""
         return self._sandbox
 
     @property
@@ -206,13 +206,13 @@ class Trial:
 
     @property
     def own_files(self) -> list[Path]:
-        """The program, and the files of the work tree that it was seen to map."""
+        """The program, and the files of the work tree that it has mapped."""
         tree = self._tree.resolve()
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
 
     @property
     def answered(self) -> Answered:
-        """What the program asked about files while it was watched, and was answered."""
+        """The program's questions about files while it was watched, with the answers."""
         return self._files.answered
 
     def warm_up(self) -> None:
@@ -230,7 +230,7 @@ class Trial:
         self._inputs = Inputs.read(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            faults, asked = self._execute_followed()
+            faults, asked = self._execute_under_watch()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, asked, began)
@@ -264,8 +264,8 @@ class Trial:
         self._renewed = True
         self.execute()
 
-    def _execute_followed(self) -> tuple[FaultsByFile | None, Asked]:
-        """Execute the case once, and return its faults and what it asked.
+    def _execute_under_watch(self) -> tuple[FaultsByFile | None, Asked]:
+        """Execute the case once under the watch; return its faults and its questions about files.
 
         A program that fails while it is followed, as one does that traces itself, is executed again without. One that
         was stopped is not: it would be stopped again, or fail over what it left.

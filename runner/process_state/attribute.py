@@ -16,7 +16,7 @@ class Attribute(Protocol):
 
     @property
     def remedy(self) -> str:
-        """How to allow it on a host that forbids it."""
+        """How to allow the attribute on a host that forbids it."""
 
     def show(self) -> str:
         """Return the current value, read from the kernel."""

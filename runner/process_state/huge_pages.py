@@ -36,7 +36,7 @@ class HugePages:
 
     @property
     def remedy(self) -> str:
-        """How to allow it: for a single process with a newer kernel, for the host as root."""
+        """How to allow the policy: for a single process with a newer kernel, for the host as root."""
         if self._policy == "never":
             return "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
         file = self._find_decisive_file()

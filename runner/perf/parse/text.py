@@ -178,12 +178,12 @@ class _GroupedNumber(Struct, frozen=True):
 
     @property
     def is_western(self) -> bool:
-        """``1,234,567``."""
+        """Whether digits are grouped in threes, as in ``1,234,567``."""
         return 1 <= len(self.groups[0]) <= 3 and all(len(group) == 3 for group in self.groups[1:])
 
     @property
     def is_indian(self) -> bool:
-        """``12,34,567``."""
+        """Whether digits are grouped the Indian way, as in ``12,34,567``."""
         return (
             1 <= len(self.groups[0]) <= 2
             and all(len(group) == 2 for group in self.groups[1:-1])
