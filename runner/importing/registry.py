@@ -61,7 +61,7 @@ _RECOGNISABLE_FORMATS = (
     _make_result_format(google_benchmark.FORMAT_NAME, google_benchmark.recognises, google_benchmark.parse),
     Format(pyperf_suite.FORMAT_NAME, pyperf_suite.recognises, pyperf_suite.read),
     *(
-        _make_result_format(module.NAME, module.recognises, module.parse)
+        _make_result_format(module.FORMAT_NAME, module.recognises, module.parse)
         for module in (hyperfine, jmh, asv, lnt, go_bench)
     ),
     Format(criterion.FORMAT_NAME, criterion.recognises, criterion.read),
