@@ -29,7 +29,7 @@ class Variable(Struct, frozen=True):
     unit: str = ""
 
 
-TABLE = (
+VARIABLES = (
     Variable(
         "FAULTWATCH_HOME",
         "The folder of all data: database, spool, clones, builds.",
@@ -75,17 +75,17 @@ TABLE = (
 )
 """What the runner reads."""
 
-FOR_PROGRAMS = (
+VARIABLES_FOR_PROGRAMS = (
     Variable("FAULTWATCH_PADDING", "Dots that give the environment the same length in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The descriptor of the pipe in which perf acknowledges.", ""),
 )
 """What the runner sets for the program that it measures."""
 
-_NAMES = frozenset(variable.name for variable in TABLE)
+_NAMES = frozenset(variable.name for variable in VARIABLES)
 
 
-def value_of(name: str) -> str:
+def get_value(name: str) -> str:
     """Return the value of a variable of the table; an empty text if it is not set.
 
     Raises

@@ -4,27 +4,27 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
-from runner.subject.workload_files import workload_files
+from runner.subject.workload_files import list_workload_files
 from runner.workload import WORKLOAD_FILE
 
 _MAX_NAMED_FILES = 3
 """The most files that a message names."""
 
 
-def folder_of(named: str) -> str:
-    """Return the folder of a workload file, given by its path or that of its folder."""
-    place = Path(named).expanduser()
+def get_workload_folder(path: str) -> str:
+    """Return the folder of a workload file, given the path of either."""
+    place = Path(path).expanduser()
     return str(place if place.is_dir() else place.parent)
 
 
-def workload_place(repository: Repository, top: Path, named: str | None) -> Path:
-    """Return where the workload file of a repository is; where it will be, if there is none.
+def locate_workload_file(repository: Repository, top: Path, path: str | None) -> Path:
+    """Return the path of a repository's workload file, or the path for a new one.
 
     Parameters
     ----------
     top
         The repository's work tree.
-    named
+    path
         The file or its folder, as the user names it; None to look for it.
 
     Raises
@@ -32,8 +32,8 @@ def workload_place(repository: Repository, top: Path, named: str | None) -> Path
     FaultwatchError
         The file that is named is not there, or the repository has several and none is named.
     """
-    if named is not None:
-        place = Path(named).expanduser()
+    if path is not None:
+        place = Path(path).expanduser()
         file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
         if not file.is_file():
             remedy = "write it, or leave WORKLOAD out and name the repository with --repo: init then proposes one"
@@ -43,7 +43,7 @@ def workload_place(repository: Repository, top: Path, named: str | None) -> Path
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
-    files = workload_files(repository)
+    files = list_workload_files(repository)
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
         more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from runner.ci.system import CiSystem, Place, has_mark
+from runner.ci.system import CiSystem, Place, find_marked_file
 
 _OTHER_CI = {
     ".appveyor.yml": "AppVeyor",
@@ -24,9 +24,9 @@ _OTHER_CI = {
 """Systems for which there is no file, by what a project has for them."""
 
 
-def _place(files: Collection[str]) -> Place:
-    file = has_mark(files, *_OTHER_CI)
-    name = next((name for mark, name in _OTHER_CI.items() if has_mark([file], mark)), "")
+def _choose_place(files: Collection[str]) -> Place:
+    file = find_marked_file(files, *_OTHER_CI)
+    name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
     use = f"init has no file for {name} ({file}): have it run the script" if file else "no CI was found: run the script"
     return Place(
         "faultwatch-gate.sh",
@@ -34,4 +34,4 @@ def _place(files: Collection[str]) -> Place:
     )
 
 
-SHELL = CiSystem("shell", "shell.sh", _place, is_program=True)
+SHELL = CiSystem("shell", "shell.sh", _choose_place, is_program=True)

@@ -74,8 +74,8 @@ class CiSystem(Struct, frozen=True):
     is_program: bool = False
 
 
-def has_mark(files: Collection[str], *marks: str) -> str:
-    """Return the first file that is one of some marks, or lies in one that ends in ``/``; empty if there is none."""
+def find_marked_file(files: Collection[str], *marks: str) -> str:
+    """Return the first file that is one of the marks, or lies in a mark that ends in ``/``; empty if none does."""
     return next(
         (file for file in files for mark in marks if file == mark or (mark.endswith("/") and file.startswith(mark))), ""
     )

@@ -12,7 +12,7 @@ from runner.cli.output_files import require_writable
 repo_option = click.option(
     "--repo",
     metavar="PATH|URL",
-    shell_complete=completers.folders,
+    shell_complete=completers.complete_folder,
     help="The repository under test. Default: the one that contains the workload.",
 )
 set_option = click.option(
@@ -27,7 +27,7 @@ case_option = click.option(
     "case_names",
     multiple=True,
     metavar="NAME",
-    shell_complete=completers.cases,
+    shell_complete=completers.complete_case,
     help="Choose a case by its name, as the dashboard shows it. Repeatable.",
 )
 env_option = click.option(
@@ -72,7 +72,7 @@ reason_option = click.option(
 )
 
 
-def sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
+def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
     """Return the option that confines the code; ``default`` says when it is confined without the option."""
     return click.option(
         "--sandbox/--no-sandbox",
@@ -82,19 +82,19 @@ def sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], 
     )
 
 
-def revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
+def make_revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
     """Return the option that names one commit."""
     return click.option(
         "--revision",
         default="HEAD",
         show_default=True,
         metavar="REV",
-        shell_complete=completers.revisions,
+        shell_complete=completers.complete_revision,
         help=what,
     )
 
 
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def apply_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Apply several click options at once, in the order of --help."""
 
     def apply(function: Any) -> Any:
@@ -105,5 +105,5 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-result_options = options(json_option, output_option)
-choice_options = options(set_option, case_option)
+result_options = apply_options(json_option, output_option)
+choice_options = apply_options(set_option, case_option)

@@ -49,7 +49,7 @@ class ComparisonRequest(Strict):
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budgets)
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_sides(self) -> Self:
         # In one session, each side may be built and run as its own workload file says: then the definitions differ.
         together = ("case", "environment") if self.base_stored else ("session",)
         for what in ("subject", "host", *together):

@@ -48,7 +48,7 @@ class UncertainFaults(Strict):
     most: Faults = 0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         if self.least > self.most:
             raise ValueError("least is more than most")
         return self

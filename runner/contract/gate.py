@@ -73,7 +73,7 @@ class GateCase(Strict):
     """Whether head adds the case: the workload file that judges does not have it."""
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_sides(self) -> Self:
         if self.measured:
             self.request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
@@ -86,7 +86,7 @@ class GateCase(Strict):
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def request(self, cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, one of so many, if both sides are measured."""
+        """Return the comparison request of this case, if both sides are measured; ``cases`` are compared in all."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
@@ -175,7 +175,7 @@ class GateReport(Strict):
     """Address of the log of the run that measured."""
 
     @model_validator(mode="after")
-    def _of_these_revisions(self) -> Self:
+    def _check_revisions(self) -> Self:
         for case in self.cases:
             if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
                 raise ValueError("every case must be a comparison of the report's base and head")

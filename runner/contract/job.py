@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from runner.contract.base import Moment, Name, Strict
 
 
-def _inside(path: str) -> str:
+def _require_inside(path: str) -> str:
     if ".." in path.split("/"):
         raise ValueError("leads out of the repository")
     return path
@@ -33,7 +33,7 @@ run commands."""
 _Inside = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z0-9_.][A-Za-z0-9_. /+-]*$", max_length=1000),
-    AfterValidator(_inside),
+    AfterValidator(_require_inside),
 ]
 """A path within a repository: never absolute, never an option, never leading out of it."""
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
@@ -56,7 +56,7 @@ class State(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Whether the job has not ended."""
+        """Whether the job has not ended yet."""
         return self not in {State.DONE, State.FAILED, State.CANCELLED}
 
 
@@ -166,7 +166,7 @@ class JobOrder(Strict):
     """How many runs may be measured for it. Stored runs do not count."""
 
     @model_validator(mode="after")
-    def _asks_one_thing(self) -> Self:
+    def _check_question(self) -> Self:
         if (self.question is None) == (self.drift is None):
             raise ValueError("ask a question, or name a drift: one of the two")
         if self.backend is Backend.GITHUB and self.github is None:

@@ -32,7 +32,7 @@ class Judging(Strict):
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
         return metric(name).exact or name in self.judge or name in self.precision
 
-    def smallest_change(self, name: str) -> float:
+    def get_min_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""
         return self.precision.get(name, DEFAULT_PRECISION_PERCENT)
 

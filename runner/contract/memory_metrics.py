@@ -3,7 +3,7 @@
 from runner.contract.metric import Kind, Metric, MetricView
 
 
-def _group(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
+def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
     return Metric(
         f"cgroup:{name}",
         title,
@@ -58,31 +58,35 @@ MEMORY_METRICS = (
         views=MetricView.COMPARISON | MetricView.MATRIX,
         column="t(1) /\nt(N)",
     ),
-    _group(
+    _make_group_metric(
         "pgfault",
         "Faults in the group",
         "faults",
         "Page faults, minor and major, with those on behalf of system calls and of the start of programs.",
     ),
-    _group("pgmajfault", "Major faults in the group", "faults", "Page faults that waited for storage."),
-    _group(
+    _make_group_metric("pgmajfault", "Major faults in the group", "faults", "Page faults that waited for storage."),
+    _make_group_metric(
         "thp_fault_alloc",
         "Huge pages by faults",
         "pages",
         "Transparent huge pages that a fault brought. Version 2 of control groups only.",
     ),
-    _group(
+    _make_group_metric(
         "workingset_refault_anon",
         "Refaults from swap",
         "pages",
         "Pages that came back from swap soon after they went. Version 2 of control groups only.",
     ),
-    _group(
+    _make_group_metric(
         "workingset_refault_file",
         "Refaults of files",
         "pages",
         "Pages of files that were read again soon after they were dropped. Version 2 of control groups only.",
     ),
-    _group("memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME),
-    _group("memory-stall-full", "All stalled", "s", "Time in which all tasks waited for memory.", Kind.TIME),
+    _make_group_metric(
+        "memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME
+    ),
+    _make_group_metric(
+        "memory-stall-full", "All stalled", "s", "Time in which all tasks waited for memory.", Kind.TIME
+    ),
 )

@@ -219,9 +219,9 @@ def metric(name: str) -> Metric:
     ``region:NAME`` is metric NAME counted in the program's region of interest. The names of imported metrics describe
     them, see :mod:`runner.contract.imported_metric`.
     """
-    known = CATALOGUE.get(name) or find_imported_metric(name)
-    if known is not None:
-        return known
+    entry = CATALOGUE.get(name) or find_imported_metric(name)
+    if entry is not None:
+        return entry
     if name.startswith("region:"):
         whole = metric(name.removeprefix("region:"))
         return replace(

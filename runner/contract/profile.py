@@ -60,7 +60,7 @@ class StackProfile(Strict):
     stacks: tuple[Stack, ...] = Field(max_length=200_000)
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_totals(self) -> Self:
         if sum(stack.weight for stack in self.stacks) != self.total:
             raise ValueError("the weights of the stacks do not add up to their total")
         return self
@@ -159,7 +159,7 @@ class Anatomy(Strict):
         return self.recorded / self.pages if self.pages and self.period == 1 else None
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_totals(self) -> Self:
         for name in ("by_memory", "by_touch", "by_access"):
             if sum(getattr(self, name).values()) != self.counted:
                 raise ValueError(f"{name} does not add up to the counted faults")
@@ -229,7 +229,7 @@ class Profile(Strict):
         return None if reading is None else reading.value
 
     @model_validator(mode="after")
-    def _frames_exist(self) -> Self:
+    def _check_frames(self) -> Self:
         for profile in self.stack_profiles:
             if any(place >= len(self.frames) for stack in profile.stacks for place in stack.frames):
                 raise ValueError("a stack names a frame that is not in the table")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
+from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
 from runner.contract.other_builds import OtherBuild, OtherPlace
@@ -18,7 +18,7 @@ from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
-ASIDE = "measured aside, with settings that a search tries"
+ASIDE_REASON = "measured aside, with settings that a search tries"
 """Why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
@@ -34,11 +34,11 @@ class Purpose(StrEnum):
     """A culprit or its parent, measured interleaved for as long as their comparison takes."""
 
 
-SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
+SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
 """Why runs of a bisect are not judged with the history: a search reads them."""
-OUTSIDE = (ASIDE, *SEARCHED.values())
+OUTSIDE_HISTORY = (ASIDE_REASON, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
-NO_FAULT_OF_HOST = (*OUTSIDE, REUSED)
+NOT_FROM_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
 
 
@@ -72,7 +72,7 @@ class Reading(Strict):
     """The value lies off those of the other samples. It is stored, and does not affect the level."""
 
     @model_validator(mode="after")
-    def _value_fits_status(self) -> Self:
+    def _check_value_fits_status(self) -> Self:
         has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
@@ -131,7 +131,7 @@ class Case(Strict):
         """The case in readable form, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
         if not self.parameters:
             return self.workload
-        point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
+        point = ",".join(f"{key}={format_parameter(value)}" for key, value in sorted(self.parameters.items()))
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
@@ -156,7 +156,7 @@ class Environment(Strict):
     @property
     def hash(self) -> str:
         """First 16 hex digits of the SHA-256 of the settings as canonical JSON."""
-        return hash_of(self.settings)
+        return hash_document(self.settings)
 
 
 class Stage(StrEnum):
@@ -189,7 +189,7 @@ class Failure(Strict):
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:
-    """Return the line of a failed program's output that says why: the last one, unless that is the end of its usage."""
+    """Return the line that says why a program failed: the last one, unless it ends the program's usage."""
     usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage is None or _ERROR.search(lines[-1]):
         return lines[-1]
@@ -266,7 +266,7 @@ class Report(Strict):
     """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
 
     @model_validator(mode="after")
-    def _outcome_fits(self) -> Self:
+    def _check_outcome(self) -> Self:
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
@@ -281,10 +281,10 @@ class Report(Strict):
         if self.samples and self.canary is not None and not self.canary.holds:
             return f"this host counted wrong before the session: {self.canary.finding}"
         if self.purpose is not None:
-            return SEARCHED[self.purpose]
+            return SEARCH_PURPOSES[self.purpose]
         if self.reused is not None:
             return REUSED
-        return ASIDE if self.aside else ""
+        return ASIDE_REASON if self.aside else ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -316,12 +316,12 @@ class Receipts(Strict):
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""
 
 
-def hash_of(document: Any) -> str:
+def hash_document(document: Any) -> str:
     """Return the first 16 hex digits of the SHA-256 of a document as canonical JSON."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def safe_name(text: str) -> str:
+def make_safe_name(text: str) -> str:
     """Turn free text into a :data:`Name`: other characters than letters, digits, dots and underscores become dashes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

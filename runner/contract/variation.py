@@ -17,20 +17,20 @@ _GO_WITHOUT_COLLECTOR = (
     "number of rounds). "
 )
 _GO_THREADS = "Its threads still move it (`GOMAXPROCS=1` leaves less of that). "
-USUAL = (
+USUAL_CAUSES = (
     "Threads move it, for they take memory in an order that nobody controls (`OMP_NUM_THREADS=1`, "
     "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
 )
-_OTHER_SYSTEMS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
+_OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
-_RANDOM_HEAP = 1, 26
+_RANDOM_HEAP_VERSION = 1, 26
 """The first version of Go with such a heap; older ones refuse the name of the option, so that nothing is built."""
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
-def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """Return what moves a count that varies, and what makes it repeat.
+def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
+    """Return the likely reason why a count varies, and what makes it repeat.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
         The settings of a run, which tell what its program is built with; empty where that is unknown.
     """
     # Meson and pip look at every compiler that there is, whatever they build.
-    if _GO_TOOL not in settings or not _OTHER_SYSTEMS.isdisjoint(settings):
-        return USUAL
+    if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
+        return USUAL_CAUSES
     heap = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
     if _COLLECTOR not in settings:
         return (_GO + heap).rstrip()
@@ -49,4 +49,4 @@ def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
 def _has_random_heap(go: str) -> bool:
     """Return whether a tool is known to be a Go that knows the option; its place can name a version too."""
     versions = _GO_VERSION.findall(go)
-    return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP
+    return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """Return what was written.
+    """Read the record of values to restore.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def read_record(file: Path) -> dict[str, Any]:
 
 
 def write_record(file: Path, document: Mapping[str, object]) -> None:
-    """Write the file, or replace it; a crash leaves the one that was there."""
+    """Write the record in one step, so that a crash leaves the previous one."""
     partial = file.with_suffix(".partial")
     with suppress(FileNotFoundError):
         partial.unlink()
@@ -77,7 +77,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
 
 def _is_tunable(name: str, patterns: Collection[str]) -> bool:
     parts = name.split("/")
-    wanted = (pattern.split("/") for pattern in patterns)
+    pattern_parts = (pattern.split("/") for pattern in patterns)
     return ".." not in parts and any(
-        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in wanted
+        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in pattern_parts
     )

@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.mapped_files.residency import evict, residency
-from runner.measuring.spoiled_session import SpoiledSession
+from runner.mapped_files.residency import evict, measure_residency
+from runner.measuring.environment_change import SpoiledSession
 
 
 class EvictionError(SpoiledSession):
@@ -18,7 +18,7 @@ class OutsideError(Exception):
 
 
 def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
-    """Evict all pages of some files.
+    """Evict all pages of these files from the page cache.
 
     Pages that a running program maps cannot be evicted, nor pages of a file system in memory.
 
@@ -64,6 +64,6 @@ def count_resident_pages(file: Path) -> tuple[int, int]:
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return residency(descriptor)
+        return measure_residency(descriptor)
     finally:
         os.close(descriptor)

@@ -10,7 +10,7 @@ from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.system.durable_files import rename_durably
 
-RECORD = "build.json"
+RECORD_FILE = "build.json"
 
 
 class DamagedBuild(FaultwatchError):
@@ -51,23 +51,23 @@ def read_record(place: Path) -> BuildRecord | None:
         If the record is empty, damaged, or of another version.
     """
     try:
-        return BuildRecord.model_validate_json((place / RECORD).read_bytes())
+        return BuildRecord.model_validate_json((place / RECORD_FILE).read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DamagedBuild(f"its {RECORD} cannot be read: {error.strerror}") from None
+        raise DamagedBuild(f"its {RECORD_FILE} cannot be read: {error.strerror}") from None
     except ValidationError:
-        raise DamagedBuild(f"its {RECORD} is empty or damaged") from None
+        raise DamagedBuild(f"its {RECORD_FILE} is empty or damaged") from None
 
 
 def write_record(place: Path, record: BuildRecord) -> None:
     """Write the record, so that a power cut leaves the old one, the new one, or none."""
-    part = place / f"{RECORD}.partial"
+    part = place / f"{RECORD_FILE}.partial"
     part.write_text(record.model_dump_json(), encoding="utf-8")
-    rename_durably(part, place / RECORD)
+    rename_durably(part, place / RECORD_FILE)
 
 
 def remove_record(place: Path) -> None:
-    """Remove the record first of all, so that what is left of a build is never taken for one."""
+    """Remove the record before the rest of a build, so that a partial build is never used."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        (place / RECORD).unlink()
+        (place / RECORD_FILE).unlink()

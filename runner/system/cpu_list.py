@@ -22,7 +22,7 @@ def parse_cpus(text: str) -> frozenset[int]:
     return cpus
 
 
-def cpu_ranges(cpus: frozenset[int] | set[int]) -> str:
+def format_cpus(cpus: frozenset[int] | set[int]) -> str:
     """Format processors as the kernel does, so that the two can be compared."""
     starts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
     ends = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)

@@ -51,6 +51,6 @@ def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
     return data
 
 
-def identity_of(state: os.stat_result) -> tuple[int, ...]:
+def identify_file(state: os.stat_result) -> tuple[int, ...]:
     """Return a tuple that identifies a file and the version of its content."""
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from runner.contract.gate import ForgeKind
-from runner.contract.report import safe_name
+from runner.contract.report import make_safe_name
 from service.config.access import Access
 from service.config.forge_settings import BaseAddress, ForgeSettings
 from service.config.notifications import NotificationFile
@@ -33,7 +33,7 @@ HOST_IDLE_TIME = timedelta(minutes=2)
 
 def read_host_name() -> str:
     """Return the name of this machine in reports."""
-    return safe_name(socket.gethostname())
+    return make_safe_name(socket.gethostname())
 
 
 def _add_loopback(words: object) -> object:
@@ -105,7 +105,7 @@ class Config(Settings):
         shown=lambda config: "yes" if config.starts_jobs else "no",
     )
     """Whether this machine carries out jobs."""
-    host: Annotated[str, AfterValidator(safe_name)] = declare_setting(
+    host: Annotated[str, AfterValidator(make_safe_name)] = declare_setting(
         "FAULTWATCH_HOST", "Host", default_factory=read_host_name, usual="the host name"
     )
     """The name of this machine in the reports of its jobs."""

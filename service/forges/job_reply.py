@@ -14,7 +14,7 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, State
 from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
 from service.text.markdown import format_code
-from service.text.numbers import difference, quantity
+from service.text.numbers import format_difference, format_quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
@@ -57,12 +57,17 @@ def _describe_result(job: Job) -> list[str]:
 
 def _describe_culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
-    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
     stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if stands else "may move"
     sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
-        sentence += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+        sentence += (
+            f" The commits that it merges moved it by {format_difference(culprit.brought, unit)} where they were made."
+        )
     n_others = len(culprit.candidates) - 1
     before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
     doubt = (

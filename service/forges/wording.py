@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from runner.contract import MetricVerdict, Outcome, Stage, metric
 from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.numbers import difference, percent
+from service.text.numbers import format_difference, format_percent
 
 _MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
@@ -254,8 +254,8 @@ def format_change(verdict: MetricVerdict) -> str:
     if not verdict.change:
         return "0"
     unit = metric(verdict.metric).unit
-    text = difference(verdict.change, "points" if unit == "%" else unit)
-    text = text if verdict.percent is None else f"{text} ({percent(verdict.percent)})"
+    text = format_difference(verdict.change, "points" if unit == "%" else unit)
+    text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
     if verdict.times is None:
         return text
     return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
@@ -184,7 +184,7 @@ class _Cells:
         state, sentence, run = self._find_state(cell, question, objection, job)
         running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
         return LabCell(
-            key=hash_of(dict(cell.values)),
+            key=hash_document(dict(cell.values)),
             values=dict(cell.values),
             text=self._format_text(cell),
             default=cell.default,

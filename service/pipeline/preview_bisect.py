@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric
-from runner.contract.variation import remedy
+from runner.contract.variation import suggest_remedy
 from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
@@ -96,7 +96,7 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         unit=metric(name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if unsteady else None,
-        remedy=remedy(reports[0].environment.settings) if unsteady else "",
+        remedy=suggest_remedy(reports[0].environment.settings) if unsteady else "",
         cost=cost.estimate_cost(
             len(checked.range),
             exact=metric(name).exact and not unsteady,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import hypot
 
 from service.schemas.history import FaultPrice, Number
-from service.text.numbers import difference, percent, quantity
+from service.text.numbers import format_difference, format_percent, format_quantity
 
 PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
@@ -116,15 +116,15 @@ def _describe_price(
     *,
     varies: bool,
 ) -> str:
-    costs = " and ".join(dict.fromkeys(quantity(cost, "s") for cost in each))
-    change = difference(seconds, "s")
+    costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in each))
+    change = format_difference(seconds, "s")
     if uncertainty:
         why = "the count varies" if varies else "profiles of one program differ"
-        change += f" ± {quantity(uncertainty, 's')}, because {why},"
+        change += f" ± {format_quantity(uncertainty, 's')}, because {why},"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:
-        worth = f"hardly any CPU time: {change.rstrip(',')} ({percent(100 * share)})"
+        worth = f"hardly any CPU time: {change.rstrip(',')} ({format_percent(100 * share)})"
     else:
-        worth = f"{change} of CPU time ({percent(100 * share)})"
+        worth = f"{change} of CPU time ({format_percent(100 * share)})"
     return f"{worth}, at {costs} a fault by {source}"

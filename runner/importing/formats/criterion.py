@@ -7,10 +7,10 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.result import Result, group_into_runs, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 
-NAME = "criterion"
-_LATEST = frozenset({"new", "base"})
+FORMAT_NAME = "criterion"
+_LATEST_FOLDERS = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the one before it."""
-_OTHERS = frozenset({*_LATEST, "change", "report"})
+_RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
 """What lies beside the folders of saved baselines."""
 
 
@@ -37,9 +37,9 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     given.
     """
     latest = source.folders[:1] == ("new",)
-    if latest and not defaults.revision and not _OTHERS.issuperset(source.siblings()):
+    if latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.siblings()):
         return []
-    return group_into_runs(parse(source), NAME, source, defaults)
+    return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:
@@ -68,6 +68,6 @@ def parse(source: Source) -> list[Result]:
             unit="ns",
             better="lower",
             values=tuple(time / iters for time, iters in zip(sample.times, sample.iters, strict=True)),
-            revision="" if folder in _LATEST else folder,
+            revision="" if folder in _LATEST_FOLDERS else folder,
         )
     ]

@@ -6,7 +6,7 @@ import re
 
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from service.rules.jobs.job_variables import may_be_set
-from service.text.numbers import amount
+from service.text.numbers import format_amount
 
 Value = str | None
 """The value of a setting as an environment shows it; None where it is not set."""
@@ -45,7 +45,7 @@ def format_value(name: str, value: Value) -> str:
         family = _FAMILY.search(value) if value else None
         return family[1] if family else value or "the C library's"
     if name == MEMORY_LIMIT:
-        return amount(int(value)) if value and value.isdecimal() else "no limit"
+        return format_amount(int(value)) if value and value.isdecimal() else "no limit"
     return "not set" if value is None else value or "empty"
 
 

@@ -16,7 +16,7 @@ from runner.contract.search import ProofState
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.bisect.variation import describe_variation
 from service.rules.relative_change import symmetric_percent_change
-from service.text.numbers import quantity
+from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
@@ -36,7 +36,10 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
         "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
     )
     unit = metric(name).unit
-    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 

@@ -71,4 +71,4 @@ class Question(Strict):
 
     def format_quantity(self, value: Number, other_value: Number | None = None) -> str:
         """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
-        return numbers.quantity(value, self.unit, other_value).strip()
+        return numbers.format_quantity(value, self.unit, other_value).strip()

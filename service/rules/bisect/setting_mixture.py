@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract import Case, Environment
-from runner.contract.base import parameter_text
+from runner.contract.base import format_parameter
 from runner.contract.setting_search import SettingSearchRequest
 
 PARAMETER = "parameter."
@@ -33,5 +33,5 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
 
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     return environment.settings | {
-        f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()
+        f"{PARAMETER}{name}": format_parameter(value) for name, value in case.parameters.items()
     }

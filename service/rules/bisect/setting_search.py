@@ -30,7 +30,7 @@ from runner.contract.level import Number, median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
-from service.text.numbers import number, quantity
+from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
 """How many settings can be necessary together, for a noisy metric."""
@@ -111,7 +111,8 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
             both = [
-                quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
+                format_quantity(*sides).strip()
+                for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
             return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
@@ -239,14 +240,14 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if len(measured) >= MAX_RUNS:
         return Refused(
             sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-            f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+            f"{', '.join(sorted(explanations[best]))} with a probability of {format_number(float(belief.each[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {number(belief.none)}."
+            f"there is no difference with a probability of {format_number(belief.none)}."
         )
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     # Otherwise measure the most informative mixture.

@@ -16,7 +16,7 @@ from runner.contract.level import Number, median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 FALSE_ALARM_PROBABILITY = 0.001
 """Probability that two places which count the same are told apart."""
@@ -41,13 +41,14 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base counts {number(median(there) or 0)} too where it is built and executed in "
-                "the place of head, so what both do depends on the path or on the host's state of the files there."
+                f"{verdict.sentence} Base counts {format_number(median(there) or 0)} too where it is built and "
+                "executed in the place of head, so what both do depends on the path or on the host's state of the "
+                "files there."
             )
         case "place":
             sentence = (
-                f"Base counts {number(median(there) or 0)} too where it is built and executed in the place of head: "
-                "the path or the host's state of the files there makes the difference, and not the revision. "
+                f"Base counts {format_number(median(there) or 0)} too where it is built and executed in the place of "
+                "head: the path or the host's state of the files there makes the difference, and not the revision. "
                 f"{verdict.sentence}"
             )
             same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}

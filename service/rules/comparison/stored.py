@@ -28,7 +28,7 @@ from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 from service.text.candidates import name_candidates
-from service.text.numbers import difference
+from service.text.numbers import format_difference
 
 
 class SideReadings(NamedTuple):
@@ -123,7 +123,9 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit = settings if drift["cause"] == "config" else by_commit
     in_doubt = drift["evidence"]["wants_rerun"]
-    description = f"{difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
+    description = (
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
+    )
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(position, *environments, description, in_doubt)
 

@@ -8,7 +8,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
 from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import amount, quantity
+from service.text.numbers import format_amount, format_quantity
 
 MIN_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
@@ -40,8 +40,8 @@ def _estimate_price_of_lock(facts: Facts) -> float:
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
-        f"threads waited {quantity(facts.lock_wait, 's')} for the mmap lock, "
-        f"in {quantity(facts.cpu_seconds, 's')} of CPU time",
+        f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
+        f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for it: {calls}",
         *facts.where,
     )
@@ -137,8 +137,8 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     area = facts.largest
     assert area is not None
     return (
-        f"{area.threads} threads touch {area.pages:,} pages of one region of {amount(area.size)} for the "
-        f"first time, within {quantity(area.seconds, 's')}",
+        f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
+        f"first time, within {format_quantity(area.seconds, 's')}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults, in the middle of the work",
         *facts.where,
     )

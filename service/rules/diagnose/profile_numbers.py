@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
 from runner.contract.profile_difference import find_own_line
-from service.text.numbers import number, quantity
+from service.text.numbers import format_number, format_quantity
 
 _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort"
@@ -193,10 +193,10 @@ class Facts:
             )
         else:
             yield "too little CPU time was recorded to know what the faults cost"
-        lock_wait, cpu_time = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
+        lock_wait, cpu_time = format_quantity(self.lock_wait, "s"), format_quantity(self.cpu_seconds, "s")
         yield f"threads waited {lock_wait} for the mmap lock, in {cpu_time} of CPU time"
         if self.storage_wait:
-            yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
+            yield f"threads waited {format_quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
@@ -204,7 +204,7 @@ class Facts:
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
-        return f" ({number(ratio)} each)" if ratio else ""
+        return f" ({format_number(ratio)} each)" if ratio else ""
 
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""

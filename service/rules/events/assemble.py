@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
@@ -124,4 +124,6 @@ def _find_returning_event(
 def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     start = min(drift.drift_id for drift in group)
-    return next(name for n in range(len(used_names) + 1) if (name := hash_of(["event", start, n])) not in used_names)
+    return next(
+        name for n in range(len(used_names) + 1) if (name := hash_document(["event", start, n])) not in used_names
+    )

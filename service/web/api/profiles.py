@@ -103,7 +103,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
         raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
     suffix, mimetype = _FILES[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
-    return Response(profile_formats.write(profile, stacks, form), headers=headers, mimetype=mimetype)
+    return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 
 
 def _read(body: bytes) -> Profile:

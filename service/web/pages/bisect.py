@@ -338,7 +338,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
             side=row.side,
             number=str(row.number or ""),
             label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (row.why or "could not be measured" if row.value is None else numbers.quantity(row.value, unit)),
+            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
             proof=row.proof,
         )
         for row in rows

@@ -25,13 +25,13 @@ def register(app: Flask) -> None:
     app.jinja_loader = FileSystemLoader(FOLDER)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.filters |= {
-        "number": numbers.number,
-        "quantity": numbers.quantity,
-        "difference": numbers.difference,
-        "span": numbers.span,
-        "amount": numbers.amount,
-        "duration": numbers.duration,
-        "percent": numbers.percent,
+        "number": numbers.format_number,
+        "quantity": numbers.format_quantity,
+        "difference": numbers.format_difference,
+        "span": numbers.format_range,
+        "amount": numbers.format_amount,
+        "duration": numbers.format_duration,
+        "percent": numbers.format_percent,
         "utc_text": _format_utc,
         "breakable": _make_breakable,
         "metric": metric,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, make_reports, read
+from runner.importing import ImportDefaults, make_reports, read_file
 from tests.runner.importing.recorded import DATA, GIVEN
 
 _GO = """commit: 2c8be77
@@ -57,7 +57,7 @@ _CUSTOM = [
 def imported(tmp_path: Path, document: object, defaults: ImportDefaults = GIVEN) -> list[Report]:
     file = tmp_path / "results"
     file.write_text(document if isinstance(document, str) else json.dumps(document))
-    return make_reports(read(file, defaults), defaults)
+    return make_reports(read_file(file, defaults), defaults)
 
 
 def test_go_text_holds_a_history_and_directions(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ names a program, or is incomplete, the execution is refused, whatever the accoun
 from runner.perf.lost_programs import LostPrograms
 
 
-def objection(perf: int | float, accounts: int | float, lost: LostPrograms) -> str:
+def explain_miscount(perf: int | float, accounts: int | float, lost: LostPrograms) -> str:
     """Return why the count of perf is not right, as the second half of a sentence; empty if it is.
 
     Parameters
