@@ -73,6 +73,6 @@ def _with_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) 
         elif value is not None:
             remedies[name.removeprefix(PARAMETER)] = value
         else:
-            raise FaultwatchError(f"{name} cannot be taken away", f"only {VARIABLE}NAME can")
+            raise FaultwatchError(f"{name} cannot be removed", f"only settings of the form {VARIABLE}NAME can")
     workload = with_remedy(present.workload, remedies)
     return ConfiguredCase(workload, present.case, present.bench).with_settings(run)

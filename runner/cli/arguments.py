@@ -13,7 +13,7 @@ from runner.errors import FaultwatchError
 
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
 _FORM = "put the older commit first, as in v1.0..HEAD"
-_ONE = "this looks at more than one commit: write a range, as in {0}~10..{0}"
+_ONE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
 
 
 def is_range(word: str) -> bool:
@@ -77,7 +77,7 @@ def tell_apart(words: Sequence[str], *, single: bool = False) -> Target:
             return Target(workload, span)
         case [(span, True), (workload, _)]:
             raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {span}")
-    raise FaultwatchError(f"{words[1]!r} is not a range of commits", _ONE.format(words[1]))
+    raise FaultwatchError(f"{words[1]!r} is not a commit range", _ONE.format(words[1]))
 
 
 _ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}

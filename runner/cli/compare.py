@@ -75,7 +75,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure both ends of a RANGE, BASE..HEAD, interleaved until every change is decided, or for max_samples pairs.
+    """Measure both ends of a RANGE, BASE..HEAD, interleaved until all changes are decided or max_samples is reached.
 
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
@@ -207,7 +207,7 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.shown(f"building {self.revision.commit[:10]} in the place of the other revision")
+        self.shown(f"building {self.revision.commit[:10]} in the other revision's place")
         builder = self.workbench.builder
         with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
             yield self._trial_of(case, there, self.built.build)

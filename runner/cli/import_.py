@@ -30,9 +30,13 @@ REPORTS_PER_REQUEST = 500
     click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
     click.option("--revision", default="", metavar="REV", help="The revision, if a file does not name it."),
     click.option("--case", default="", metavar="NAME", help="The case, if a file does not name it."),
-    click.option("--host", default="", metavar="HOST", help="The host. Default: as a file says, else this host."),
+    click.option(
+        "--host", default="", metavar="HOST", help="The host. Default: the host that a file names, else this host."
+    ),
     click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
-    click.option("--format", "format_", default="", help="The format. Default: as the content says.", metavar="FORMAT"),
+    click.option(
+        "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
+    ),
     click.option(
         "--better",
         multiple=True,
@@ -58,7 +62,7 @@ def command(
     repo: str,
     as_json: bool,
 ) -> None:
-    """Store the results of other benchmark tools as runs: those of a file, or of all files below a folder.
+    """Store the results of other benchmark tools as runs, from a file or from all files below a folder.
 
     Reads Google Benchmark, hyperfine, pytest-benchmark, Criterion, Go benchmarks, JMH, github-action-benchmark, asv,
     LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
@@ -108,9 +112,11 @@ def command(
         f"{document['known']} already known, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
-        click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
+        click.echo(
+            f"{document['conflicting']} were not stored, because different results of the same runs are already stored"
+        )
     if left_out:
-        click.echo(f"files of no known format, left out: {_list_some(left_out)}")
+        click.echo(f"files skipped because their format is unknown: {_list_some(left_out)}")
     if not_judged:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "

@@ -189,5 +189,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The failure is shown with the case.
     suite = build_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
+        raise FaultwatchError("a pyperf file cannot hold any metric of this run: each has a zero or a missing value")
     suite.dump(str(file), replace=True)

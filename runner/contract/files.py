@@ -50,7 +50,7 @@ class UncertainFaults(Strict):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         if self.least > self.most:
-            raise ValueError("least is more than most")
+            raise ValueError("least is greater than most")
         return self
 
 
@@ -59,8 +59,8 @@ class ProgramFiles(Strict):
 
     mapped: tuple[MappedFile, ...] = Field(default=(), max_length=20_000)
     own_bytes: Digest = ""
-    """Of all that the program asked about files in the build's directory, and of the answers; empty if some of it is
+    """Digest of the program's queries about files in the build's directory and of their results; empty if some are
     unknown."""
     system_bytes: Digest = ""
-    """Of all files elsewhere that the program mapped; empty if one of them cannot be read."""
+    """Digest of all other files that the program mapped; empty if one of them cannot be read."""
     uncertain_faults: UncertainFaults = Field(default_factory=UncertainFaults)

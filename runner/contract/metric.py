@@ -10,7 +10,7 @@ class Kind(StrEnum):
     """The kind of a metric, which decides by which rule it is judged."""
 
     COUNT = "count"
-    """Whole events. Exact in a fixed environment, so one more is a fact."""
+    """A number of events. It is exact in a fixed environment, so one additional event is a real change."""
     TIME = "time"
     RATE = "rate"
     RATIO = "ratio"

@@ -149,8 +149,8 @@ _METRICS = (
         Kind.RATIO,
         "higher",
         False,
-        "Bytes that the program reports, divided by its faults in the region, or in the whole process if it opens "
-        "none. A program that touches each page only once cannot get below the page size.",
+        "Bytes that the program reports, divided by its faults in the region, or in the whole process if it opens no "
+        "region. A program that touches each page only once cannot get below the page size.",
     ),
     Metric(
         "refault-ratio",
@@ -169,7 +169,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults of the region, or of the whole process if it opens none, which the program itself computes from the "
+        "Faults of the region, or of the whole process if it opens no region, which the program itself computes from "
+        "the "
         "pages that it touches.",
         column="in\ntheory",
     ),
@@ -228,7 +229,7 @@ def metric(name: str) -> Metric:
             whole,
             name=name,
             title=f"{whole.title} in the region",
-            definition=f"Only between the program's marks around its main loop. {whole.definition}",
+            definition=f"Counted only between the program's marks around its main loop. {whole.definition}",
         )
     return Metric(
         name,

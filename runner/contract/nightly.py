@@ -90,7 +90,8 @@ class NightlyDrift(Strict):
     direction: str
     revision: CommitHash
     title: str
-    """Title of the commit that caused it, if only one can have; the settings that changed, if they did."""
+    """Title of the commit that caused it, if only one commit is possible; otherwise the settings that changed, if
+    any."""
     before: Number
     after: Number
 

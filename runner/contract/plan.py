@@ -21,8 +21,8 @@ class Reason(StrEnum):
     CROSS_MEASUREMENT = "cross_measurement"
     """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
-    """The newest run differs from the level before; another run, of the level that fewer runs show, tells whether that
-    is a drift or an outlier."""
+    """The newest run differs from the previous level. Another run of the level with fewer runs shows whether that is a
+    drift or an outlier."""
 
 
 class PlanRequest(Strict):
@@ -37,7 +37,7 @@ class PlanRequest(Strict):
     again: bool = False
     """Plan every revision again that was not measured, whatever the reason."""
     measure_all: bool = False
-    """Plan every revision again whose counts were reused from a run of the same bytes."""
+    """Plan every revision again whose counts were reused from a run with the same bytes."""
 
 
 class PlannedRun(Strict):

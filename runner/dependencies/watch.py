@@ -75,4 +75,4 @@ class QuestionWatch:
         try:
             return parse_asked(self._file.read_bytes())
         except OSError:
-            return mark_unfollowed("what followed it ended early")
+            return mark_unfollowed("the tracer ended early")

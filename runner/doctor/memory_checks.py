@@ -103,7 +103,9 @@ def memory(host: HostProbe) -> CheckResult:
     if _pressure(host) > 1:
         return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
+        return warning(
+            f"{shown}: the page cache may drop files that were just read", ("end the programs that use the memory")
+        )
     if swapped > 0:
         return warning(
             f"{shown}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
@@ -130,5 +132,5 @@ def limits(host: HostProbe) -> CheckResult:
         return ok("no limits by control groups")
     return warning(
         f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
-        "remove the limit, or use a dedicated host; each run records it",
+        "remove the limit, or use a dedicated host; each run records the limit",
     )

@@ -47,7 +47,7 @@ def clock(host: HostProbe) -> CheckResult:
         return ok(source)
     return warning(
         f"{source}: reading the time costs system time",
-        "see in dmesg why the kernel rejected a faster clock (often: tsc unstable)",
+        "look in dmesg for why the kernel rejected a faster clock (often: tsc unstable)",
     )
 
 

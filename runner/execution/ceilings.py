@@ -22,4 +22,4 @@ def objection_to_processes(number: int, *, confined: bool) -> str:
     """Return why so many processes cannot start together; empty if they can."""
     if not confined or number <= MAX_PROCESSES:
         return ""
-    return f"{number} processes are to run at once, and a sandbox allows {MAX_PROCESSES}"
+    return f"{number} processes are supposed to run at once, but a sandbox allows only {MAX_PROCESSES}"

@@ -274,4 +274,6 @@ def resolve(program: str, directory: Path, path: str, sees: Callable[[Path], boo
             return name, ""
     if files:
         return "", f"{program!r} is not executable"
-    return "", f"the command {program!r} was not found: the build of this revision does not make it, or it is misspelt"
+    return "", (
+        f"the command {program!r} was not found: the build of this revision does not create it, or its name is misspelt"
+    )

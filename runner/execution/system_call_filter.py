@@ -19,7 +19,7 @@ DENIED: dict[str, tuple[str, ...]] = {
         *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
         *("lookup_dcookie", "process_madvise"),
     ),
-    "parts of the kernel that have had many holes": (
+    "kernel interfaces with a history of vulnerabilities": (
         *("bpf", "userfaultfd", "keyctl", "add_key", "request_key", "modify_ldt", "vm86", "vm86old", "uselib"),
         *("fanotify_init", "name_to_handle_at", "open_by_handle_at", "_sysctl", "sysfs", "ustat", "socketcall"),
     ),

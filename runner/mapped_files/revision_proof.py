@@ -28,7 +28,7 @@ def doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[
             if ".so" in entry.name:
                 built.setdefault(_stem(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign.keys() & built.keys() - own_stems):
-        yield f"the program loaded {foreign[stem]}, and not {built[stem]}, which was built"
+        yield f"the program loaded {foreign[stem]} instead of {built[stem]}, which was built"
 
 
 def _stem(name: str) -> str:

@@ -45,7 +45,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise EvictionError(
-                    f"{file} is not a regular file, so it cannot be evicted", "name regular files in [run] files"
+                    f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
                 )
             resident, pages = evict(descriptor)
         finally:
@@ -53,7 +53,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         if resident:
             raise EvictionError(
                 f"{file}: {resident} of {pages} pages stay in memory, so this cannot be a cold start",
-                "end the programs that map the file, or name a file that only this program uses",
+                "end the programs that map the file, or use a file that only this program maps",
             )
 
 

@@ -48,7 +48,7 @@ def result_file(tree: Path, name: str) -> Path:
     try:
         is_inside = file.resolve().is_relative_to(tree.resolve())
     except (OSError, RuntimeError):
-        raise ExecutionFailure(f"the result file {name} is a link that leads to itself") from None
+        raise ExecutionFailure(f"the result file {name} is a link that points to itself") from None
     if not is_inside:
         raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
     if file.exists() and not file.is_file():

@@ -33,9 +33,9 @@ level. The detector is sure of a new level after three runs if at least 12 measu
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
 _EVERY = "for the rest of this command every revision is measured"
 _OTHER_FILES = (
-    f"the files that the program used at {{}} are the same in this build, but here it used other ones; {_EVERY}"
+    f"the files that the program used at {{}} are the same in this build, but here it used different files; {_EVERY}"
 )
-_VARIES = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_EVERY}"
+_VARIES = f"the program has the same bytes as at {{}}, so the count varies without a code change: {{}}; {_EVERY}"
 
 
 class _Newest(Struct, frozen=True):

@@ -119,7 +119,9 @@ def load_matrix(file: Path) -> Matrix:
     FaultwatchError
         The file is not valid; the message names the file, the key and the mistake.
     """
-    document = read_toml(file, "matrix file", "name one with --matrix; the guide “Nightly runs” shows how to write one")
+    document = read_toml(
+        file, "matrix file", ("pass a file with --matrix; the guide “Nightly runs” shows how to write such a file")
+    )
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:

@@ -51,7 +51,7 @@ class HostSetting:
             if self.show() == value:
                 return
             if not os.access(file, os.W_OK):
-                raise PermissionError(f"{file} may not be written")
+                raise PermissionError(f"{file} is not writable")
             self._wait(fcntl.LOCK_EX)
             self._before = self.show()
             with file.open("w", encoding="ascii") as writer:

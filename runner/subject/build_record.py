@@ -17,7 +17,7 @@ class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, as after a power cut; says what is wrong with it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again: the revision is then built again")
+        super().__init__(what, "try again: then the revision is rebuilt")
 
 
 class BuildRecord(Strict):

@@ -20,8 +20,8 @@ from runner.subject.packages import (
 _VARIABLES = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
 HIDDEN_NETWORK = (
-    f"{NO_NETWORK}, and sees of this host only what its owner shows it. `faultwatch measure --sandbox`, in a clone of "
-    "your own of a commit that you trust, says what is missing"
+    f"{NO_NETWORK}, and sees only the parts of this host that its owner exposes. To find out what is missing, run "
+    f"`faultwatch measure --sandbox` in your own clone, at a commit that you trust"
 )
 
 
@@ -114,7 +114,7 @@ def describe_lacking(  # noqa: PLR0917 - what a build consists of
     unseen = list_hidden(needed, sandbox)
     if needs_network(log):
         kept = set_offline(log)
-        show = "; if it is outside of the repository, name it in FAULTWATCH_SANDBOX_READ too"
+        show = "; if it is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
         remedy = f". {kept}{show}" if kept else _lacks_network(command, environment, sandbox, unseen)
         return f"{NO_NETWORK}{remedy}"
     if unseen:
@@ -123,8 +123,8 @@ def describe_lacking(  # noqa: PLR0917 - what a build consists of
     if not missing:
         return ""
     managers = [_VARIABLES[need.why] for need in missing if need.why in _VARIABLES]
-    remedy = managers[0].filling(command) if managers else "make it on this host"
-    return f"this host lacks {_find_named(missing)}, which a build in the sandbox cannot make: {remedy}"
+    remedy = managers[0].filling(command) if managers else "create it on this host"
+    return f"this host lacks {_find_named(missing)}, which a build in the sandbox cannot create: {remedy}"
 
 
 def _lacks_network(command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]) -> str:
@@ -147,7 +147,10 @@ def _lacks_network(command: Sequence[str], environment: Mapping[str, str], sandb
     if used:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
         return f", and {places} lacks a package: {used[0].filling(command)}"
-    return ": commit what it downloads, or install that on this host and name its folder in FAULTWATCH_SANDBOX_READ"
+    return (
+        ": commit the files that it downloads, or install them on this host and add their folder to "
+        "FAULTWATCH_SANDBOX_READ"
+    )
 
 
 def _packages(managers: Iterable[PackageManager], folder: Path) -> list[Need]:

@@ -30,9 +30,7 @@ def allocator_variables(name: str) -> dict[str, str]:
     try:
         return dict(ALLOCATORS[name])
     except KeyError:
-        raise FaultwatchError(
-            f"no allocator is called {name!r}", f"known allocators: {', '.join(ALLOCATORS)}"
-        ) from None
+        raise FaultwatchError(f"there is no allocator {name!r}", f"known allocators: {', '.join(ALLOCATORS)}") from None
 
 
 def describe_missing_library(name: str) -> str:

@@ -36,7 +36,7 @@ def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
 def _variable_names(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:100]!r} is no name of a variable")
+            raise ValueError(f"{name[:100]!r} is not a valid variable name")
     return variables
 
 
@@ -54,7 +54,7 @@ def _require_one_of(*choices: str) -> AfterValidator:
 def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
-            raise ValueError(f"{event[:100]!r} is no event that a workload may count")
+            raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
     return events
 
 
@@ -86,9 +86,9 @@ class General(Table):
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
-    """Least number of measured executions, after one that warms the caches and is discarded."""
+    """The smallest number of measured executions, after a discarded execution that warms the caches."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
-    """Largest number of measured executions while samples do not agree or are not precise enough."""
+    """The largest number of measured executions if samples do not agree or are not precise enough."""
     unmeasured: Literal["fail", "pass"] = "fail"
     """Whether a gate that could not measure anything fails."""
 
@@ -105,7 +105,7 @@ class BuildRecipe(Table):
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the build, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the build, in addition to PATH, LC_ALL and HOME, or as their replacement."""
     incomplete: bool = False
     """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
     git: bool = False
@@ -123,7 +123,7 @@ class RunRecipe(Table):
     command: Command
     """What to execute, in the folder of the build: arguments, or one string that is split as a shell would split it."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or as their replacement."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
@@ -185,7 +185,7 @@ class Metrics(Table):
         for name, budget in self.budget.items():
             if budget != NONE and not self.judging.decides_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision lists it too"
                 )
         return self
 
@@ -271,7 +271,7 @@ def load_workload(path: Path) -> Workload:
     """
     file = path / WORKLOAD_FILE if path.is_dir() else path
     document = read_toml(
-        file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
+        file, "workload file", "pass a workload.toml, its folder, or a name that `faultwatch workloads` lists"
     )
     try:
         workload = Workload.model_validate(document | {"path": locate_workload(file)})
@@ -316,8 +316,8 @@ def _check_own_folder(workload: Workload, file: Path) -> None:
     named = workload.uses_own_folder and workload.build.directory == "subject"
     if named and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
-            f"{file}: {OWN_FOLDER} is the folder of this file, which is a whole repository",
-            "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
+            f"{file}: {OWN_FOLDER} is the folder of this file, but that is a whole repository",
+            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
         )
 
 

@@ -25,7 +25,7 @@ def find_workload(name: str) -> Workload:
         if not Path(name).exists():
             raise FaultwatchError(
                 f"{name}: no such file or folder, and no workload of that name here or shipped",
-                "write the path of its workload.toml, or name its repository with --repo; shipped workloads: "
+                "pass the path of its workload.toml, or its repository with --repo; shipped workloads: "
                 f"{', '.join(shipped_names())}",
             )
     return load_workload(Path(name))

@@ -77,7 +77,10 @@ def write(
     if len(above) > len(shown):
         lines += [f"… and {len(above) - len(shown)} more.", ""]
     if len(events) > len(above):
-        lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
+        lines += [
+            f"{len(events) - len(above)} more below the floor: runs with the same bytes can differ by as much.",
+            "",
+        ]
     return Message(key, head, (*lines, link(base)), links)
 
 

@@ -56,7 +56,7 @@ class StoredRun:
     temporary: bool = False
     """It failed for a reason that may have passed."""
     reused: bool = False
-    """Its counts are those of a run of the same bytes."""
+    """Its counts are those of a run with the same bytes."""
 
 
 def make_plan(

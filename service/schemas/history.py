@@ -130,7 +130,7 @@ class RunSummary(View):
     quarantine: str | None
     """Why the run is never judged; None where it is."""
     reused: bool = False
-    """Whether it was not measured: its counts are those of a run of the same bytes."""
+    """Whether it was not measured: its counts are those of a run with the same bytes."""
     started_at: datetime
     finished_at: datetime
 
@@ -177,7 +177,7 @@ class SeriesPoint(View):
     quarantine: str | None = None
     """Why the point is never judged; None where it is."""
     reused: bool = False
-    """Whether it was not measured: its value is that of a run of the same bytes."""
+    """Whether it was not measured: its value is that of a run with the same bytes."""
 
 
 class ConfigChange(View):
@@ -303,7 +303,7 @@ class Drift(View):
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None where the cost of a fault was not measured, or within its noise."""
     floor: Number | None = None
-    """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
+    """By how much measured runs with the same bytes differ in this series; None where no two were measured."""
 
     @model_validator(mode="before")
     @classmethod
@@ -368,7 +368,7 @@ class ListedDrift(Drift):
     """A drift with what a list of drifts has to know of its event."""
 
     below_floor: bool = False
-    """Whether its event is below the floor: lists fold it, because runs of the same bytes can differ by as much."""
+    """Whether its event is below the floor: lists fold it, because runs with the same bytes can differ by as much."""
 
 
 class DriftList(View):

@@ -387,7 +387,7 @@ class EventSummary(View):
     importance: float = 0
     """Size × price × number of series × certainty: the larger, the more important."""
     below_floor: bool = False
-    """Whether runs of the same bytes can differ by as much as each of its changes."""
+    """Whether runs with the same bytes can differ by as much as each of its changes."""
     assignee: str = ""
     """Who looks into it; empty where nobody does."""
     snoozed_until: datetime | None = None

@@ -43,7 +43,7 @@ class SampleRow(NamedTuple):
     level: int | float | None
     """The level of the run."""
     reused: bool
-    """Whether the run was not measured: its counts are those of a run of the same bytes."""
+    """Whether the run was not measured: its counts are those of a run with the same bytes."""
     quarantine: str
     """Why the run is no part of the history, such as that it was measured for a bisect; empty where it is."""
 

@@ -62,7 +62,7 @@ def _row(line: Line, found: dict[str, str]) -> Row:
         if key in found:
             raise line.error(meaning)
     if missing := _NEEDED - found.keys():
-        raise line.error(f"there is no {', '.join(sorted(missing))}")
+        raise line.error(f"a key is missing: {', '.join(sorted(missing))}")
     if more := found.keys() - _NEEDED - _METRIC:
         raise line.error(f"unknown key {', '.join(sorted(more))}")
     name = read_name(line, found["event"])
@@ -82,5 +82,5 @@ def _count_text(line: Line, value: str, unit: str) -> str:
         return value
     integer, _, fraction = value.replace(",", ".").partition(".")
     if fraction != "0" * 6:
-        raise line.error(f"{value!r} is not a whole number with six zeros behind the point")
+        raise line.error(f"{value!r} is not a whole number with six zeros after the decimal point")
     return integer

@@ -1,7 +1,7 @@
 """Judges one metric of a cell against the default: exactly, by an interval, or not at all.
 
 Runs that were measured interleaved are compared by the rules of a comparison. Runs that were measured apart compare in
-counts alone: each side has to repeat its count, and small differences show nothing, because runs of the same bytes
+counts alone: each side has to repeat its count, and small differences show nothing, because runs with the same bytes
 differ by them too.
 """
 

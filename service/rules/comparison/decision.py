@@ -54,7 +54,7 @@ class MetricDecision(NamedTuple):
     change
         Head minus base; None for the difference of the levels, so that what is shown beside them fits.
     times
-        For an intermittent change: in how many pairs it shows. None for a change of the level.
+        For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
         For the paired rule: the bounds of the true change, in percent of the mean of both sides.
     more

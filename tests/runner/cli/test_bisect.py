@@ -94,7 +94,7 @@ def test_a_merge_says_what_its_branches_moved() -> None:
     assert lines[2] == "  the commits that it merges moved it by −21,931 where they were made"
 
 
-@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")])
+@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")])
 def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
     with bisect(tmp_path, span) as wrong:

@@ -75,7 +75,7 @@ def test_a_commit_where_none_is_taken_is_answered_with_its_form(tmp_path: Path) 
     done = faultwatch("measure", "parser", "HEAD~1", home=tmp_path)
     assert done.returncode == 2
     assert "unexpected extra argument (HEAD~1)" in done.stderr
-    assert "a commit is named with --revision; " in done.stderr.splitlines()[-1]
+    assert "pass a commit with --revision; " in done.stderr.splitlines()[-1]
     assert "--revision" not in faultwatch("completion", "zsh", "HEAD~1", home=tmp_path).stderr
 
 

@@ -202,7 +202,7 @@ def test_an_error_that_nobody_foresaw_is_a_failure_of_one_revision(
     report = report_of("true", tmp_path, output="none")
     assert report.outcome is Outcome.FAILED
     assert report.failure
-    shown = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+    shown = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
     assert (report.failure.stage, report.failure.message) == (Stage.MEASURE, shown)
     assert report.failure.temporary, "another version may not have it"
     assert "in meet" in report.failure.log

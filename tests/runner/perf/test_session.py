@@ -144,7 +144,13 @@ def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs:
 )
 def test_what_goes_on_after_its_parent_is_named_and_ended(start: str, programs: Path) -> None:
     sleep = f"sleep 60.{os.getpid()}"  # no other test, beside this one, sleeps as long
-    with pytest.raises(ExecutionFailure, match=r"ended, but processes that it started went on: (sh|sleep)(, sleep)*$"):
+    with pytest.raises(
+        ExecutionFailure,
+        match=(
+            r"ended, but processes that it started kept running: (sh|sleep)(, "
+            r"sleep)*$"
+        ),
+    ):
         run(programs, "sh", "-c", start.format(sleep=sleep))
     assert subprocess.run(["pgrep", "-f", f"^{sleep}"], capture_output=True, check=False).stdout == b""
 

@@ -84,7 +84,7 @@ def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(
     log = f"go: could not create module cache: mkdir {home}/go: read-only file system"
     shown = Sandbox(readable=(modules,))
     said = describe_lacking(("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log)
-    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot make: {MEASURE}"
+    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot create: {MEASURE}"
 
 
 def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(home: Path) -> None:
@@ -159,6 +159,8 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     assert describe_lacking(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
     assert describe_lacking(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
-    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make: make it on this host"
+    lacks = (
+        f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot create: make it on this host"
+    )
     assert describe_lacking(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacks
     assert describe_lacking(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""
