@@ -49,7 +49,7 @@ TABLE = (
     Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),
     Variable("FAULTWATCH_BUILDS_GIB", "The largest total size of the stored builds; `0` for no limit.", "`20`", "GiB"),
     Variable(
-        "FAULTWATCH_BUILDS_DAYS", ("The time after which an unused build is removed; `0` for never."), "`30`", "days"
+        "FAULTWATCH_BUILDS_DAYS", "The time after which an unused build is removed; `0` for never.", "`30`", "days"
     ),
     Variable(
         "FAULTWATCH_HOST_LOCK",

@@ -207,9 +207,9 @@ class GateFinding(Strict):
     rule: FindingRule
     level: Literal["failure", "warning", "notice"]
     case: str = ""
-    """Name of the case; empty where the finding is about the whole gate."""
+    """Name of the case; empty if the finding is about the whole gate."""
     metric: str = ""
-    """Name of the metric; empty where the finding is about the whole case."""
+    """Name of the metric; empty if the finding is about the whole case."""
     title: str
     """One line."""
     message: str

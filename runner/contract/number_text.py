@@ -140,7 +140,7 @@ def with_plain_spaces(text: str) -> str:
 
 
 def scale_of(size: Number, unit: str) -> Scale | None:
-    """Return the unit in which values up to a size are short; None where the unit is as good as any."""
+    """Return the unit in which values up to a size are short; None if the unit is as good as any."""
     if unit == "bytes":
         return next((scale for scale in _MEMORY if size >= scale.divisor), None)
     if unit in _SECONDS and size:

@@ -203,7 +203,7 @@ class Build(Strict):
     command: tuple[str, ...] = ()
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     cpu_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """CPU time of all processes of the build; None where it was not measured."""
+    """CPU time of all processes of the build; None if it was not measured."""
     cached: bool = False
     built_commit: CommitHash | None = None
     """The commit that was built, if it is another one: the revision changes only files that its build did not read."""

@@ -35,7 +35,7 @@ def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
     Parameters
     ----------
     settings
-        The settings of a run, which tell what its program is built with; empty where that is unknown.
+        The settings of a run, which tell what its program is built with; empty if that is unknown.
     """
     # Meson and pip look at every compiler that there is, whatever they build.
     if _GO_TOOL not in settings or not _OTHER_SYSTEMS.isdisjoint(settings):

@@ -104,7 +104,7 @@ def memory(host: HostProbe) -> CheckResult:
         return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
         return warning(
-            f"{shown}: the page cache may drop files that were just read", ("end the programs that use the memory")
+            f"{shown}: the page cache may drop files that were just read", "end the programs that use the memory"
         )
     if swapped > 0:
         return warning(

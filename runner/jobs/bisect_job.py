@@ -49,7 +49,7 @@ def _describe_state(search: Search) -> str:
             movers = [one for one in culprits if one.proof and one.proof.state is ProofState.STANDS]
             suspects = [one for one in culprits if one not in movers]
             sentences = [f"{_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
-            sentences += [f"{_names(suspects)} may move the metric: no proof stands."] if suspects else []
+            sentences += [f"{_names(suspects)} may move the metric: no proof holds."] if suspects else []
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text

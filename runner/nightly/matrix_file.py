@@ -120,7 +120,7 @@ def load_matrix(file: Path) -> Matrix:
         The file is not valid; the message names the file, the key and the mistake.
     """
     document = read_toml(
-        file, "matrix file", ("pass a file with --matrix; the guide “Nightly runs” shows how to write such a file")
+        file, "matrix file", "pass a file with --matrix; the guide “Nightly runs” shows how to write such a file"
     )
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})

@@ -104,7 +104,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         place, level = waiting.pop()
         if level > _MAX_LEVELS:
             raise FaultwatchError(
-                (f"{folder} has folders more than {_MAX_LEVELS} levels deep"), "use fewer levels of folders"
+                f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
             )
         with os.scandir(place) as entries:
             for entry in entries:

@@ -133,7 +133,9 @@ def _split(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:
         # The reason quotes the address, which is a secret.
-        raise ValueError("url is not an address: it has brackets or characters that no host has") from None
+        raise ValueError(
+            "url is not an address: it contains brackets or characters that a host name cannot have"
+        ) from None
 
 
 class AddressedChannel(ChannelSettings):
@@ -231,13 +233,13 @@ class ChatChannel(AddressedChannel):
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
             known = ", ".join(sorted({chat.name for chat in CHATS.values()}))
-            raise ValueError(f"url is of no supported service ({known})")
+            raise ValueError(f"url does not belong to a supported service ({known})")
         if self.insecure or parts.hostname in LOOPBACK:
             return url
         if scheme in CHATS and not CHATS[scheme].encrypted:
             raise ValueError(f"url is unencrypted: use {scheme}s, or set insecure = true if the network is trusted")
         if query.get("verify", "yes").lower() not in {"yes", "true", "1", "on"}:
-            raise ValueError("url turns certificates off: remove verify, or set insecure = true")
+            raise ValueError("url turns off the checks of certificates: remove verify, or set insecure = true")
         return url
 
 

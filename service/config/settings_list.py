@@ -47,7 +47,7 @@ class SettingGroup(BaseModel):
     document: str
     """Title of the guide that describes them."""
     empty: str = ""
-    """Shown where there are none."""
+    """Shown if there are no channels."""
     settings: list[Setting]
 
 
@@ -119,7 +119,7 @@ def _channels(file: str, environment: Mapping[str, str], settings: NotificationS
     def one(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield one("Address in messages", settings.url, source, "Where their links lead.")
+    yield one("Address in messages", settings.url, source, "The address to which the links in messages lead.")
     for channel in settings.channel:
         yield one(channel.name, _channel(channel, environment), file, f"A channel: {channel.kind}.")
 

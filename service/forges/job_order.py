@@ -23,7 +23,7 @@ def order(jobs: JobScheduler, comment: CommandComment, command: Command, head: s
         gate = store.find_gate(session, comment.repository, comment.number, head)
         report = store.report_of(gate) if gate and gate.document else None
     if report is None:
-        return False, f"{head[:10]} is not measured yet. Repeat the command once it is."
+        return False, f"{head[:10]} is not measured yet. Repeat the command after it is measured."
     question = question_of(command, report)
     if isinstance(question, str):
         return False, question

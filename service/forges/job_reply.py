@@ -47,7 +47,7 @@ def _result(job: Job) -> list[str]:
     except ValidationError:
         return []
     if isinstance(answer, NothingToFind):
-        return [f"No commit is named: {code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
+        return [f"No commit was found: {code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
     listed = [_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
     return [*listed, f"And {len(culprits) - _MAX_CULPRITS} more."] if len(culprits) > _MAX_CULPRITS else listed
@@ -60,10 +60,10 @@ def _culprit(culprit: Culprit, name: str) -> str:
     verb = "moves" if stands else "may move"
     moved = f"{_commit(culprit.commit)} {verb} {code(name)} from {before} to {after}."
     if culprit.brought:
-        moved += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+        moved += f" The merged commits moved it by {difference(culprit.brought, unit)} on their own branch."
     others = len(culprit.candidates) - 1
     before = "the commit" if others == 1 else f"one of the {others} commits"
-    doubt = f" Or {before} before it, which measurements of the range cannot tell apart from it." if others > 0 else ""
+    doubt = f" Measurements of the range cannot tell it apart from {before} before it." if others > 0 else ""
     if culprit.proof is None:
         return f"{moved}{doubt} It is not proven."
     proof = f"{_PROOF[culprit.proof.state]}, measured interleaved with its parent {_commit(culprit.parent)}"

@@ -18,7 +18,7 @@ _FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RU
 _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
-    GateState.OLD_BASE_FAILED: ", and is not the tip that head is to be merged into",
+    GateState.OLD_BASE_FAILED: ", and it is not the tip of the branch into which head is to be merged",
     GateState.BASE_FAILED: ", so there is nothing to compare with",
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
@@ -45,16 +45,16 @@ def judge(outcome: GateOutcome, show: Show) -> str:
         if outcome.weaker_judge:
             said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
-            said.append("It was judged as before, by the workload file of the branch that it goes into.")
+            said.append("It was judged as before, by the workload file of its target branch.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        said.append("It was judged by its own workload file: the branch that it goes into has none yet.")
+        said.append("It was judged by its own workload file, because its target branch does not have one yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
-        said.append("Base and head were each built and run as their own workload files say.")
+        said.append("Base and head were each built and run according to their own workload file.")
     if report.merge:
         count = len(report.merge_bases)
         said.append(
-            f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
-            "tip that it goes into."
+            f"The branches have {count} merge bases, so the result of merging them was compared with "
+            f"{report.base[:10]}, the tip of the target branch."
         )
     return " ".join(said)
 
@@ -88,7 +88,7 @@ def _group_rows(text: str) -> str:
 def _describe(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
-        return "Nothing was measured: there was no case."
+        return "Nothing was measured, because there was no case."
     if state in _NOT_MEASURED:
         return _unmeasured(outcome, show)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
@@ -108,7 +108,7 @@ def _unchanged(outcome: GateOutcome, show: Show) -> str:
     if not count:
         return f"Head adds {_count(len(outcome.cases), 'case')}: there is nothing to compare with."
     nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
-    what = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+    what = "No change, because base and head have the same bytes" if outcome.same_bytes else nothing
     return f"{what}, in {_count(count, 'case')}."
 
 
@@ -121,12 +121,12 @@ def _unmeasured(outcome: GateOutcome, show: Show) -> str:
     nothing = outcome.state is GateState.NOTHING
     if worst.failed is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
-        return f"{lead}: no metric that decides has a value in {where}."
+        return f"{lead}: none of the deciding metrics has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
     what = describe_failures(worst)
     sentence = f"{what[:1].upper()}{what[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
-        return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
+        return f"{sentence} Merge its target branch into it, or ask somebody to accept it."
     return sentence
 
 
@@ -171,8 +171,11 @@ def _open(rows: Sequence[MetricOutcome], show: Show) -> str:
         return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in shown):
         if len(shown) == 1:
-            return "whether that exceeds the budget needs more runs"
-        return f"whether {titles} {_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
+            return "more runs are needed to decide whether that exceeds the budget"
+        return (
+            f"more runs are needed to decide whether {titles} {_verb(titles, 'exceeds', 'exceed')} the budget in "
+            f"{where}"
+        )
     return f"{titles} {_verb(titles, 'needs', 'need')} more runs in {where}"
 
 

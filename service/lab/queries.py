@@ -56,7 +56,7 @@ class LabReport:
 def find_newest_target(
     session: Session, subject: str = "", case: str = "", host: str = "", commit: str = ""
 ) -> LabTarget | None:
-    """Return what was measured last for a history, of what is named; None where nothing was."""
+    """Return what was measured last for a history, of what is named; None if nothing was."""
     ids = RunFilter(subject or None, case or None, commit or None, Outcome.MEASURED, host or None, quarantined=False)
     imported = select(Environment.id).where(Environment.settings[IMPORT_FORMAT].as_string().is_not(None))
     number = session.scalar(
@@ -76,7 +76,7 @@ def list_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
 
 
 def find_of_case(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
+    """Return the newest run of the case that a history has, at whatever commit; none if there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), most=1)
 
 

@@ -14,23 +14,23 @@ class LabCertainty(StrEnum):
     """How a metric of a cell compares with the default."""
 
     EXACT = "exact"
-    """By counts that repeat, or by interleaved counts."""
+    """Compared by counts that repeat, or by interleaved counts."""
     INTERVAL = "interval"
-    """By the bounds of interleaved pairs."""
+    """Compared by the bounds of interleaved pairs."""
     OPEN = "open"
     """Measured interleaved, with too few pairs for bounds."""
     APART = "apart"
-    """Not: both were measured in different sessions, whose difference is unknown."""
+    """Not compared: both were measured in different sessions, whose difference is unknown."""
 
 
 class Effect(StrEnum):
-    """What the settings of a cell surely do to a metric."""
+    """The certain effect of a cell's settings on a metric."""
 
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"
     OPEN = "open"
-    """Nothing is sure."""
+    """Nothing is certain."""
 
 
 class LabMetric(View):
@@ -52,11 +52,11 @@ class LabMetric(View):
     percent: float | None = None
     """The change in percent of the default."""
     certainty: LabCertainty | None = None
-    """None for the default itself, and where nothing compares."""
+    """None for the default itself, and if nothing is comparable."""
     bounds: tuple[float, float] | None = None
     """The bounds of the true change, in percent of the default."""
     effect: Effect = Effect.OPEN
-    """What the settings surely do to the metric."""
+    """The certain effect of the settings on the metric."""
     sentence: str = ""
     """Why, in words."""
 
@@ -68,7 +68,7 @@ class LabSetting(View):
     title: str
     """The name for people."""
     values: tuple[str | None, ...]
-    """The default first; none where it is not set."""
+    """The default first; none if it is not set."""
     texts: tuple[str, ...]
     """The values for people."""
     per_run: bool
@@ -96,7 +96,7 @@ class LabCell(View):
     key: str
     """Identifies it in an order."""
     values: dict[str, str | None]
-    """By setting: its value; none where it is not set."""
+    """By setting: its value; none if it is not set."""
     text: str
     """For people: the values that are not the default's."""
     default: bool
@@ -107,14 +107,14 @@ class LabCell(View):
     session: UUID | None = None
     """The session in which it was measured interleaved with the default."""
     job_id: int | None = None
-    """The job that measures it, or has failed to."""
+    """The job that measures it, or has failed to measure it."""
     job_state: State | None = None
     """The state of that job."""
     sentence: str = ""
     """Why it is not measured."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
-    """What to order to measure it (`POST /api/v1/jobs`); none where that is impossible."""
+    """The order that measures it (`POST /api/v1/jobs`); none if it cannot be measured."""
 
 
 class LabCost(View):
@@ -127,7 +127,7 @@ class LabCost(View):
     executions: int
     """How many executions of the program."""
     seconds: float | None
-    """None where nobody knows how long an execution takes."""
+    """None if the duration of an execution is unknown."""
 
 
 class SettingsLab(View):
@@ -173,4 +173,4 @@ class SettingsLab(View):
     each: LabCost
     """What it costs to measure one cell."""
     refusal: str = ""
-    """Why nothing can be ordered; empty where it can."""
+    """Why nothing can be ordered; empty if it can."""

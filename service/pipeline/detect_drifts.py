@@ -58,7 +58,7 @@ def settle(database: Database, wanted: Collection[SeriesFilter] = _ALL, seconds:
     Returns
     -------
     bool
-        Whether all are judged, and have their events; False where that takes longer than so many seconds.
+        Whether all are judged, and have their events; False if that takes longer than so many seconds.
     """
     deadline = time.monotonic() + seconds
     is_last = False
@@ -80,7 +80,7 @@ def is_settled(database: Database, wanted: Collection[SeriesFilter]) -> bool:
 
 
 def _subjects(wanted: Collection[SeriesFilter]) -> set[str] | None:
-    """Return the subjects of some filters; None where a filter selects all."""
+    """Return the subjects of some filters; None if a filter selects all."""
     named = {one.subject for one in wanted if one.subject is not None}
     return None if any(one.subject is None for one in wanted) else named
 

@@ -8,8 +8,8 @@ from service.store.revisions import refs, revisions
 from service.store.revisions.refs import NamedCommit
 
 HOW = (
-    "Write a tag, a branch, a date such as 2026-11-20, or four or more digits of a hash; ~20 after it goes back twenty "
-    "commits."
+    "Write a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash; append ~20 to go back "
+    "twenty commits."
 )
 
 

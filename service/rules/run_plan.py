@@ -248,6 +248,8 @@ _NOTES = {
     "so that no commit is blamed for the configuration.",
     Reason.CROSS_MEASUREMENT: "A commit and the configuration, or the host, changed together. Each is measured without "
     "the other, so that each gets its share of the blame.",
-    Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. A "
-    "revision of the level that fewer runs show is measured again, to distinguish a drift from an outlier.",
+    Reason.RERUN: (
+        "The newest runs differ from the previous level, and it is not certain yet that they will stay "
+        "there. A revision of the level with fewer runs is measured again, to distinguish a drift from an outlier."
+    ),
 }

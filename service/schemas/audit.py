@@ -39,7 +39,7 @@ class AuditEntry(View):
     id: int
     at: datetime
     author: str
-    """The name of a token, a GitHub login, or ``command line: USER``; empty where nobody was signed in."""
+    """The name of a token, a GitHub login, or ``command line: USER``; empty if nobody was signed in."""
     token_id: str | None
     address: str
     """Where the request came from; empty for the command line and for GitHub."""

@@ -99,7 +99,7 @@ def revoke(session: Session, token_id: str, now: datetime) -> Token | None:
 
 
 def record_identity(session: Session, jti: str, expires_at: datetime, now: datetime) -> bool:
-    """Record an identity token until it expires; return False where it was used before."""
+    """Record an identity token until it expires; return False if it was used before."""
     session.execute(delete(ActionsToken).where(ActionsToken.expires_at < now))
     if session.get(ActionsToken, jti) is not None:
         return False

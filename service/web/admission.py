@@ -54,7 +54,7 @@ class Admission:
         """
         with self._lock:
             if self._under_way >= self._most:
-                raise _refusal("Many reports arrive at this moment.")
+                raise _refusal("The service is receiving many reports.")
             self._under_way += 1
         try:
             yield
@@ -74,7 +74,7 @@ class Admission:
         with self._lock:
             for name in names:
                 if self._of_subject[name] >= self._most_of_subject:
-                    raise _refusal(f"Many reports of {name} arrive at this moment.")
+                    raise _refusal(f"The service is receiving many reports of {name}.")
             self._of_subject.update(names)
         try:
             yield

@@ -30,7 +30,7 @@ _LEAST_SAMPLES = 2
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """One metric of one run. The values are those of all samples, None where a sample has none."""
+    """One metric of one run. The values are those of all samples, None if a sample has none."""
 
     values: Sequence[Number | None]
     counted: bool = True
@@ -50,11 +50,11 @@ def judge(
     Parameters
     ----------
     default
-        The default, measured interleaved with the cell or not; None where it is not measured.
+        The default, measured interleaved with the cell or not; None if it is not measured.
     cells
         How many cells are compared with the default: they share the probability of an error.
     comparable
-        Why the two do not compare; empty where they do.
+        Why the two do not compare; empty if they do.
     """
     values = cell.known
     verdict = LabMetric(
@@ -97,14 +97,16 @@ def _interleaved(found: LabMetric, default: Readings, cell: Readings, error: flo
 def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     entry, change = metric(found.metric), found.change or 0
     if not (entry.exact and default.counted and cell.counted):
-        sentence = "Measured in another session than the default: only an interleaved measurement compares it."
+        sentence = (
+            "Measured in a different session from the default, so only an interleaved measurement can compare it."
+        )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if not all(len(side.known) >= _LEAST_SAMPLES and repeats(side.known) for side in (default, cell)):
-        sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
+        sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare it."
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"Measured in a different session from the default, so the count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return found.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _effect(found.metric, change) if change else Effect.SAME
@@ -113,7 +115,7 @@ def _apart(found: LabMetric, default: Readings, cell: Readings) -> LabMetric:
 
 
 def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
-    """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
+    """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
     if interval[1] >= _FROM_ZERO:
         return None
     low, high = (200 * bound / (200 - bound) for bound in interval)

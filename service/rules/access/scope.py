@@ -20,7 +20,7 @@ class Scope(StrEnum):
     REGISTER = "register"
     """Register and remove self-hosted runners of GitHub Actions."""
     ADMIN = "admin"
-    """Everything: the other scopes, and what none of them covers."""
+    """Everything: the other scopes, and operations that no other scope covers."""
 
 
 MEANINGS: Mapping[Scope, str] = {
@@ -109,7 +109,7 @@ def anonymous_may(endpoint: str | None, method: str) -> bool:
 
 
 def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
-    """Return the scope that a request needs; None where anybody may send it, or where no endpoint matches."""
+    """Return the scope that a request needs; None if anybody may send it, or where no endpoint matches."""
     if endpoint is None or endpoint in _PUBLIC:
         return None
     if endpoint.startswith(_ADMIN):

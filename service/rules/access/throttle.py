@@ -15,7 +15,7 @@ MAX_FAILURES = 100
 
 
 def seconds_to_wait(failures: Sequence[datetime], most: int, now: datetime) -> int:
-    """Return in how many seconds another attempt is allowed; 0 where it is now.
+    """Return in how many seconds another attempt is allowed; 0 if it is now.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
 def give_up(
     question: Question, culprits: Iterable[Culprit], gone: int, observations: Sequence[Observation]
 ) -> Answer | None:
-    """Return the end of a search of which too many proofs show nothing; None where it goes on.
+    """Return the end of a search of which too many proofs show nothing; None if it goes on.
 
     Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
 
@@ -153,7 +153,7 @@ def _explain_unproven(tried: Sequence[Culprit]) -> str:
     commits = ", ".join(culprit.commit[:10] for culprit in tried[:MAX_PROOFS_WITHOUT_RESULT])
     more = f" and {len(tried) - MAX_PROOFS_WITHOUT_RESULT} more" if len(tried) > MAX_PROOFS_WITHOUT_RESULT else ""
     sentence = tried[-1].proof.sentence if tried[-1].proof else ""
-    why = f"{commits}{more} may move it, but no proof stands: {sentence}"
+    why = f"{commits}{more} may move it, but no proof holds: {sentence}"
     return why.rstrip(".")
 
 

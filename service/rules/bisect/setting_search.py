@@ -49,7 +49,7 @@ MAX_MIXTURES = 512
 
 
 class Mixture(Strict):
-    """One run with these settings at their "after" values; its value is None where it could not be measured."""
+    """One run with these settings at their "after" values; its value is None if it could not be measured."""
 
     changed: frozenset[str]
     value: Number | None
@@ -117,7 +117,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         def carries(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
-            None where it cannot be measured.
+            None if it cannot be measured.
             """
             value = level(changed)
             return None if value is None else abs(value - after) <= question.least / 2

@@ -45,7 +45,7 @@ def _varies(run: Observation, least: float) -> bool:
 
 
 def half_range(observations: Iterable[Observation]) -> Number:
-    """Return half of the largest difference between executions of one commit; 0 where none was seen."""
+    """Return half of the largest difference between executions of one commit; 0 if none was seen."""
     values: dict[str, list[Number]] = defaultdict(list)
     for run in observations:
         if run.value is not None:

@@ -108,7 +108,7 @@ def _returning_event(
     resolutions: Resolutions,
     known: Mapping[str, KnownEvent],
 ) -> str | None:
-    """Return the event that comes back with a group of drifts; None where none does."""
+    """Return the event that comes back with a group of drifts; None if none does."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in known and known[event].state in _SETTLED
         if not is_settled and returns(group, assembled.members[event], resolutions):

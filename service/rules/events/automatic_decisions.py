@@ -63,7 +63,7 @@ def decide_automatically(
 
 
 def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
-    """Return the entry for an event that is no longer sure, or that is sure again; None where neither happened.
+    """Return the entry for an event that is no longer sure, or that is sure again; None if neither happened.
 
     The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
     stand.
@@ -78,7 +78,7 @@ def sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequ
         Why each of its drifts no longer stands, the largest first.
     """
     if was_sure and not is_sure:
-        first = reasons[0] if reasons else "Judged again, its drifts belong to other events."
+        first = reasons[0] if reasons else "After a new judgement, its drifts belong to other events."
         more = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=first + more)
     if is_sure and state is State.WITHDRAWN:

@@ -31,7 +31,7 @@ class GateState(StrEnum):
     DISTURBED = "disturbed"
     """A case could not be measured, and the reason is head, or something that happened meanwhile."""
     OLD_BASE_FAILED = "old_base_failed"
-    """The base of a case does not build or run, and is not the tip that head is to be merged into."""
+    """The base of a case does not build or run, and it is not the tip of the branch into which head is to be merged."""
     HEAD_LACKS = "head_lacks"
     """A metric that counts is not decided, and has fewer values in head than in base."""
     UNMEASURED = "unmeasured"
@@ -131,7 +131,7 @@ class CaseOutcome:
     Attributes
     ----------
     comparison
-        The verdicts on its metrics; None where the case could not be compared.
+        The verdicts on its metrics; None if the case could not be compared.
     baselines
         The baselines of its small steps, by metric.
     at_tip

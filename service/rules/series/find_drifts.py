@@ -19,7 +19,7 @@ from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """Runs at which a series is judged again, because an expected level begins there, with the levels before and after the
-step to it; None where a ramp led there."""
+step to it; None if a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
 """How many points show at which level a stretch ends."""

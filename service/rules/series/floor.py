@@ -16,7 +16,7 @@ host, which is a change and no floor."""
 def calibrated_floor(points: Iterable[PathPoint]) -> Number | None:
     """Return the largest difference between measured runs with the same bytes in one environment.
 
-    At most :data:`MAX_FLOOR_FAULTS`; None where no two such runs were measured.
+    At most :data:`MAX_FLOOR_FAULTS`; None if no two such runs were measured.
     """
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points:

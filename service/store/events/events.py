@@ -39,7 +39,7 @@ class EventFilter:
     host: str | None = None
     """On which at least one of its drifts was found."""
     assignee: str | None = None
-    """Who looks into it; empty for nobody."""
+    """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
     since: datetime | None = None
     """Found at or after this time."""

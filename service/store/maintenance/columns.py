@@ -66,7 +66,7 @@ def export(
         done = json.loads(state.read_text(encoding="utf-8"))
     newest = _find_newest(database)
     if done["subject"] != subject or done["runs"] > newest:
-        raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
+        raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     first, runs, rows = done["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):
         end = min(start + RUNS_AT_ONCE, newest)

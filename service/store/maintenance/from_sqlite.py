@@ -125,7 +125,7 @@ def _rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
 
 
 def _converter(kind: object) -> Callable[[Any], Any] | None:
-    """Return what makes a value of SQLite one that PostgreSQL reads; None where both have the same."""
+    """Return what makes a value of SQLite one that PostgreSQL reads; None if both have the same."""
     if isinstance(kind, Moment):
         return lambda value: f"{value}+00"
     return bool if isinstance(kind, Boolean) else None

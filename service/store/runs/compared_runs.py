@@ -76,7 +76,7 @@ def list_runs(
 
 
 def version(session: Session, sides: Sequence[Side]) -> Hashable | None:
-    """Return what changes whenever the comparison of two commits does; None where the sides are anything else.
+    """Return what changes whenever the comparison of two commits does; None if the sides are anything else.
 
     Stored runs never change, but more of them arrive, and drifts are detected between them.
     """

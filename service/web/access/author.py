@@ -12,6 +12,6 @@ def author(named: str | None) -> str:
     if not guard.asks_for_tokens():
         return named or known
     if named not in {None, known}:
-        detail = f"is {known}, by the token: leave it out"
+        detail = f"is {known} according to the token: leave this field out"
         raise unprocessable("author", detail)
     return known

@@ -26,7 +26,7 @@ bp = APIBlueprint("events", __name__)
 
 
 class EventQuery(PageQuery):
-    """Which events to return."""
+    """The filters of a list of events."""
 
     subject: str | None = None
     state: State | None = None
@@ -37,7 +37,7 @@ class EventQuery(PageQuery):
     host: str | None = None
     """On which at least one of the event's drifts was found."""
     assignee: str | None = None
-    """Who looks into it; empty for nobody."""
+    """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
     since: AwareDatetime | None = None
     """Found at or after this time."""
@@ -101,7 +101,7 @@ def log(event_id: str) -> told.DecisionList:
 @bp.get("/events/<event_id>/deliveries")
 @bp.output(told.DeliveryList)
 def delivered(event_id: str) -> told.DeliveryList:
-    """Return the notifications of an event: channels, times, and what is to be tried again."""
+    """Return the notifications of an event: channels, times, and pending retries."""
     with database().reading() as session:
         if events.find(session, event_id) is None:
             raise make_not_found(f"event {event_id}")

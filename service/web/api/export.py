@@ -25,7 +25,7 @@ _PIECE_BYTES = 64 * 1024
 
 
 class ExportQuery(BaseModel):
-    """What to export, and in which format."""
+    """The requested data and format of an export."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -48,7 +48,7 @@ HEARTBEATS_PER_LEASE = 4
 
 
 class JobQuery(PageQuery):
-    """Which jobs to return."""
+    """The filters of a list of jobs."""
 
     state: State | None = None
     open: bool | None = None
@@ -105,7 +105,7 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.input(Claim)
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
-    """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
+    """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time."""
     lasts = scheduler().lease
     with job_orders.changing(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:

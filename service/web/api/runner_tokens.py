@@ -20,7 +20,7 @@ bp = APIBlueprint("runner_tokens", __name__)
 
 
 class RunnerTokenRequest(BaseModel):
-    """Which repository's runner registers, or goes."""
+    """The repository whose runner is registered or removed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class RunnerTokenRequest(BaseModel):
 
 
 class RunnerToken(BaseModel):
-    """What GitHub gave; it holds for an hour."""
+    """The token from GitHub. It is valid for an hour."""
 
     token: str
     expires_at: str
@@ -47,7 +47,7 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
     kept = worker()
     github = kept.forges.get(ForgeKind.GITHUB) if kept else None
     if github is None:
-        raise make_not_found("GitHub App that this service is")
+        raise make_not_found("GitHub App for this service")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
     from service.forges.github.forge import GithubForge  # noqa: PLC0415
 
@@ -57,7 +57,10 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
         answer = github.client.runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
         said = getattr(error, "message", "") or type(error).__name__
-        detail = f"GitHub gave no token: {said}. The App needs administration: write for {json_data.repository}."
+        detail = (
+            f"GitHub did not create a token: {said}. The App needs the permission administration: write for "
+            f"{json_data.repository}."
+        )
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
     with database().writing() as session:
         audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})

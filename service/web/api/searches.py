@@ -20,15 +20,13 @@ bp = APIBlueprint("searches", __name__)
 def post(json_data: SearchRequest) -> Search:
     """Return the commits to measure next, or those that moved the metric.
 
-    Stored runs are used. The commits have to be known: send them first.
+    Stored runs are used. The commits must be known: send them first.
     """
     hold([json_data.subject], asking=True)
     with database().reading() as session:
         state = bisect_search.state(session, json_data)
     if state is None:
-        raise unprocessable(
-            "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
-        )
+        raise unprocessable("good", "good and bad must be known commits. Send them first (PUT /subjects/…/revisions).")
     return state
 
 

@@ -63,7 +63,7 @@ class Measurement:
     """One row of the table."""
 
     number: int | None
-    """Its number in the order of the search; None where it was stored before."""
+    """Its number in the order of the search; None if it was stored before."""
     commit: str
     title: str
     value: Number | None
@@ -220,7 +220,7 @@ def _is_about(job: Job, drift: Drift) -> bool:
 
 
 def proof_of(bisects: Iterable[Job], drift: Drift) -> Job | None:
-    """Return the bisect that has proven a candidate of a drift; None where none has."""
+    """Return the bisect that has proven a candidate of a drift; None if none has."""
     candidates = {candidate.commit for candidate in drift.candidates}
     for job in bisects:
         search = bisect_results.result(job)

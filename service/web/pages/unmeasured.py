@@ -26,7 +26,7 @@ bp = page_blueprint("unmeasured")
 
 
 def describe_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
-    """Return what stands for a side of a comparison; None where it was measured, or is no commit."""
+    """Return what stands for a side of a comparison; None if it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
     return find_measured.find_around(session, NamedCommit(side.key, side.title, side.subject), host, workload)

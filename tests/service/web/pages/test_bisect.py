@@ -210,7 +210,7 @@ def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
     assert "No bisect was requested yet." in read(client, "/bisects")
     answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
     assert answer.status_code == 422
-    assert "Case is missing. The last good commit has characters that are not possible there." in seen(answer)
+    assert "Case is missing. The last good commit contains characters that are not allowed." in seen(answer)
     assert client.get("/bisects/7").status_code == 404
 
 
