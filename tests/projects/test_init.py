@@ -131,7 +131,7 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert "this clone lacks submodules: deps\n" in done.stderr
     assert "unable to access" in done.stderr, "the cause"
     assert "./program LICENSE: `./program LICENSE` ended with exit code 1: LICENSE\n" in done.stderr, "its own words"
-    assert "`./program` has no input, so it may only start" in done.stdout
+    assert "`./program` gets no input, so it may do nothing but start" in done.stdout
     assert load_workload(project.folder).build.incomplete
 
     done = init(folder, "--yes")
@@ -194,7 +194,8 @@ def test_a_build_that_downloads_is_told_what_the_gate_lacks_though_it_was_named(
         server.shutdown()
     assert done.returncode == 0, done.stderr
     assert (
-        "a build in the sandbox has no network: commit what it downloads" in json.loads(done.stdout)["gate"]["problem"]
+        "a build in the sandbox has no network: commit the files that it "
+        "downloads" in json.loads(done.stdout)["gate"]["problem"]
     )
     assert "this does not build in the gate's sandbox: " in done.stderr
 

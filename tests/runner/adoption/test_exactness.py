@@ -8,9 +8,9 @@ from runner.adoption.exactness import exactness
 @pytest.mark.parametrize(
     ("counts", "exact", "words"),
     [
-        ([87, 87, 87], True, "87 minor faults in each of 3 executions: one fault more is a drift"),
+        ([87, 87, 87], True, "87 minor faults in each of 3 executions: a single additional fault is already a drift"),
         ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 in all"),
-        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies by itself"),
+        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies without a code change"),
     ],
 )
 def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> None:
@@ -22,7 +22,7 @@ def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> 
 def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert "`OMP_NUM_THREADS=1`" in exactness([1, 2, 3]).sentence
     go = exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
-    assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
+    assert "`GOGC=off` and `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
     without = exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
     assert "is off already" in without

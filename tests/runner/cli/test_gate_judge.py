@@ -95,7 +95,7 @@ def test_with_several_merge_bases_merging_is_measured(home: Path, subject: Path)
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 1300)}
     assert (found["head"], found["base"], len(found["merge_bases"])) == (head, git(subject, "rev-parse", "main"), 2)
-    assert "what merging makes was compared" in found["judge"]
+    assert "the result of merging them was compared" in found["judge"]
     assert (git(subject, "count-objects"), git(subject, "for-each-ref")) == before
 
 
@@ -160,7 +160,7 @@ def test_an_option_that_only_head_knows_does_not_spare_head(home: Path, subject:
     status, found, said = gate(home, subject, "main..change")
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 9300)}
-    assert "as their own workload files say" in found["judge"]
+    assert "according to their own workload file" in found["judge"]
     assert "[run] command ./prog → ./prog --more" in found["judge"]
 
 

@@ -41,7 +41,7 @@ def program(folder: Path, name: str) -> None:
 def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
     assert needs_network(f"building\n{log}\nfailed\n")
     assert describe_lacking(("make",), "make", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log).startswith(
-        "a build in the sandbox has no network: commit what it downloads"
+        "a build in the sandbox has no network: commit the files that it downloads"
     )
 
 
@@ -160,7 +160,7 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     assert describe_lacking(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
     lacks = (
-        f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot create: make it on this host"
+        f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot create: create it on this host"
     )
     assert describe_lacking(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacks
     assert describe_lacking(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""

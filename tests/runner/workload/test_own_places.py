@@ -85,7 +85,7 @@ def test_the_home_is_that_of_the_runners_user(workload: Workload) -> None:
 
 def test_a_whole_repository_is_refused(workload: Workload) -> None:
     (workload.path.parent / ".git").mkdir()
-    with pytest.raises(FaultwatchError, match="which is a whole repository") as caught:
+    with pytest.raises(FaultwatchError, match="that is a whole repository") as caught:
         load_workload(workload.path)
     assert "faultwatch/workload.toml" in caught.value.remedy
 

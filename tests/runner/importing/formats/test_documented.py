@@ -135,7 +135,7 @@ def test_many_values_are_reduced_and_keep_the_median(tmp_path: Path) -> None:
         ("asv/bench-host/8f43101c-virtualenv-py3.11.json", ('["10", "1000"]', '["10"]'), "do not fit"),
         ("lnt.json", ('"tests": [', '"tests": ["x",'), "tests.0"),
         ("github-action-benchmark.json", ('"value": 100', '"value": "many"'), "entries.Server.0.benches.0.value"),
-        ("hyperfine.json", ("}", ""), "no complete JSON document"),
+        ("hyperfine.json", ("}", ""), "not a complete JSON document"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(name: str, damage: tuple[str, str], said: str, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_settings_say_where_each_value_comes_from(empty: FlaskClient, monkeypatc
     text = read(empty, "/settings")
     assert "FAULTWATCH_HOME" in text
     assert "8080 default" in text
-    assert "The service is no GitHub App" in text
+    assert "The service is not a GitHub App" in text
     first = empty.get("/settings.json").json["groups"][0]
     assert first["title"] == "Service"
 
