@@ -66,7 +66,7 @@ class HistorySummary(Struct):
     error: FaultwatchError | None = None
     """Why the service has not received them."""
     refused: list[str] = field(default_factory=list)
-    """Why the service rejected reports of this history for good; they are set aside on disk."""
+    """Why the service rejected reports of this history permanently; they are set aside on disk."""
     left_out: int = 0
     """Commits in the range that are not measured because they belong to merged branches."""
 

@@ -105,7 +105,7 @@ def command(
     from runner.reporting.embedded import connect
 
     if span and is_range(span) and revision != "HEAD":
-        raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
+        raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
     settings = load_settings()
     with host_turn(settings) as turn:
         prepared = prepare(

@@ -29,7 +29,7 @@ class Difference(Struct, frozen=True):
     """The differences between two environments."""
 
     settings: tuple[SettingChange, ...]
-    """The settings that can be set for a single run."""
+    """The settings that can be changed for a single run."""
     common: Mapping[str, str]
     """The variables that both environments share."""
     hosts: tuple[SettingChange, ...]

@@ -98,7 +98,7 @@ class MetricVerdict(Strict):
     times: int | None = None
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""
     over: bool = False
-    """Whether it counts and surely got worse by more than its budget."""
+    """Whether it counts and certainly got worse by more than its budget."""
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0

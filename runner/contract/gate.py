@@ -43,7 +43,7 @@ class GateVerdict(StrEnum):
     FAILED = "failed"
     """Head does not build or run, but base does; or nothing could be measured."""
     REGRESSED = "regressed"
-    """A metric that counts surely got worse by more than its budget."""
+    """A metric that counts certainly got worse by more than its budget."""
     UNDECIDED = "undecided"
     """A case could not be measured, or a metric that counts is missing on a side or needs more runs than allowed."""
     CHANGED = "changed"
@@ -62,7 +62,7 @@ class GateCase(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     budgets: dict[str, Budget] = Field(default_factory=dict)
     file: str = Field(default="", max_length=1000)
-    """The workload file, relative to the repository; empty if it lies outside."""
+    """The workload file, relative to the repository; empty if it is outside the repository."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
     """By metric: the line of that file with its budget."""
     base_stored: bool = False
@@ -153,7 +153,8 @@ class GateReport(Strict):
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
     """None if the job does not know it; then the service finds the pull request by its head."""
     merge_group: bool = False
-    """Whether head is a commit of a merge queue, which has the pull request and what is merged before it."""
+    """Whether head is a commit of a merge queue, which contains the pull request and the changes that are merged before
+    it."""
     base: CommitHash
     head: CommitHash
     target: CommitHash | None = None
@@ -190,7 +191,7 @@ class FindingRule(StrEnum):
     NOT_MEASURED = "not-measured"
     """A case, or everything, could not be measured."""
     OVER_BUDGET = "over-budget"
-    """A metric surely got worse by more than its budget."""
+    """A metric certainly got worse by more than its budget."""
     STEP_BY_STEP = "step-by-step"
     """A metric got worse by more than its budget, in steps that each stay within it."""
     JUDGE_CHANGED = "judge-changed"
@@ -214,7 +215,7 @@ class GateFinding(Strict):
     """One line."""
     message: str
     file: str = ""
-    """The workload file, relative to the repository; empty if it lies outside."""
+    """The workload file, relative to the repository; empty if it is outside the repository."""
     line: int = Field(default=1, ge=1)
     """The line of that file with the budget of the metric; 1 where it has none."""
 

@@ -117,7 +117,7 @@ class BisectQuestion(_Question):
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
-    """Whether each culprit is measured again, interleaved with its parent."""
+    """Whether to measure each culprit again, interleaved with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
     """The drift to explain, if any."""
 
@@ -262,7 +262,7 @@ class Progress(Strict):
 
 
 class Go(StrEnum):
-    """What the runner must do."""
+    """The order for the runner."""
 
     ON = "on"
     PAUSE = "pause"

@@ -23,7 +23,7 @@ class MetricView(Flag):
     COMPARISON = auto()
     """The page that compares two commits or runs: what faults cost."""
     DRIFT = auto()
-    """The page of a drift: what moved with it, first."""
+    """The page of a drift: the metrics that moved with it, first."""
     MATRIX = auto()
     """The metrics that the matrix of a nightly run offers."""
     REMEDY = auto()

@@ -43,7 +43,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Minor and major faults together, as perf counts them. Not judged by itself, because each part is judged.",
+        "Minor and major faults together, as perf counts them. It is not judged separately, because each part is "
+        "judged.",
     ),
     Metric(
         "faults-per-operation",
@@ -62,7 +63,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the kernel took the program off a CPU. Depends on what else the host does.",
+        "Times the kernel took the program off a CPU. Depends on the host's other work.",
     ),
     Metric(
         "cpu-migrations",
@@ -71,7 +72,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the program continued on another CPU. Depends on what else the host does.",
+        "Times the program continued on another CPU. Depends on the host's other work.",
     ),
     Metric(
         "task-clock",
@@ -108,7 +109,8 @@ _METRICS = (
         Kind.RATIO,
         "lower",
         False,
-        "System time as a share of user and system time together. Noisy on one run: never judged on one.",
+        "System time as a share of user and system time together. A single run is noisy, so it is never judged on its "
+        "own.",
         views=MetricView.COMPARISON
         | MetricView.DRIFT
         | MetricView.MATRIX

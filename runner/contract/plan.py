@@ -16,8 +16,8 @@ class Reason(StrEnum):
     MISSING = "missing"
     """Not measured yet in this environment."""
     ANCHOR = "anchor"
-    """Measured before in another environment. Measuring the same revision again in this one separates what the
-    configuration did from what later commits did."""
+    """Measured before in another environment. Measuring the same revision again in this environment separates the
+    effect of the configuration from that of later commits."""
     CROSS_MEASUREMENT = "cross_measurement"
     """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
@@ -35,7 +35,7 @@ class PlanRequest(Strict):
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """Oldest first."""
     again: bool = False
-    """Plan every revision again that was not measured, whatever the reason."""
+    """Plan every unmeasured revision again, regardless of the reason."""
     measure_all: bool = False
     """Plan every revision again whose counts were reused from a run with the same bytes."""
 

@@ -66,7 +66,7 @@ class Reading(Strict):
     value: _Whole | _Fraction | None = Field(default=None, union_mode="left_to_right")
     """Any 64-bit count fits. The bound keeps sums of values finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
-    """Share of the run during which the counter ran; None for all of it."""
+    """Share of the run during which the counter ran; None for the whole run."""
     reason: str | None = Field(default=None, max_length=1000)
     outlier: bool = False
     """The value is an outlier among the samples. It is stored, but does not affect the level."""
@@ -245,7 +245,7 @@ class Report(Strict):
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
     """Settings whose values differ from those declared for the host."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
-    """What the host did not allow the runner to do or read, for people to read."""
+    """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False

@@ -42,7 +42,7 @@ class SearchRequest(Strict):
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
     pace: Pace = Pace()
-    """How long builds and runs take on the host, by which the next commits are chosen."""
+    """The durations of builds and runs on the host, which influence the choice of the next commits."""
 
 
 class Measure(Strict):

@@ -32,7 +32,7 @@ def huge_pages(host: HostProbe) -> CheckResult:
         + (
             f"echo madvise | sudo tee /{_THP}/enabled"
             if setting == "always"
-            else f"write never to the files named enabled below /{_THP}"
+            else f"write never to all files with the name enabled below /{_THP}"
         ),
     )
 

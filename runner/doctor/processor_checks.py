@@ -21,7 +21,7 @@ def governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return ok(value)
     return warning(
-        f"{value}: times depend on what ran before",
+        f"{value}: times depend on the work that ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 

@@ -39,7 +39,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
     """
     for file in files:
         if within is not None and not Path(os.path.realpath(file)).is_relative_to(within.resolve()):
-            raise OutsideError(f"{file} does not lie in the build")
+            raise OutsideError(f"{file} is not in the build's directory")
         # O_NONBLOCK, because opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:

@@ -78,7 +78,7 @@ class Matrix(Table):
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
     """Machines by name; by default the one that reads the file."""
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
-    """Settings by name; by default those of the workload files alone."""
+    """Settings by name; by default only those of the workload files."""
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
     """What is measured."""
     path: Path = Field(default=Path(), exclude=True)

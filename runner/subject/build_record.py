@@ -33,13 +33,13 @@ class BuildRecord(Strict):
     copy_of_tree: str = ""
     """Fingerprint of the copy of the tree."""
     later_commit: str = ""
-    """The later commit whose files lie over those of the build; empty if the tree is as it was built."""
+    """The later commit whose files replace those of the build; empty if the tree is unchanged since the build."""
     later_files: str = ""
     """Fingerprint of those files."""
     ignored: str | None = None
     """Path in the tree of the result file, which each execution makes again."""
     bytes: int = 0
-    """What the tree and its copy take on the disk."""
+    """The disk space of the tree and its copy."""
 
 
 def read_record(place: Path) -> BuildRecord | None:

@@ -189,7 +189,7 @@ def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level
         if link.path not in names:
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
         if level == _MAX_LEVELS:
-            raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
+            raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.guard_parts():
             submodule = _submodule(repository.get_common_directory(), names[link.path], link)
             place = tree / link.path

@@ -107,7 +107,7 @@ class BuildRecipe(Table):
     environment: Variables = Field(default_factory=dict)
     """Variables of the build, in addition to PATH, LC_ALL and HOME, or as their replacement."""
     incomplete: bool = False
-    """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
+    """Build a checkout that lacks submodules, or Git LFS files, because the clone does not have them."""
     git: bool = False
     """Whether the build finds a git repository, as scripts that derive a version from tags need."""
 
@@ -121,7 +121,8 @@ class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
-    """What to execute, in the folder of the build: arguments, or one string that is split as a shell would split it."""
+    """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
+    it."""
     environment: Variables = Field(default_factory=dict)
     """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or as their replacement."""
     allocator: str = "glibc"
@@ -176,7 +177,7 @@ class Metrics(Table):
         for name in self.judge:
             if name not in known:
                 near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "an event has to be listed in events too"
+                hint = f"did you mean {near[0]!r}?" if near else "list the event in events too"
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
 

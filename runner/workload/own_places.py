@@ -65,7 +65,9 @@ def find_own_folder(workload: Workload) -> Path | None:
         try:
             copy_sources(workload.own_files(), part)
             if digest_of_all(copy_tree(source_files(part))) != digest:
-                raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
+                raise FaultwatchError(
+                    f"the files in {workload.path.parent} have changed during the command", "start again"
+                )
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
                 rename_folder_durably(part, place)

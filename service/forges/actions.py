@@ -80,7 +80,7 @@ class MeasureHead:
     repository: _Repository
     head: _Commit
     number: _Number | None = None
-    """None if the payload names no pull request: it is the one with this head."""
+    """None if the payload does not identify the pull request; then the pull request with this head is meant."""
     author: _Login | None = None
     """Who asked for it; None if the forge has let the workflow of the pull request run."""
 

@@ -165,7 +165,7 @@ class SettingsLab(View):
     metrics: tuple[str, ...]
     """The metrics that the cells show."""
     best: str | None
-    """Key of the best cell, if one is surely the best."""
+    """Key of the best cell, if a cell is certainly the best."""
     verdict: str
     """Which cell is the best, and its price, in words."""
     missing: LabCost

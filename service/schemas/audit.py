@@ -10,7 +10,7 @@ from service.schemas.history import View
 
 
 class AuditAction(StrEnum):
-    """What was done."""
+    """The kind of action."""
 
     SIGNED_IN = "signed in"
     SIGN_IN_FAILED = "sign-in failed"
@@ -45,7 +45,7 @@ class AuditEntry(View):
     """Where the request came from; empty for the command line and for GitHub."""
     action: AuditAction
     target: str
-    """What it was done to: an event, a job, a token."""
+    """The object of the action: an event, a job, a token."""
     detail: dict[str, Any]
 
 

@@ -226,7 +226,7 @@ class Evidence(View):
 
 
 class Companion(View):
-    """Another metric of the same case on both sides of a drift, which shows what the drift cost."""
+    """Another metric of the same case on both sides of a drift, which shows the cost of the drift."""
 
     metric: str
     title: str
@@ -236,7 +236,7 @@ class Companion(View):
 
 
 class FaultPrice(View):
-    """What a change of a fault count is worth in CPU time, for one execution."""
+    """The value of a change in a fault count: CPU time of one execution."""
 
     seconds: float
     """Seconds of CPU time; negative where the change saves time."""
@@ -278,9 +278,9 @@ class Drift(View):
     committed_at: datetime
     previous_revision: str
     last_good: str | None = None
-    """The newest revision that is surely on the old level; None for ``previous_revision``."""
+    """The newest revision that is certainly on the old level; None for ``previous_revision``."""
     first_bad: str | None = None
-    """The oldest revision that is surely on the new level; None for ``revision``."""
+    """The oldest revision that is certainly on the new level; None for ``revision``."""
     candidates: list[Candidate]
     """The commits of ``git rev-list last_good..first_bad``, oldest first; empty if no commit lies between."""
     candidates_known: bool = True
@@ -395,7 +395,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """By how much the metric may get worse; None if the workload does not say."""
+    """The budget by which the metric may get worse; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):

@@ -104,7 +104,7 @@ class Decision(View):
     commit: str | None
     """The commit that fixed it, or with which it came back."""
     carried_from: str | None
-    """The event about which it was decided, where that one was merged into this one or split."""
+    """The event that the decision was about, if that event was merged into this one or split."""
 
 
 class DecisionList(View):
@@ -155,7 +155,7 @@ class DecisionRequest(BaseModel):
         if needs_reason(self.action) and not self.reason:
             raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is needed to fix: name the commit that fixes the event")
+            raise ValueError("commit is needed to fix: specify the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
             raise ValueError(f"commit is allowed only with fix, not with {self.action}")
         return self
@@ -166,7 +166,7 @@ class SubjectEntry(View):
 
     name: str
     repository: str | None
-    """The repository whose GitHub Actions jobs report about it; None if none has."""
+    """The repository whose GitHub Actions jobs report about it; None if no job has reported."""
     bisect_policy: BisectPolicy
 
 
@@ -201,7 +201,7 @@ class Silence(View):
     until: datetime
     active: bool
     ended_at: datetime | None
-    """When somebody ended it early; None if nobody did."""
+    """When somebody ended it before its time; None if nobody did."""
     ended_by: str | None
 
 
@@ -248,8 +248,8 @@ class Split(View):
     commit: Number
     config: Number
     interaction: Number | None
-    """By how much more the commits change the level in the new environment than in the old one; None until both are
-    measured. If it is not zero, each part is the mean over the two orders in which the changes can be made."""
+    """The difference between the commits' effect in the new environment and in the old one; None until both are
+    measured. If it is not zero, each part is the mean over both orders in which the changes can be made."""
 
 
 class CrossMeasurement(View):
@@ -308,14 +308,14 @@ class WithdrawnDrift(View):
     before: Number
     after: Number
     reason: str
-    """Why it no longer stands, in one sentence."""
+    """Why it is no longer sure, in one sentence."""
 
 
 class NextStep(View):
     """The bisect that would show which of several commits caused an event."""
 
     drift: str
-    """The drift to bisect: an order for a job can name it."""
+    """The drift to bisect, which an order for a job can refer to."""
     commits: int | None
     """How many commits can have caused it; None if the service does not know all of them."""
     runs: int | None
@@ -333,7 +333,7 @@ class EventSummary(View):
     cause: Cause
     state: State
     open: bool
-    """Whether somebody still has to act on it."""
+    """Whether it still needs a decision."""
     found: bool
     """Whether any of its drifts is still detected."""
     confirmed: bool
@@ -352,9 +352,9 @@ class EventSummary(View):
     revision: str
     """Revision of the first point on the new level."""
     previous_revision: str
-    """The newest revision that is surely on the old level: the candidates begin after it."""
+    """The newest revision that is certainly on the old level: the candidates begin after it."""
     first_bad: str | None = None
-    """The oldest revision that is surely on the new level, up to which the candidates go; None for ``revision``."""
+    """The oldest revision that is certainly on the new level, up to which the candidates go; None for ``revision``."""
     title: str = ""
     """Title of the commit that caused it; empty unless a bisect has proven a commit, or only one commit is possible and
     the change is a fact."""
@@ -363,10 +363,10 @@ class EventSummary(View):
     candidates_known: bool = True
     """False if the service does not know all commits that can have caused it."""
     blamed: str = ""
-    """The only commit that can have caused it, by its title, or those that a bisect has proven; else how many there
-    are. While further runs have to confirm the change, that stands before it."""
+    """The title of the only commit that can have caused it, or of the commits that a bisect has proven; otherwise the
+    number of possible commits. A prefix says so while further runs must confirm the change."""
     culprits: list[Candidate] = Field(default_factory=list)
-    """The commits that a bisect has proven to have caused it; empty if none has."""
+    """The commits that a bisect has proven to have caused it; empty if no bisect has."""
     bisect: int | None = None
     """The job that proved them."""
     only_builds: int | None = None
@@ -391,9 +391,9 @@ class EventSummary(View):
     assignee: str = ""
     """The assignee; empty if nobody is assigned."""
     snoozed_until: datetime | None = None
-    """Until when it is left out of the list of open events; None if it is not, or until the next run."""
+    """The time until which it is left out of the list of open events; None if there is no such time."""
     snoozed_to_next_run: bool = False
-    """Whether it is left out until one of its series is measured again."""
+    """Whether it is left out of that list until one of its series is measured again."""
     merged_into: str | None
     last_decision: Decision | None
 
@@ -432,7 +432,7 @@ class EventDetail(EventSummary):
     drifts: list[EventDrift]
     """The largest change first, relative to its level."""
     withdrawn: list[WithdrawnDrift]
-    """Drifts that were sure and no longer stand, the largest change first, relative to its level."""
+    """Drifts that were sure and no longer are, the largest change first, relative to its level."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""
@@ -442,7 +442,7 @@ class EventDetail(EventSummary):
 
 
 class TriageAction(StrEnum):
-    """What to do with several events at once."""
+    """A decision that applies to several events at once."""
 
     ACKNOWLEDGE = "acknowledge"
     EXPECT = "expect"
@@ -477,7 +477,8 @@ class TriageRequest(BaseModel):
     assignee: Author | None = None
     """With ``assign``: their new assignee; none for nobody."""
     until: AwareDatetime | None = None
-    """With ``snooze``: the end; without it, the next run of one of their series ends it. With ``silence``: the end."""
+    """The end of the ``snooze`` or the ``silence``. A ``snooze`` without it ends with the next run of one of their
+    series."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:

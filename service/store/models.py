@@ -277,7 +277,7 @@ class Series(Base):
     version: Mapped[int] = mapped_column(default=0)
     """Goes up with each change that can move a drift: a new point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
-    """The version of which the stored drifts were detected."""
+    """The version at which the stored drifts were detected."""
     n_points: Mapped[int] = mapped_column(default=0)
     latest: Mapped[Number | None]
     """Level at the newest revision that has a level."""
@@ -451,7 +451,7 @@ class EventDriftRow(Base):
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))
-    """The nightly run that told of it; None if none has."""
+    """The nightly run that reported it; None if no nightly run did."""
 
 
 class DecisionRow(Base):
@@ -568,7 +568,7 @@ class Token(Base):
     repository: Mapped[str | None] = mapped_column(String(140))
     """For the token of an Actions job: the only repository that it may report about."""
     hosts: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
-    """Patterns of the hosts as which it may report; None for all. See service.rules.access.reach."""
+    """Patterns of the host names under which it may report; None for all. See service.rules.access.reach."""
     subjects: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     """Patterns of the subjects about which it may report; None for all."""
     repositories: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))

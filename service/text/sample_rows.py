@@ -45,7 +45,8 @@ class SampleRow(NamedTuple):
     reused: bool
     """Whether the counts of the run were reused from a run with the same bytes, and not measured."""
     quarantine: str
-    """Why the run is no part of the history, such as that it was measured for a bisect; empty if it is."""
+    """Why the run is not part of the history, such as a measurement for a bisect; empty if it is part of the
+    history."""
 
 
 COLUMNS = SampleRow._fields

@@ -138,9 +138,9 @@ def _database(error: SQLAlchemyError) -> Response:
     if not isinstance(error, OperationalError):
         return _crash(error)
     log.error("the database refused: %s", error.orig)
-    return _answer(500, "The database cannot be used; the log of the service says why.")
+    return _answer(500, "The database cannot be used; see the log of the service for the reason.")
 
 
 def _crash(error: Exception) -> Response:
     log.error("a request crashed", exc_info=error)
-    return _answer(500, "The service failed; its log says more.")
+    return _answer(500, "The service failed; see its log for details.")

@@ -34,7 +34,7 @@ class LabRun:
     session: UUID | None = None
     failure: str = ""
     aside: bool = False
-    """Whether it was measured for a search or a lab, and is no point of a series."""
+    """Whether it was measured for a search or a lab, so that it is not a point of a series."""
     reused: bool = False
     own_bytes: str | None = None
 

@@ -53,7 +53,7 @@ class EventQuery(PageQuery):
 @bp.input(EventQuery, location="query")
 @bp.output(told.EventList)
 def index(query_data: EventQuery) -> told.EventList:
-    """Return events, those of the newest commits first unless another order is given."""
+    """Return events, starting with the newest commits unless another order is given."""
     private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
     hidden = {"assignee", "snoozed"} if private else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *hidden}))
@@ -67,7 +67,7 @@ def index(query_data: EventQuery) -> told.EventList:
 def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
     """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze, wake or silence them.
 
-    Events that do not allow it stay as they are, and the answer says why.
+    Events that do not allow the decision stay as they are, and the response says why.
     """
     by = author(json_data.author)
     with database().writing() as session:
@@ -80,7 +80,7 @@ def triage(json_data: told.TriageRequest) -> told.TriageReceipt:
 @bp.get("/events/<event_id>")
 @bp.output(told.EventDetail)
 def get(event_id: str) -> told.EventDetail:
-    """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
+    """Return one event with its drifts. A merged event is kept, and refers to the event into which it was merged."""
     with database().reading() as session:
         event = next_bisect.detail(session, event_id, datetime.now(UTC))
     if event is None:
@@ -91,7 +91,7 @@ def get(event_id: str) -> told.EventDetail:
 @bp.get("/events/<event_id>/decisions")
 @bp.output(told.DecisionList)
 def log(event_id: str) -> told.DecisionList:
-    """Return what was decided about an event, oldest first."""
+    """Return the decisions about an event, oldest first."""
     with database().reading() as session:
         if events.find(session, event_id) is None:
             raise make_not_found(f"event {event_id}")

@@ -118,7 +118,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.input(Progress)
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
-    """Report the progress of a job and extend its lease; the answer says whether to go on."""
+    """Report the progress of a job and extend its lease; the response says whether to continue."""
     with job_orders.changing(job_id, own=True) as (session, row, now):
         return lease_jobs.progress(session, row, json_data, scheduler().lease, now, holder=caller().holder)
 

@@ -41,7 +41,7 @@ class RunnerToken(BaseModel):
 def post(json_data: RunnerTokenRequest) -> RunnerToken:
     """Request a token from GitHub, as the App, to register or remove a self-hosted runner.
 
-    The caller's token names the repositories for which it may.
+    The token of the caller lists the repositories for which this is allowed.
     """
     hold_repository(json_data.repository)
     kept = worker()

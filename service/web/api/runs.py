@@ -64,10 +64,10 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
-    """Store many reports at once. If the service fails meanwhile, some may be stored: send the list again.
+    """Store many reports at once.
 
-    Reports that are stored already stay as they are. A report that has the id of a different report is left out, and
-    its id is returned.
+    If the service fails in the meantime, some reports may be stored: send the list again. Reports that are stored
+    already stay as they are. A report that has the id of a different report is left out, and its id is returned.
     """
     taken = _store(json_data)
     known = len(json_data) - len(taken.created) - len(taken.conflicting)

@@ -52,7 +52,7 @@ _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
 _NEXT = {
     "measure": "looks for the commit",
-    "prove": "proves what it found",
+    "prove": "proves the found commit",
     "found": "found",
     "refused": "ended without a commit",
 }

@@ -170,7 +170,7 @@ def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: st
     (tree / "link").symlink_to(tmp_path)
     report = report_of("true", tree, output_file=name)
     assert report.failure
-    assert "lies outside the build's directory" in report.failure.message
+    assert "is outside the build's directory" in report.failure.message
     assert (tmp_path / "precious").exists()
 
 
