@@ -90,7 +90,9 @@ def workload_argument(function: Any) -> Any:
     @functools.wraps(function)
     def resolved(*, workload_name: str | None, **rest: Any) -> Any:
         if workload_name and is_range(workload_name):
-            raise click.UsageError(f"{workload_name!r} is a range, but this command takes one commit, with --revision.")
+            raise click.UsageError(
+                f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
+            )
         return function(workload_name=workload_name, **rest)
 
     return resolved

@@ -31,7 +31,7 @@ REPORTS_PER_REQUEST = 500
     click.option("--revision", default="", metavar="REV", help="The revision, if a file does not contain it."),
     click.option("--case", default="", metavar="NAME", help="The case, if a file does not contain it."),
     click.option(
-        "--host", default="", metavar="HOST", help="The host. Default: the host that a file names, else this host."
+        "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
     ),
     click.option(
         "--started-at", default="", metavar="TIME", help="The time of the run, if a file does not contain it."

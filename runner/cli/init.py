@@ -72,7 +72,9 @@ _GATE_FAILS = "The gate builds in a sandbox without a network, and the build fai
     click.option(
         "--ci",
         type=click.Choice([*CI_SYSTEMS, NO_CI]),
-        help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
+        help=(
+            "The CI system to write a file for. Default: the one that the repository uses, or otherwise a shell script."
+        ),
     ),
     sandbox_option(),
     result_options,

@@ -180,7 +180,9 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
 def _require_one_case(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--suite takes one case, but {number} were chosen", "choose one with --set or --case")
+        raise FaultwatchError(
+            f"--suite accepts only one case, but {number} were chosen", "choose one with --set or --case"
+        )
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:

@@ -79,7 +79,7 @@ def parse_change(text: str) -> SettingChange:
     if not can_be_set(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
-            f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
+            f"settings that can be set: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
         )
     if name == MemoryGroup.setting:
         before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))

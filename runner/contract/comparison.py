@@ -91,9 +91,9 @@ class MetricVerdict(Strict):
     direction: Literal["regression", "improvement"] | None
     """The direction of a metric that changed."""
     bounds: tuple[float, float] | None
-    """For the paired rule: the bounds of the true change, in percent of the mean of both sides."""
+    """The bounds of the true change by the paired rule, in percent of the mean of both sides."""
     threshold: float | None
-    """The smallest relevant change: a number of events for an exact count, else percent."""
+    """The smallest relevant change: a number of events for an exact count, otherwise a percentage."""
     sentence: str
     times: int | None = None
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""

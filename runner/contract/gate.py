@@ -64,7 +64,7 @@ class GateCase(Strict):
     file: str = Field(default="", max_length=1000)
     """The workload file, relative to the repository; empty if it is outside the repository."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """By metric: the line of that file with its budget."""
+    """The line of that file with the budget of each metric."""
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
     most: int | None = Field(default=None, ge=1)
@@ -217,7 +217,7 @@ class GateFinding(Strict):
     file: str = ""
     """The workload file, relative to the repository; empty if it is outside the repository."""
     line: int = Field(default=1, ge=1)
-    """The line of that file with the budget of the metric; 1 where it has none."""
+    """The line of that file with the budget of the metric; 1 if the metric has no budget."""
 
 
 class GateAnswer(Strict):

@@ -139,9 +139,9 @@ class RemedyQuestion(_Question):
     settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] | None] = Field(
         min_length=1, max_length=20
     )
-    """In the form of `faultwatch try --with`: `allocator`, `thp`, `env.NAME`, or a parameter of the workload; or in the
-    form of an environment: `variable.NAME` (none removes it), `parameter.NAME`, `process.huge_pages`,
-    `process.memory_limit`."""
+    """The settings in the form of `faultwatch try --with`: `allocator`, `thp`, `env.NAME`, or a parameter of the
+    workload; or in the form of an environment: `variable.NAME` (none removes it), `parameter.NAME`,
+    `process.huge_pages`, `process.memory_limit`."""
     definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")] | None = None
     """The definition that the workload must have for the runs to be comparable with stored ones; none accepts any."""
 
@@ -217,7 +217,7 @@ class Job(Strict):
     """Its progress or its result, in words."""
     log_url: str
     result: dict[str, Any] | None
-    """For a bisect: the final :class:`~runner.contract.search.Search`."""
+    """The result of a bisect: the final :class:`~runner.contract.search.Search`."""
     course: tuple[JobStep, ...]
     """The history of its states."""
 

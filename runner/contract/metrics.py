@@ -171,9 +171,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults of the region, or of the whole process if it opens no region, which the program itself computes from "
-        "the "
-        "pages that it touches.",
+        "Faults of the region, or of the whole process if it opens no region, as the program itself computes them "
+        "from the pages that it touches.",
         column="in\ntheory",
     ),
     Metric(

@@ -209,7 +209,7 @@ class Profile(Strict):
     references: dict[Literal["alone", "warm"], dict[str, Reading]] = Field(default_factory=dict)
     """Readings with one process only, or with warm files, if the case has several processes or cold files."""
     overhead_percent: float | None = Field(default=None, allow_inf_nan=False)
-    """By how much recording the faults raised the CPU time."""
+    """The increase of the CPU time due to recording the faults."""
     frames: tuple[Frame, ...] = Field(default=(), max_length=200_000)
     faults: StackProfile | None = None
     on_cpu: StackProfile | None = None

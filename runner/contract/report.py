@@ -106,7 +106,8 @@ class Ref(Strict):
 
     kind: Literal["tag", "branch"]
     name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f~^:?*\[\\]+$")]
-    """Without ``refs/tags/`` or ``refs/heads/``; the branch of a remote begins with its name, as ``origin/main``."""
+    """The name without ``refs/tags/`` or ``refs/heads/``. A branch of a remote begins with the name of the remote, as
+    in ``origin/main``."""
     commit: CommitHash
 
 

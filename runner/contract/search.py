@@ -91,7 +91,7 @@ class Culprit(Strict):
     They could not be measured, or their branch is older than the range, or changes cancel each other across a merge.
     """
     brought: Number = 0
-    """At a merge: how much the culprits of its branches moved the metric there."""
+    """At a merge: the change that the culprits on its branches made there."""
     probability: float = 1.0
     proof: Proof | None = None
 

@@ -118,7 +118,7 @@ def _program(no_user_namespaces: bool) -> bytes:
     seccomp = library()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:
-        raise FaultwatchError("libseccomp cannot make a filter")
+        raise FaultwatchError("libseccomp cannot create a filter")
     try:
         if other := OTHER_ARCHITECTURES.get(platform.machine()):
             # Else a program for it is ended at its first system call.
@@ -165,7 +165,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
     array = (Argument * len(arguments))(*arguments)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
     if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
-        raise FaultwatchError(f"libseccomp cannot make a rule for {name}: {os.strerror(-status)}")
+        raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
 def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:

@@ -29,7 +29,7 @@ class BuildRecord(Strict):
     failure: str = ""
     """Why the revision does not build; empty if it does."""
     tree: str = ""
-    """Fingerprint of the tree, as it was built or put back last."""
+    """Fingerprint of the tree after it was last built or restored."""
     copy_of_tree: str = ""
     """Fingerprint of the copy of the tree."""
     later_commit: str = ""
@@ -37,7 +37,7 @@ class BuildRecord(Strict):
     later_files: str = ""
     """Fingerprint of those files."""
     ignored: str | None = None
-    """Path in the tree of the result file, which each execution makes again."""
+    """Path of the result file in the tree, which each execution creates again."""
     bytes: int = 0
     """The disk space of the tree and its copy."""
 

@@ -75,7 +75,7 @@ def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds
     if tip in bases:
         raise FaultwatchError(
             f"{head} is contained in {base} already, so there is nothing to compare",
-            "put the branch into which head is to be merged first, as in main..HEAD",
+            "put the target branch of the merge first, as in main..HEAD",
         )
     cut = repository.is_shallow()
     if cut and (len(bases) > 1 or repository.may_lack_parting(base, head)):

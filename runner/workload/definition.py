@@ -161,9 +161,10 @@ class Metrics(Table):
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
-    """By metric: the smallest relevant change, in percent."""
+    """The smallest relevant change of each metric, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by default not at all."""
+    """The budget by which each metric may get worse before ``faultwatch compare`` fails; by default, no metric may get
+    worse."""
 
     @property
     def judging(self) -> Judging:
@@ -198,7 +199,7 @@ class Workload(Table):
     run: RunRecipe
     build: BuildRecipe = Field(default_factory=BuildRecipe)
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
-    """By parameter: its values. Each combination is a case."""
+    """The values of each parameter. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
     """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()

@@ -101,7 +101,7 @@ def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[
     chosen = choose_cases(workload, choices, names)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"this command takes one case, but {len(chosen)} cases match",
+            f"this command accepts only one case, but {len(chosen)} cases match",
             f"choose one with --set or --case: {_list_first(chosen)}",
         )
     return chosen[0]

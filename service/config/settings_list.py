@@ -45,7 +45,7 @@ class SettingGroup(BaseModel):
 
     title: str
     document: str
-    """Title of the guide that describes them."""
+    """The title of the guide that describes the settings."""
     empty: str = ""
     """Shown if there are no channels."""
     settings: list[Setting]

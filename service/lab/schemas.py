@@ -48,7 +48,7 @@ class LabMetric(View):
     repeats: bool = False
     """Whether it is a count that repeats."""
     change: Number | None = None
-    """The level minus that of the default, measured interleaved where it was."""
+    """The level minus that of the default; from interleaved measurements if there are any."""
     percent: float | None = None
     """The change in percent of the default."""
     certainty: LabCertainty | None = None
@@ -96,9 +96,9 @@ class LabCell(View):
     key: str
     """Identifies it in an order."""
     values: dict[str, str | None]
-    """By setting: its value; none if it is not set."""
+    """The value of each setting; none if the setting is not set."""
     text: str
-    """For people: the values that are not the default's."""
+    """The values that differ from the default's, as readable text."""
     default: bool
     """Whether it has the settings of the history."""
     state: CellState
@@ -145,7 +145,7 @@ class SettingsLab(View):
     default_run: UUID
     """The run whose settings are the default."""
     default_commit: str
-    """The commit of that run: another one where nothing is measured at this commit yet."""
+    """The commit of that run, which differs from this commit if nothing is measured here yet."""
     measured_at: datetime
     """When that run began."""
     settings: tuple[LabSetting, ...]
@@ -159,7 +159,7 @@ class SettingsLab(View):
     column_texts: tuple[str, ...]
     """The values of each column for people."""
     cells: tuple[tuple[LabCell, ...], ...]
-    """By row, then by column."""
+    """The cells of each row, in the order of the columns."""
     environments: tuple[str, ...]
     """The environments in which the default was measured at this commit, the newest first."""
     metrics: tuple[str, ...]

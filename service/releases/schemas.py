@@ -47,7 +47,7 @@ class ReleaseSide(View):
     """One of two releases."""
 
     name: str
-    """As the address names it."""
+    """The name of the release in the address."""
     commit: str
     title: str
     measured: str | None

@@ -32,7 +32,7 @@ class HostEntry(View):
 
 
 class EnvironmentEntry(View):
-    """An environment and where it was seen."""
+    """An environment, and the hosts and times at which it was seen."""
 
     hash: str
     hosts: list[str]

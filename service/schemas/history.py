@@ -167,7 +167,7 @@ class SeriesPoint(View):
     """Hash of the environment."""
     status: Status
     value: Number | None
-    """Level of the run: the value that all samples agree on, else their median. None if nothing was counted."""
+    """Level of the run: the value that all samples agree on, or otherwise their median. None if nothing was counted."""
     low: Number | None
     high: Number | None
     n: int
@@ -219,7 +219,7 @@ class Evidence(View):
     n_after: int
     """Runs on the new level."""
     spread: Number
-    """Largest minus smallest sample within one level, on the side where that is larger."""
+    """The difference between the largest and the smallest sample of a level, on the side with the larger difference."""
     sentence: str
     wants_rerun: bool
     """True while one more run is needed before the drift is a fact."""
@@ -239,12 +239,12 @@ class FaultPrice(View):
     """The value of a change in a fault count: CPU time of one execution."""
 
     seconds: float
-    """Seconds of CPU time; negative where the change saves time."""
+    """Seconds of CPU time; negative if the change saves time."""
     share: float | None
     """Share of the CPU time before the change; None if that was not measured."""
     uncertainty: float = 0.0
-    """By how many seconds the change may be off, because executions of one commit or profiles of huge pages differ; 0
-    if the count repeats. A price is given only if it is larger than this."""
+    """The uncertainty of the change in seconds, because executions of one commit or profiles of huge pages differ; 0 if
+    the count repeats. A price is given only if it is larger than this."""
     fault_before: float
     """Seconds of CPU time of one fault before the change."""
     fault_after: float
@@ -303,7 +303,8 @@ class Drift(View):
     price: FaultPrice | None = None
     """What the change is worth in CPU time; None if the cost of a fault was not measured, or within its noise."""
     floor: Number | None = None
-    """By how much measured runs with the same bytes differ in this series; None if no two were measured."""
+    """The difference between measured runs with the same bytes in this series; None if no two such runs were
+    measured."""
 
     @model_validator(mode="before")
     @classmethod

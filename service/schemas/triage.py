@@ -143,10 +143,10 @@ class DecisionRequest(BaseModel):
 
     action: Action
     author: Author | None = None
-    """Who decides; needed where no token identifies the caller."""
+    """Who decides; required if no token identifies the caller."""
     reason: Reason = ""
     commit: CommitHash | None = None
-    """With ``fix``: the commit that fixes it."""
+    """The commit that fixes the event; only with ``fix``."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
@@ -184,7 +184,7 @@ class SubjectChange(BaseModel):
 
     bisect_policy: BisectPolicy
     author: Author | None = None
-    """Who changes them; needed where no token identifies the caller."""
+    """Who changes them; required if no token identifies the caller."""
 
 
 class Silence(View):
@@ -227,7 +227,7 @@ class SilenceRequest(BaseModel):
     metric: Pattern = "*"
     until: AwareDatetime
     author: Author | None = None
-    """Who silences; needed where no token identifies the caller."""
+    """Who adds the silence; required if no token identifies the caller."""
     reason: Reason
 
     @model_validator(mode="after")
@@ -243,7 +243,7 @@ class SilenceRequest(BaseModel):
 
 
 class Split(View):
-    """The parts of a change that the commits and the configuration made."""
+    """The shares of the commits and of the configuration in a change."""
 
     commit: Number
     config: Number
@@ -268,7 +268,7 @@ class CrossMeasurement(View):
     new_in_old: Number | None
     new_in_new: Number | None
     status: Literal["ordered", "settled", "impossible"]
-    """Settled as soon as one of the two missing levels is measured; impossible where both attempts failed."""
+    """Settled as soon as one of the two missing levels is measured; impossible if both attempts failed."""
     split: Split | None
 
 
@@ -472,10 +472,10 @@ class TriageRequest(BaseModel):
     """Ids of the events."""
     action: TriageAction
     author: Author | None = None
-    """Who decides; needed where no token identifies the caller."""
+    """Who decides; required if no token identifies the caller."""
     reason: Reason = ""
     assignee: Author | None = None
-    """With ``assign``: their new assignee; none for nobody."""
+    """The new assignee, or none for nobody; only with ``assign``."""
     until: AwareDatetime | None = None
     """The end of the ``snooze`` or the ``silence``. A ``snooze`` without it ends with the next run of one of their
     series."""
@@ -510,7 +510,7 @@ class TriageReceipt(View):
     refused: list[Refusal]
     """The events that did not allow it."""
     silences: list[Silence] = Field(default_factory=list)
-    """With ``silence``: the new silences, one for each series that was not already silenced for as long."""
+    """The new silences, one for each series that was not already silenced for as long; only with ``silence``."""
 
 
 class EventList(View):

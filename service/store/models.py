@@ -275,7 +275,7 @@ class Series(Base):
     case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"), index=True)
     metric: Mapped[str] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=0)
-    """Goes up with each change that can move a drift: a new point, or a new order of the history."""
+    """Increases with each change that can move a drift: a new point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
     """The version at which the stored drifts were detected."""
     n_points: Mapped[int] = mapped_column(default=0)

@@ -41,7 +41,7 @@ def issue(
     scopes = sorted(set(scopes))
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
+        raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := reach.objection(scopes):
         raise WrongTokenError("limits", objection)
     shown = mint()

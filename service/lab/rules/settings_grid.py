@@ -103,7 +103,7 @@ class SettingsGrid:
     row_values: tuple[tuple[Value, ...], ...]
     column_values: tuple[tuple[Value, ...], ...]
     cells: tuple[tuple[GridCell, ...], ...]
-    """By row, then by column."""
+    """The cells of each row, in the order of the columns."""
 
     @property
     def all_cells(self) -> list[GridCell]:

@@ -129,8 +129,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     except _UnmeasurableError as error:
         names = ", ".join(error.settings)
         return Refused(
-            sentence=f"Cannot tell whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the difference "
-            "because mixtures with the settings around it could not be measured."
+            sentence=(
+                f"It is unknown whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the "
+                f"difference, because mixtures with the settings around it could not be measured."
+            )
         )
     return FoundSettings(
         settings=tuple(setting for setting in question.settings if setting in culprits),
@@ -241,8 +243,8 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if len(measured) < MAX_RUNS:
         return _measure(question, tests[belief.choose(effect, chance)])
     return Refused(
-        sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-        f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+        sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings "
+        f"well: {', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
     )
 
 

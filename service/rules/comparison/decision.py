@@ -56,7 +56,7 @@ class MetricDecision(NamedTuple):
     times
         For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
-        For the paired rule: the bounds of the true change, in percent of the mean of both sides.
+        The bounds of the true change by the paired rule, in percent of the mean of both sides.
     more
         How many more pairs are likely to settle it.
     least

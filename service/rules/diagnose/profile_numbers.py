@@ -188,7 +188,7 @@ class Facts:
             yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
-            yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
+            yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")
         yield from self.where
 
     def _ratio(self) -> str:

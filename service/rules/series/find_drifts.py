@@ -66,7 +66,7 @@ class SeriesDrift:
 
     @property
     def spread(self) -> Number:
-        """Largest minus smallest sample within one level, on the side where that is larger."""
+        """The larger of both sides' differences between the largest and the smallest sample."""
         return max(_spread(self.old_points), _spread(self.new_points))
 
     def is_same_as(self, other: SeriesDrift) -> bool:

@@ -102,7 +102,7 @@ def migrate(connection: Connection, database: Database, *, accepts_newer: bool =
         if accepts_newer:
             return
         raise ServiceError(
-            "The database was made by a newer version of Faultwatch",
+            "The database was created by a newer version of Faultwatch",
             f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
             "Install that version, or set FAULTWATCH_HOME to another folder.",
         )

@@ -37,7 +37,7 @@ class EventFilter:
     found: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """On which at least one of its drifts was found."""
+    """The host on which at least one of its drifts was found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None

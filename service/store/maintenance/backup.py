@@ -150,7 +150,7 @@ def _verify(file: Path) -> int:
                 raise sqlite3.DatabaseError(problem)
             (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or ("none",)
             if schema not in list_known_schemas():
-                what = "The backup was made by a newer version of Faultwatch"
+                what = "The backup was created by a newer version of Faultwatch"
                 raise ServiceError(what, f"{file} has schema {schema}", "Install that version.")
             return _count_runs(connection)
     except sqlite3.Error as error:

@@ -35,7 +35,7 @@ class EventQuery(PageQuery):
     found: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """On which at least one of the event's drifts was found."""
+    """The host on which at least one of the event's drifts was found."""
     assignee: str | None = None
     """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
@@ -46,7 +46,7 @@ class EventQuery(PageQuery):
     snoozed: bool | None = None
     """Whether it is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED
-    """In which order."""
+    """The order of the events."""
 
 
 @bp.get("/events")

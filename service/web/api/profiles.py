@@ -72,7 +72,7 @@ def index(query_data: ProfileQuery) -> ProfileList:
 
 
 @bp.get("/profiles/<uuid:profile_id>")
-@bp.doc(responses={200: "The profile, as `PUT` takes it"})
+@bp.doc(responses={200: "The profile, in the form that `PUT` accepts"})
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
     with database().reading() as session:

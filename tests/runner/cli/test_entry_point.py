@@ -109,7 +109,7 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no workload of that name here or shipped"),
         (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
-        (["measure", "cold_start", "--suite", "x.json"], "--suite takes one case, but 8 were chosen"),
+        (["measure", "cold_start", "--suite", "x.json"], "--suite accepts only one case, but 8 were chosen"),
         (["compare", "HEAD..HEAD", "--repo", "{subject}"], "has no workload.toml"),
         (
             ["bisect", "copy_service", "HEAD..HEAD", "--repo", "{subject}", "--metric", "minor-fault"],
