@@ -106,7 +106,7 @@ def test_what_is_left_out_is_none(command: click.Command, words: str, output: st
     ("command", "words", "said"),
     [
         (pair, "", "Missing argument 'RANGE'"),
-        (one, "a..b", "this command takes one commit"),
+        (one, "a..b", "this command accepts only one commit"),
         (pair, "a b", "'b' is not a commit range"),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may only start" in _weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
+    assert "may do nothing but start" in _weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
     assert _weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
 
 

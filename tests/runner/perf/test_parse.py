@@ -316,7 +316,7 @@ class TestAsked:
         "requested", [["minor-faults", "cycles", "major-faults"], ["minor-faults"], ["faults", "cycles"]]
     )
     def test_refuses_more_or_less(self, requested):
-        with pytest.raises(PerfOutputError, match="told to count"):
+        with pytest.raises(PerfOutputError, match="asked to count"):
             parse_csv(self.ROWS, requested=requested)
 
     def test_refuses_all_where_user_space_was_requested(self):

@@ -16,7 +16,7 @@ REFUSED = {
     "repeat": "mean",
     "interval": "interval|not a perf stat report",
     "per-cpu": "one CPU|of a machine",
-    "kernel": "in the kernel only",
+    "kernel": "only in the kernel",
     "append": "second run",
 }
 
