@@ -106,7 +106,7 @@ def _compare_with_requests(
     """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
     missing = [name.metric for name in requested if name.metric not in readings]
     if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
-        raise PerfOutputError(f"perf printed no result for {', '.join(lost)}, although it was asked for that")
+        raise PerfOutputError(f"perf printed no result for {', '.join(lost)}, which it was asked to count")
     if more := readings.keys() - {name.metric for name in requested}:
         raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(more))}")
     if widened := {name.metric for name in requested if name.user_only} - in_user_space:
