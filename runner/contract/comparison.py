@@ -129,7 +129,7 @@ class Comparison(Strict):
     """Whether a metric that counts is decided, but all pairs must be measured again with a fresh page cache."""
     metrics: tuple[MetricVerdict, ...]
     settings: tuple[str, ...]
-    """Names of the settings that differ between the environments of base and head. There should be none."""
+    """Names of the settings that differ between the environments of base and head. The list should be empty."""
     same_bytes: bool = False
     """Whether the programs of both sides found the same files in their builds."""
 

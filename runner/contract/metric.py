@@ -29,7 +29,7 @@ class MetricView(Flag):
     REMEDY = auto()
     """The result of a remedy: what it gains, and what it costs."""
     REMEDY_TABLE = auto()
-    """The table of the same on a terminal."""
+    """The table of that result on a terminal."""
 
 
 class Metric(Struct, frozen=True):

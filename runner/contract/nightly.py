@@ -53,7 +53,7 @@ class CaseState(StrEnum):
     SKIPPED = "skipped"
     """This host cannot measure it."""
     QUARANTINED = "quarantined"
-    """Measured by a host that counted wrong."""
+    """Measured by a host that counted incorrectly."""
     MISSING = "missing"
     """No report has arrived."""
 

@@ -26,7 +26,7 @@ class SameBytesCheck(Strict):
     """Compares the counts of a run with those that could have been reused instead of measuring."""
 
     run_id: UUID
-    """The run of the same bytes."""
+    """The run with the same bytes."""
     commit: CommitHash
     expected: _Levels
     """Its exact counts, by metric."""

@@ -82,7 +82,7 @@ class General(Table):
     name: Name
     """Letters, digits, underscores, dots and dashes."""
     description: str = ""
-    """One sentence for people."""
+    """A description in one sentence."""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
@@ -105,7 +105,7 @@ class BuildRecipe(Table):
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the build, in addition to PATH, LC_ALL and HOME, or as their replacement."""
+    """Variables of the build, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     incomplete: bool = False
     """Build a checkout that lacks submodules, or Git LFS files, because the clone does not have them."""
     git: bool = False
@@ -124,7 +124,7 @@ class RunRecipe(Table):
     """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
     it."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or as their replacement."""
+    """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"

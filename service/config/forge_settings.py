@@ -28,7 +28,7 @@ class ForgeSettings(Settings):
     """The field whose variable turns the forge on."""
 
     address: BaseAddress = ""
-    """Address at which people reach this service, for links; empty if they cannot."""
+    """The address at which people reach this service, for links; empty if there is no such address."""
 
     @classmethod
     def read_if_on(cls, environment: Mapping[str, str], address: str) -> Self | None:

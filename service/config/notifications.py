@@ -63,7 +63,7 @@ class Quiet(StrictSettings):
     """Hours of the day in which nothing is sent; pending events wait until they end."""
 
     start: OfDay = Field(alias="from")
-    """Time of day from which on nothing is sent."""
+    """The time of day from which nothing is sent."""
     end: OfDay = Field(alias="to")
     """Time of day at which sending begins again."""
 
@@ -90,7 +90,7 @@ class ChannelSettings(StrictSettings):
     digest: OfDay | None = None
     """Time of day of a single message with all events; None sends each event as it is found."""
     digest_day: Day | None = None
-    """Day of the week of a single message a week, at the time that ``digest`` names; None sends one a day."""
+    """The day of the week of a single weekly message, at the time of ``digest``; None sends a daily message."""
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
@@ -309,7 +309,7 @@ def load(home: Path, named: Path | None = None) -> NotificationSettings:
         return NotificationSettings()
     except (OSError, UnicodeDecodeError) as error:
         raise ServiceError(
-            "The file cannot be read", f"{path} ({error})", "Make it readable, and UTF-8 text."
+            "The file cannot be read", f"{path} ({error})", "Make it readable for this user, and save it as UTF-8 text."
         ) from error
     try:
         return NotificationSettings.model_validate(tomllib.loads(text))

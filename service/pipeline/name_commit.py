@@ -30,4 +30,4 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
 
 def _find_newest(session: Session, subject: str | None) -> str:
     known = revisions.list_newest(session, subject, 1) if subject else []
-    return f" The newest that the service knows is {known[0].commit[:10]}." if known else ""
+    return f" The newest commit that the service knows is {known[0].commit[:10]}." if known else ""

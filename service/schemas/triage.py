@@ -234,7 +234,9 @@ class SilenceRequest(BaseModel):
     def _says_what(self) -> SilenceRequest:
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
-            raise ValueError("pass a series_id, or a pattern of subject, host, case or metric that does not match all")
+            raise ValueError(
+                "pass a series_id, or a pattern of subject, host, case or metric that does not match everything"
+            )
         if self.series_id is not None and set(patterns) != {"*"}:
             raise ValueError("series_id and patterns exclude each other")
         if not self.reason:

@@ -719,7 +719,7 @@ class Job(Base):
     question: Mapped[dict[str, Any]]
     kind: Mapped[str] = mapped_column(String(16))
     subject: Mapped[str] = mapped_column(String(100), index=True)
-    """By name: the subject need not have been measured yet."""
+    """The name of the subject, which need not have been measured yet."""
     fingerprint: Mapped[str] = mapped_column(String(16), index=True)
     """Hash of the question, the backend and the repository: two open jobs never share it."""
     state: Mapped[JobState] = mapped_column(index=True)

@@ -89,7 +89,7 @@ def _price_of_buffers(facts: Facts) -> float:
 def _evidence_of_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
     size = (
-        f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are taken and given back" if each else ""
+        f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are allocated and released" if each else ""
     )
     return (
         f"{_is_mapped_again(facts):.0%} of the faults are on pages that had been unmapped: {_ratio(facts)}",

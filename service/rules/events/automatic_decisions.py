@@ -107,6 +107,6 @@ def _entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
 _BY = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a change of the configuration",
-    Cause.BOTH: ", where a commit and the configuration changed at once",
+    Cause.BOTH: ", at a point where both a commit and the configuration changed",
     Cause.UNKNOWN: ", for an unknown cause",
 }

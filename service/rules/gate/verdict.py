@@ -90,7 +90,7 @@ class MetricOutcome:
     baseline: Baseline | None = None
     """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
     often_missing: bool = False
-    """Whether fewer samples of head have a value than of base."""
+    """Whether head has fewer samples with a value than base."""
 
     @property
     def crept(self) -> Number | None:

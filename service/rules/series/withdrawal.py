@@ -96,8 +96,8 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     if between:
         return f"Contradicted by {_list_runs(between)} measured since then between its two sides, at {_range(between)}."
     return (
-        f"Judged again with {len(points):,} runs, the series varies too much for it: {_range(old)} before it, "
-        f"{_range(new_level)} after it."
+        f"After a new judgement with {len(points):,} runs, the series varies too much for the change: {_range(old)} "
+        f"before it, {_range(new_level)} after it."
     )
 
 
