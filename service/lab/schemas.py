@@ -103,7 +103,7 @@ class LabCell(View):
     """Whether it has the settings of the history."""
     state: CellState
     run_id: UUID | None = None
-    """The run that its metrics are of; for a failed cell, the run that failed."""
+    """The run that provides its metrics; for a failed cell, the run that failed."""
     session: UUID | None = None
     """The session in which it was measured interleaved with the default."""
     job_id: int | None = None

@@ -40,7 +40,7 @@ class ReleaseChange(View):
     configuration: list[ReleasePart]
     """The drifts that no commit caused."""
     rest: Number
-    """What the drifts leave of the change."""
+    """The part of the change that the drifts do not explain."""
 
 
 class ReleaseSide(View):
