@@ -43,7 +43,7 @@ def judge(outcome: GateOutcome, show: Show) -> str:
         more = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         said.append(f"This pull request changes how it is judged: {named}{more}.")
         if outcome.weaker_judge:
-            said.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+            said.append("Somebody must accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
             said.append("It was judged as before, by the workload file of its target branch.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
@@ -235,7 +235,7 @@ def _row(row: MetricOutcome, show: Show) -> str:
 
 def _acceptance(outcome: GateOutcome, show: Show) -> str:
     if outcome.accepted is None:
-        return " Somebody has to accept that." if outcome.state is GateState.HEAD_LACKS else ""
+        return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:
         return ""
     reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""

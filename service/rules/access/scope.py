@@ -28,7 +28,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.REPORT: "report measurements, ask what to measure and what the results are",
     Scope.TRIAGE: "decide about events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
-    Scope.REGISTER: "register runners of GitHub Actions",
+    Scope.REGISTER: "register GitHub Actions runners",
     Scope.ADMIN: "everything, including settings and tokens, which no other scope covers",
 }
 """The description of each scope that people see."""

@@ -174,7 +174,7 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
         sentence = f"{few} too few for an error probability of {number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {percent(low)} and {percent(high)}, by {len(pairs)} pairs"
+    shown = f"The change lies between {percent(low)} and {percent(high)} according to {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
         sentence = f"{shown}: not zero, with an error probability of {number(error)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)

@@ -257,7 +257,7 @@ class RepeatingSeries:
             f"{len(self._pending)} successive runs left a level from which only {outliers:,} of {before:,} runs were "
             f"outliers"
             if outliers
-            else "every run repeats to the fault on both sides, so any change is a drift"
+            else "all runs on each side have exactly the same count, so any change is a drift"
         )
         self.confirmed.append(self._change(self._pending, self._rule(self._pending), why))
         self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]

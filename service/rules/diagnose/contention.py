@@ -55,7 +55,7 @@ LOCK_CONTENTION = Rule(
     evidence=_evidence_of_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
-        Remedy(text="map larger pieces less often: one mapping for all threads"),
+        Remedy(text="map larger pieces less often, with one mapping for all threads"),
         Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"}),
     ),
     report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
