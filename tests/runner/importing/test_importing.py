@@ -141,7 +141,7 @@ def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> 
 
 
 def test_an_event_whose_name_no_report_can_hold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FaultwatchError, match=r"not the output of one perf stat|none of the formats"):
+    with pytest.raises(FaultwatchError, match=r"not the output of a single perf stat run|no format that can be imported"):
         imported(tmp_path / "x", f"<not supported>,,{'e' * 2000},0,100.00,,\n", SAID)
 
 
