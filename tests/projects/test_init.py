@@ -324,7 +324,7 @@ def test_commands_for_a_new_workload_file_are_refused_beside_one_that_stays(fold
     assert done.returncode == 2
     what, remedy = done.stderr.splitlines()
     assert what.endswith(f"/project/{place} exists, but --build and --run are for a new file")
-    assert "leave them out" in remedy
+    assert "omit both options" in remedy
     assert [*project.folder.rglob("workload.toml")] == [project.folder / place]
     assert (project.folder / place).read_text() == text
     assert not (project.folder / "faultwatch-gate.sh").exists()

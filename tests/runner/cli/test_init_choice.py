@@ -137,7 +137,7 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
     done = CliRunner().invoke(command, ["--yes", option, "sh {workload}/make.sh"])
     assert isinstance(done.exception, FaultwatchError)
     assert "{workload} is the folder of the workload file" in done.exception.what
-    assert "in its own folder" in (done.exception.remedy or "")
+    assert "in a separate folder" in (done.exception.remedy or "")
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: st
 def test_a_result_file_that_cannot_be_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that leads to itself")):
+    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that points to itself")):
         report = report_of("true", tmp_path, output_file=name)
         assert report.failure
         assert f"the result file {name}" in report.failure.message

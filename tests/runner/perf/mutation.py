@@ -196,7 +196,7 @@ def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change]
         and requested
         and rest is None
         and reading.status is Status.NOT_COUNTED
-        and "printed nothing" in str(reading.reason)
+        and "printed no result" in str(reading.reason)
     ):
         return ""
     if not changes:

@@ -381,7 +381,7 @@ class TestText:
         assert parse_text(report).readings["task-clock"].value == 1.23456
 
     def test_refuses_a_count_out_of_line(self):
-        with pytest.raises(PerfOutputError, match="in line"):
+        with pytest.raises(PerfOutputError, match="not aligned"):
             parse_text(text(row("1056", "minor-faults"), row("1057", "page-faults").replace("1057", "10577")))
 
     def test_refuses_a_report_without_its_end(self):

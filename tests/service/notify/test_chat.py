@@ -232,10 +232,10 @@ def test_what_strangers_write_has_no_mark_that_is_not_escaped(text: str) -> None
     [
         ("mmost://chat.example.org/token", "use mmosts"),
         ("discord://1/2?verify=no", "verify"),
-        ("syslog://localhost", "no supported service"),
-        ("dbus://", "no supported service"),
-        ("http://chat.example.org/x", "no supported service"),
-        ("json://chat.example.org", "no supported service"),
+        ("syslog://localhost", "does not belong to a supported service"),
+        ("dbus://", "does not belong to a supported service"),
+        ("http://chat.example.org/x", "does not belong to a supported service"),
+        ("json://chat.example.org", "does not belong to a supported service"),
     ],
 )
 def test_an_address_that_is_not_safe_is_refused(url: str, said: str) -> None:

@@ -250,8 +250,8 @@ def test_one_series_can_be_silenced(api: Api) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "name a series_id"),
-        ({"case": "**"}, "name a series_id"),
+        ({}, "pass a series_id"),
+        ({"case": "**"}, "pass a series_id"),
         ({"series_id": 1, "case": "copy*"}, "exclude each other"),
         ({"series_id": 99}, "there is no series 99"),
         ({"case": "copy*", "reason": ""}, "reason is needed"),
