@@ -68,7 +68,7 @@ def show_history(
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
         console.print(
-            "  → run `faultwatch-service serve` to see it: no service answers at this address yet", highlight=False
+            "  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False
         )
 
 

@@ -94,8 +94,8 @@ def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_p
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
     assert _describe_ungated(ci, "bench/workload.toml") == []
-    assert "does not name workload.toml" in _describe_ungated(ci, "workload.toml")[0]
-    assert "does not name more/bench/workload.toml" in _describe_ungated(ci, "more/bench/workload.toml")[0]
+    assert "does not mention workload.toml" in _describe_ungated(ci, "workload.toml")[0]
+    assert "does not mention more/bench/workload.toml" in _describe_ungated(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:

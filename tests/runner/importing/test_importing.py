@@ -77,7 +77,7 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
         (("9009", "many"), "line 3: 'many' is not a valid number for minor-faults"),
         (("9009", "9009.5"), "line 3: '9009.5' is not a valid count"),
         (("9009", "-1"), "line 3: '-1' is not a valid count"),
-        (("9009", "nan"), "line 3: 'nan' is not a number"),
+        (("9009", "nan"), "line 3: 'nan' is not a valid number"),
         (("9009", "1e999"), "line 3"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
         ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
