@@ -142,8 +142,8 @@ def _read_token() -> str | None:
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            raise FaultwatchError(f"{source}: {error.strerror}", "name a file that the runner may read") from None
+            raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner may read") from None
     text = (text or "").strip()
     if not re.fullmatch(r"[!-~]*", text):
-        raise FaultwatchError(f"{source} does not contain a valid token", "put the token there, and nothing else")
+        raise FaultwatchError(f"{source} does not contain a valid token", "store only the token there")
     return text or None

@@ -36,10 +36,13 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
         place = Path(path).expanduser()
         file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
         if not file.is_file():
-            remedy = "write it, or leave WORKLOAD out and name the repository with --repo: init then proposes one"
+            remedy = (
+                "write the file, or omit WORKLOAD and pass the repository with --repo: init then proposes a "
+                "workload file"
+            )
             raise FaultwatchError(f"{file} does not exist", remedy)
         if not file.is_relative_to(top.resolve()):
-            raise FaultwatchError(f"{file} is not in {top}", "name the repository that holds it with --repo")
+            raise FaultwatchError(f"{file} is not in {top}", "pass the repository that contains it with --repo")
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
@@ -47,5 +50,7 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
         more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
-        raise FaultwatchError(f"{top} has several workload files: {names}{more}", "name one: faultwatch init WORKLOAD")
+        raise FaultwatchError(
+            f"{top} has several workload files: {names}{more}", "choose one: faultwatch init WORKLOAD"
+        )
     return files[0] if files else top / WORKLOAD_FILE

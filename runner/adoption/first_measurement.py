@@ -160,7 +160,11 @@ class FirstMeasurement:
                 say(f"trying {candidate.command}")
                 tried = self._try_run(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
-                    tried = Tried(candidate, (), "it does not take the file: it prints an error, or the same")
+                    tried = Tried(
+                        candidate,
+                        (),
+                        "it does not use the file: it prints an error, or the same output as without the file",
+                    )
                 programs.setdefault(program, []).append(tried)
                 yield tried
                 if tried.faults:

@@ -43,5 +43,5 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
 def _resolve_inside(top: Path, name: str) -> Path:
     place = top / name
     if not place.parent.resolve().is_relative_to(top.resolve()):
-        raise FaultwatchError(f"{place.parent} leads out of {top}", "remove the link")
+        raise FaultwatchError(f"{place.parent} points outside {top}", "remove the link")
     return place

@@ -24,9 +24,10 @@ def describe_slowness(seconds: Number, cases: int = 1) -> str:
         _format_duration(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
     )
     return (
-        f"An execution takes {seconds:.0f} s, so a commit of a history takes {session} or more beside its build, and a "
-        f"gate about {gate}. Give `command` in [run] less work, such as a smaller input or a single benchmark: a "
-        "second shows the same faults. `max_samples` in [workload] limits the executions"
+        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session} or more in addition to its "
+        f"build, and a gate takes about {gate}. Give `command` in [run] less work, such as a smaller input or a "
+        f"single benchmark: an execution of one second shows the same faults. `max_samples` in [workload] limits the "
+        f"number of executions"
     )
 
 

@@ -34,15 +34,16 @@ _BUILD_FILES = {
 """By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
 
 _FIXED_VERSION_REMARK = (
-    "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
+    "The version is fixed at {1} ({0} in [build.environment]), because a version taken from git would change the "
+    "program with every commit"
 )
 _VARYING_VERSION_REMARK = (
-    "With `git = true` each commit has its own version in its program, so a count can move by a fault although no code "
-    "changed. "
+    "With `git = true`, every commit puts a different version into the program, so a count can change by one fault "
+    "although no code changed. "
 )
-_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] instead of it'
+_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] in its place'
 _FIX_BY_HAND = (
-    "Give the build a fixed version if it takes one, or let such steps pass with `budget = {minor-faults = 1}` in "
+    "Give the build a fixed version if it accepts one, or tolerate such changes with `budget = {minor-faults = 1}` in "
     "[metrics]"
 )
 

@@ -69,7 +69,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
 class CulpritSearcher(Struct, frozen=True):
     """Searches the history of a repository with one case.
 
-    A search keeps no state outside the service, so an interrupted search continues where it was.
+    A search keeps no state outside the service, so an interrupted search continues where it stopped.
     """
 
     repository: Repository
@@ -130,7 +130,7 @@ class CulpritSearcher(Struct, frozen=True):
                 if unused == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
-                        "see its runs on the dashboard, and `faultwatch doctor`",
+                        "look at its runs on the dashboard, and run `faultwatch doctor`",
                     )
                 # Measure what is asked for, prove a suspect, or return the result.
                 match state.answer:
@@ -252,4 +252,4 @@ def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -
                 "start the search again; it reuses the runs of the same environment",
             )
         if report.quarantine not in {"", *SEARCH_PURPOSES.values()}:
-            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
+            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")

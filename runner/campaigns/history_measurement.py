@@ -56,10 +56,10 @@ class HistorySummary(Struct):
     stored: int = 0
     measured: int = 0
     reused: int = 0
-    """Revisions that were not measured, because their program has the bytes of one that was."""
+    """Revisions that were not measured because their program has the same bytes as a measured one."""
     failed: list[Report] = field(default_factory=list)
     contradicted: list[Report] = field(default_factory=list)
-    """Runs that count differently although nothing that their program asked about differs."""
+    """Runs with a different count although their program found the same files."""
     waiting: int = 0
     """Reports of this history that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
@@ -67,9 +67,9 @@ class HistorySummary(Struct):
     error: FaultwatchError | None = None
     """Why the service has not received them."""
     refused: list[str] = field(default_factory=list)
-    """Why the service rejected reports of this history for good; they are set aside on disk."""
+    """Why the service rejected reports of this history permanently; they are set aside on disk."""
     left_out: int = 0
-    """Commits of the range that are not measured, because they are of merged branches."""
+    """Commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
     """What became of the likely changes; None if none was to be proven."""
 
@@ -101,16 +101,17 @@ class HistoryMeasurement(Struct, frozen=True):
     service: Service
     spool: Spool
     planner: Service | None = None
-    """A more patient connection, for plans: the service judges what it has first. Otherwise as ``service``."""
+    """Like ``service``, but with a longer time limit: before it plans, the service judges the runs that it has."""
     samples: int | None = None
     beside: Sequence[Revision] = ()
-    """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
+    """Commits on merged branches in the range. The service must know them, or it would blame the merges for their
+    changes."""
     build_jobs: int = 1
     """How many revisions to build at once."""
     again: bool = False
     """Whether to measure every revision again that could not be measured before."""
     measure_all: bool = True
-    """Whether to measure revisions whose program has the bytes of the one measured before, too."""
+    """Whether to measure even revisions whose program has the same bytes as the one measured before."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.

@@ -100,7 +100,7 @@ class ConfiguredCase(Struct, frozen=True):
             if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:
                 raise FaultwatchError(
                     f"{name} cannot be set to {value or 'nothing'} on this host: it is {actual.get(name) or 'not set'}",
-                    "leave it out with --without, or see `faultwatch doctor`",
+                    "exclude it with --without, or run `faultwatch doctor`",
                 )
         if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual.get("allocator", ""):
             raise FaultwatchError(
@@ -166,7 +166,7 @@ class SettingSearcher(Struct, frozen=True):
             report = self._measure(settings, state.answer.changed).model_copy(update={"aside": True})
             outbox.post_now(report)
             if report.canary and not report.canary.holds:
-                raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
+                raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")
             observe(state, report)
         return state
 

@@ -15,7 +15,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 def _choose_place(_: Collection[str]) -> Place:
     return Place(
         ".github/workflows/faultwatch.yml",
-        "register a self-hosted runner with the label faultwatch, and have GitHub require an approval for the "
+        "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "
         "workflows of all outside contributors",
     )
 

@@ -27,10 +27,15 @@ _OTHER_CI = {
 def _choose_place(files: Collection[str]) -> Place:
     file = find_marked_file(files, *_OTHER_CI)
     name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
-    use = f"init has no file for {name} ({file}): have it run the script" if file else "no CI was found: run the script"
+    use = (
+        f"init has no CI file for {name} ({file}): let it run the script"
+        if file
+        else "no CI system was found: run the script"
+    )
     return Place(
         "faultwatch-gate.sh",
-        f"{use} on your own machine that has Faultwatch; it compares HEAD with the branch that you merge into",
+        f"{use} on a machine of yours with Faultwatch installed; the script compares HEAD with the branch that you "
+        f"merge into",
     )
 
 

@@ -13,7 +13,7 @@ from runner.errors import FaultwatchError
 
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
 _RANGE_HINT = "put the older commit first, as in v1.0..HEAD"
-_NOT_A_RANGE = "this looks at more than one commit: write a range, as in {0}~10..{0}"
+_NOT_A_RANGE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
 
 
 def is_range(word: str) -> bool:
@@ -92,7 +92,7 @@ def parse_target(words: Sequence[str], *, single: bool = False) -> Target:
             return Target(workload, span)
         case [(span, True), (workload, _)]:
             raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {span}")
-    raise FaultwatchError(f"{words[1]!r} is not a range of commits", _NOT_A_RANGE.format(words[1]))
+    raise FaultwatchError(f"{words[1]!r} is not a commit range", _NOT_A_RANGE.format(words[1]))
 
 
 _WORKLOAD_ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}
@@ -105,7 +105,9 @@ def add_workload_argument(function: Any) -> Any:
     @functools.wraps(function)
     def resolved(*, workload_name: str | None, **rest: Any) -> Any:
         if workload_name and is_range(workload_name):
-            raise click.UsageError(f"{workload_name!r} is a range, but this command takes one commit, with --revision.")
+            raise click.UsageError(
+                f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
+            )
         return function(workload_name=workload_name, **rest)
 
     return resolved

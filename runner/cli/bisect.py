@@ -46,7 +46,7 @@ _MAX_CANDIDATES = 20
 @apply_options(
     add_workload_and_range(),
     repo_option,
-    make_revision_option("With --settings or --change: the commit to search them at."),
+    make_revision_option("With --settings or --change: the commit at which to search."),
     choice_options,
     env_option,
     samples_option,
@@ -55,7 +55,7 @@ _MAX_CANDIDATES = 20
         "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
     ),
     click.option(
-        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="Smallest difference that matters."
+        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="The smallest difference that matters."
     ),
     click.option(
         "--proof/--no-proof",
@@ -104,12 +104,12 @@ def command(
 
     With --settings or --change, find the settings instead, at --revision.
 
-    Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
+    Stored runs are not measured again, so an interrupted search continues where it stopped. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
     for_settings = compared is not None or bool(changes)
     if for_settings and span is not None:
-        raise click.UsageError(f"The settings are searched at one commit, with --revision, not in the range {span}.")
+        raise click.UsageError(f"A search for settings takes one commit, with --revision, not the range {span}.")
     if not for_settings and span is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
@@ -259,13 +259,14 @@ def _search_settings(
     ]
     if foreign:
         raise FaultwatchError(
-            f"{request.workload.name} has no {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
+            f"{request.workload.name} has no parameter {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
     if difference.left_out:
         warn(difference.left_out)
     if not difference.settings:
         raise FaultwatchError(
-            "no setting that can be changed for a single run differs", "name one with --change NAME=BEFORE..AFTER"
+            "none of the settings that differ can be changed for a single run",
+            "pass one with --change NAME=BEFORE..AFTER",
         )
 
     def show_run(state: SettingSearch, report: Report) -> None:
@@ -376,7 +377,7 @@ def describe_result(
             lines.append(f"{doubt}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
+            lines.append(f"{doubt}one of {count} commits that measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)
@@ -384,7 +385,7 @@ def describe_result(
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.brought:
             brought = format_value(name, culprit.brought, sign=True)
-            lines.append(f"  the commits that it merges moved it by {brought} where they were made")
+            lines.append(f"  the merged commits moved it by {brought} on their own branch")
         if culprit.proof is None:
             lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:

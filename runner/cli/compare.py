@@ -76,7 +76,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure both ends of a RANGE, BASE..HEAD, interleaved until every change is decided, or for max_samples pairs.
+    """Measure both ends of a RANGE, BASE..HEAD, interleaved until all changes are decided or max_samples is reached.
 
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
@@ -220,7 +220,7 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.activity(f"building {self.revision.commit[:10]} in the place of the other revision")
+        self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
         builder = self.workbench.builder
         with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.built.build)

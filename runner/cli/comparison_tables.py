@@ -69,7 +69,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", span, result.head.case.name)
-        console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)
+        console.print(f"  `{escape(command)}` shows where the change comes from", highlight=False, soft_wrap=True)
 
 
 def _describe_unwatched(result: Compared) -> list[str]:
@@ -78,8 +78,8 @@ def _describe_unwatched(result: Compared) -> list[str]:
     if not sides:
         return []
     return [
-        f"{' and '.join(sides)}: no execution could be watched, so the files that the program maps are not prepared: a "
-        "small difference can be one of the page cache"
+        f"{' and '.join(sides)}: no execution could be watched, so the page cache of the files that the program maps "
+        f"was not prepared: it can cause small differences"
     ]
 
 

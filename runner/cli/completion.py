@@ -10,7 +10,7 @@ _PROGRAMS = ("faultwatch", "faultwatch-service")
 @click.command(name="completion")
 @apply_options(click.argument("shell", type=click.Choice(["bash", "zsh", "fish"])))
 def command(shell: str) -> None:
-    """Print what completes the commands in a shell. An installed wheel has these files in share/ already.
+    """Print the completion script for a shell. An installed wheel already has these scripts in share/.
 
     Bash: `source <(faultwatch completion bash)` in ~/.bashrc. Zsh: the same with zsh, in ~/.zshrc, after compinit.
     Fish: `faultwatch completion fish | source` in config.fish.

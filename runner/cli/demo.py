@@ -37,7 +37,7 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
         default=8080,
         show_default=True,
         metavar="PORT",
-        help="The port of the dashboard; FAULTWATCH_PORT sets it, too.",
+        help="The port of the dashboard; FAULTWATCH_PORT also sets it.",
     ),
     result_options,
 )

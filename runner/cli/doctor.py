@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 def command(action: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
-    --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
-    until the host reboots. Without root, it lists what root could fix. It waits for measurements on this host to end.
+    --fix tunes processors and interrupts with `pyperf system tune` and corrects the memory settings until the host
+    reboots. Without root, it lists what root can fix. It waits until no measurement runs on this host.
 
-    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, or is left to
-    root, or failed.
+    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, needs root,
+    or failed.
     """
     from runner.cli.workbench import create_host_turn
     from runner.doctor.checks import is_measurable, run_checks

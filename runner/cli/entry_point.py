@@ -21,7 +21,7 @@ from runner.log_commands import guard_stream
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Measure two revisions interleaved and report what changed.",
-    "completion": "Print what completes commands, options and workloads in a shell.",
+    "completion": "Print the shell completion for commands, options and workloads.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
     "env": "Show every setting of this host that can move a fault count.",
@@ -63,7 +63,7 @@ _COMMON_OPTIONS = (
         expose_value=False,
         is_eager=True,
         callback=_apply_quiet,
-        help="No progress and no remarks on standard error; errors that end the command are shown.",
+        help="Print no progress and no remarks on standard error, only errors that end the command.",
     ),
     click.Option(
         ["--verbose", "-v"],
@@ -71,7 +71,7 @@ _COMMON_OPTIONS = (
         expose_value=False,
         is_eager=True,
         callback=_apply_verbose,
-        help="Also show what is executed and waited for: builds, perf command lines, requests.",
+        help="Also show builds, perf command lines, requests and waiting times.",
     ),
 )
 """Options of every command."""
@@ -202,7 +202,7 @@ def _exit_after_crash(error: Exception) -> NoReturn:
 
     text = "".join(traceback.format_exception(error))
     click.echo(strip_terminal_commands(hide_secrets(text, os.environ)), err=True, nl=False)
-    click.echo("faultwatch: this is an error of Faultwatch; nothing was decided", err=True)
+    click.echo("faultwatch: this is a bug in Faultwatch; there is no verdict", err=True)
     click.echo("  → please report it, with the lines above", err=True)
     sys.exit(os.EX_SOFTWARE)
 
@@ -214,14 +214,14 @@ def _show_usage(error: click.UsageError) -> None:
         return
     path = error.ctx.command_path if error.ctx else "faultwatch"
     click.echo(strip_terminal_commands(f"{path}: {' '.join(error.format_message().split())}"), err=True)
-    click.echo(f"  → {_hint_at_revision_option(error)}`{path} -h` shows what it takes", err=True)
+    click.echo(f"  → {_hint_at_revision_option(error)}`{path} -h` shows its arguments and options", err=True)
 
 
 def _hint_at_revision_option(error: click.UsageError) -> str:
     """Return a hint at --revision if a command for one commit got one argument too many; else nothing."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
-    return "a commit is named with --revision; " if too_many else ""
+    return "pass a commit with --revision; " if too_many else ""
 
 
 def _run() -> None:
@@ -258,7 +258,7 @@ def _run() -> None:
         if error.errno not in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
             raise
         click.echo(strip_terminal_commands(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
-        click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
+        click.echo("  → set FAULTWATCH_HOME to a writable folder with free space", err=True)
         sys.exit(2)
     else:
         sys.exit(status if isinstance(status, int) else 0)

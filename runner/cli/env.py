@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: bool) -> None:
     """Print every setting of this host that can move a fault count.
 
-    With --diff, print the differences between two environments, of files or of stored runs. Exit code 0: no difference;
-    1: at least one.
+    With --diff, print the differences between two environments, from files or from stored runs. Exit code 0: no
+    difference; 1: at least one.
     """
     if diff:
         _print_differences(*diff, as_json=as_json)
@@ -72,7 +72,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     Raises
     ------
     FaultwatchError
-        The file or the run holds no environment.
+        The file or the run contains no environment.
     """
     from pydantic import ValidationError
 
@@ -92,11 +92,11 @@ def load(name: str) -> "tuple[Environment, Case | None]":
         return Environment(settings=document.get("environment", document)["settings"]), case
     except OSError as error:
         raise FaultwatchError(
-            f"{name}: {error.strerror}", "name files that `faultwatch env --json` wrote, or run ids"
+            f"{name}: {error.strerror}", "pass files that `faultwatch env --json` wrote, or run ids"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise FaultwatchError(
-            f"{name} holds no environment", "name files that `faultwatch env --json` wrote, or saved reports"
+            f"{name} contains no environment", "pass files that `faultwatch env --json` wrote, or saved reports"
         ) from None
 
 

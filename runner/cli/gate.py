@@ -60,13 +60,14 @@ def command(
     output_file: Path | None,
     **files: Path | None,
 ) -> None:
-    """Compare HEAD of a RANGE, BASE..HEAD, with its merge base with BASE, and print the verdict as one word.
+    """Compare the HEAD of a RANGE, BASE..HEAD, with the merge base of both ends, and print the verdict as one word.
 
-    The workload file of BASE judges. With several merge bases, what merging HEAD would make is compared with BASE.
+    BASE's workload file says how HEAD is measured and judged. With several merge bases, the result of merging HEAD is
+    compared with BASE.
 
-    In a GitHub Actions job, the verdict and the path of the report become outputs of the step, and the tables become
-    its summary. A service that FAULTWATCH_URL names publishes the verdict on the forge. Exit code 1 if the verdict is
-    `regressed` or `failed`, or if HEAD is the reason why nothing is decided, and nobody has accepted it.
+    In a GitHub Actions job, the verdict and the path of the report become step outputs, and the tables become the step
+    summary. The service at FAULTWATCH_URL publishes the verdict on the forge. Exit code 1 if the verdict is `regressed`
+    or `failed`, or if HEAD prevents a decision, unless somebody has accepted HEAD.
     """
     from runner.cli.compare import build_document, compare_cases, show_results
     from runner.cli.gate_report import build_gate_report

@@ -11,10 +11,10 @@ from runner.cli.output_files import write_output_file
 from runner.contract.gate import GateAnswer, GateReport
 
 _OPTIONS = {
-    "markdown": "Write the text of the comment on the pull request, as Markdown.",
+    "markdown": "Write the text of the pull request comment as Markdown.",
     "junit": "Write the verdict as JUnit XML: a test for each case.",
-    "code-quality": "Write what has to be looked at as GitLab's code-quality JSON.",
-    "sarif": "Write what has to be looked at as SARIF 2.1.0.",
+    "code-quality": "Write the findings as GitLab's code-quality JSON.",
+    "sarif": "Write the findings as SARIF 2.1.0.",
 }
 
 

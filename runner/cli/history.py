@@ -70,9 +70,11 @@ _MAX_CHARTS = 3
     click.option(
         "--measure-all",
         is_flag=True,
-        help="Build and measure every revision. Default: build none that changes only files which the last build did "
-        "not read, reuse the counts of a measured revision whose program is answered the same, and measure one in "
-        "twenty of those to check the host.",
+        help=(
+            "Build and measure every revision. By default, a revision that changes only files that the last build "
+            "did not read is not built, one whose program finds the same files reuses the counts, and one in twenty "
+            "of those is measured to check the host."
+        ),
     ),
     click.option(
         "--prove-for",
@@ -109,11 +111,11 @@ def command(
 
     If B does not descend from A, the range begins where B left it. Without a RANGE, the whole history up to --revision
     is measured. A revision that does not build is recorded with its log, and the command continues. It also continues
-    if the service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as
-    a full disk or a time-out, is measured again up to three times. A revision whose program would be answered the same
-    of all that it asks about its files as in the one measured before is not measured: its counts are reused. The last
-    revision, and the last one before a count that differs, always are. One that changes only files which the last build
-    did not ask about uses that build.
+    if the service fails; unsent reports wait on disk (see `faultwatch spool`). A measurement that failed because of the
+    host, such as a full disk or a time-out, is repeated up to three times. A revision is not measured if its program
+    finds the same files as in the revision measured before: its counts are reused. The last revision, and the last one
+    before a different count, are always measured. A revision that changes only files that the last build did not read
+    uses that build.
 
     What the runs make likely is then proven or refuted: the two commits are measured interleaved, as a gate does. Exit
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
@@ -122,7 +124,7 @@ def command(
     from runner.reporting.embedded import connect
 
     if span and is_range(span) and revision != "HEAD":
-        raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
+        raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
     # Check everything before the turn on this host begins.
     settings = load_settings()
     began = time.monotonic()
@@ -148,8 +150,8 @@ def command(
         with connect(settings) as service:
             if prepared.begins_new_series(service):
                 say(
-                    f"{prepared.workload.name} has changed since it was last measured here: its file, or what lies "
-                    "beside it. This begins new series, and every revision is measured again."
+                    f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
+                    f"measurement here. This begins new series, so every revision is measured again."
                 )
             summary = prepared.measure(service)
             if not (no_prove or summary.waiting):

@@ -33,7 +33,7 @@ def show_history(
     """
     # Numbers of runs.
     console = Console()
-    same = f"{summary.reused} reused from a run of the same bytes, " if summary.reused else ""
+    same = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
     console.print(
         f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
         f"before, {len(summary.failed)} failed.",
@@ -46,9 +46,8 @@ def show_history(
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]Nothing that the program asked about its files differs, and yet its count does: "
-            f"{escape_text(sentence)}.[/]\nThe run is judged by what it counted. From there on every revision was "
-            "measured.",
+            f"[yellow]The program found the same files, and yet its count differs: {escape_text(sentence)}.[/]\nThe "
+            f"measured count is judged. From there on, every revision was measured.",
             highlight=False,
             soft_wrap=True,
         )
@@ -79,7 +78,7 @@ def show_history(
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print("  → `faultwatch-service serve` shows it: no service answers there yet", highlight=False)
+        console.print("  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False)
 
 
 def describe_skipped_commits(commits: int) -> str:
@@ -115,7 +114,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     if folded := len(drifts) - len(above):
-        console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
+        console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

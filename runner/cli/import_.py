@@ -28,16 +28,22 @@ REPORTS_PER_REQUEST = 500
 @apply_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
     click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
-    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not name it."),
-    click.option("--case", default="", metavar="NAME", help="The case, if a file does not name it."),
-    click.option("--host", default="", metavar="HOST", help="The host. Default: as a file says, else this host."),
-    click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
-    click.option("--format", "format_", default="", help="The format. Default: as the content says.", metavar="FORMAT"),
+    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not contain it."),
+    click.option("--case", default="", metavar="NAME", help="The case, if a file does not contain it."),
+    click.option(
+        "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
+    ),
+    click.option(
+        "--started-at", default="", metavar="TIME", help="The time of the run, if a file does not contain it."
+    ),
+    click.option(
+        "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
+    ),
     click.option(
         "--better",
         multiple=True,
         metavar="METRIC=lower|higher",
-        help="Which direction of a metric is an improvement, if the file does not say it. Repeatable.",
+        help="Which direction of a metric is an improvement, if the file does not say so. Repeatable.",
     ),
     click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
     click.option(
@@ -58,7 +64,7 @@ def command(
     repo: str,
     as_json: bool,
 ) -> None:
-    """Store the results of other benchmark tools as runs: those of a file, or of all files below a folder.
+    """Store the results of other benchmark tools as runs, from a file or from all files below a folder.
 
     Reads Google Benchmark, hyperfine, pytest-benchmark, Criterion, Go benchmarks, JMH, github-action-benchmark, asv,
     LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
@@ -112,9 +118,11 @@ def command(
         f"{document['known']} already known, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
-        click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
+        click.echo(
+            f"{document['conflicting']} were not stored, because different results of the same runs are already stored"
+        )
     if left_out:
-        click.echo(f"files of no known format, left out: {_join_names(left_out)}")
+        click.echo(f"files skipped because their format is unknown: {_join_names(left_out)}")
     if not_judged:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "

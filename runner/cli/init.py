@@ -32,41 +32,49 @@ if TYPE_CHECKING:
     from runner.workload import Workload
 
 _DO_WORK_HINT = (
-    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
-    "the same build"
+    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
+    "faults with the same build"
 )
-_NO_INPUT_REMARK = "`{}` has no input, so it may only start. " + _DO_WORK_HINT
+_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
 _ONLY_USAGE_REMARK = (
-    "`{}` only says {}, so this counts next to nothing: a start, which hardly any change of the project moves. Keep an "
-    "input in the repository, and have `command` in [run] of workload.toml do with it what users wait for, such as "
-    "`{} … INPUT`; `faultwatch measure` counts it, with the same build"
+    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change of the project "
+    "affects. Put an input into the repository, and let `command` in [run] of workload.toml process it as users "
+    "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
-_STAND_IN_REMARK = "The program reads {}, which may not be an input for it. " + _DO_WORK_HINT
+_STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
 _FAILED_REMARK = (
-    "This may be better work, but was not measured: {}. To measure it, have `command` in [build] of workload.toml make "
-    "what it needs, or give it less to do, and make it the `command` in [run]"
+    "This command may do better work, but it was not measured: {}. To measure it, let `command` in [build] of "
+    "workload.toml create the files that it needs, or reduce its work, and make it the `command` in [run]"
 )
 
 _GATE_READS_REMARK = (
-    "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
-    "to hold the same tools and packages; a first `faultwatch measure` there downloads the packages"
+    "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "
+    "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
 )
-_GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and there this does not build: {}"
+_GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the build fails there: {}"
 
 
 @click.command(name="init")
 @apply_options(
     add_workload_argument,
     click.option(
-        "--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."
+        "--repo",
+        metavar="PATH",
+        help="The repository to adopt. Default: the one that contains WORKLOAD or the current folder.",
     ),
-    click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
-    click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
-    click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
+    click.option("--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are kept."),
+    click.option(
+        "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
+    ),
+    click.option(
+        "--run", "run_command", metavar="COMMAND", help="The command to measure. Default: a program that was built."
+    ),
     click.option(
         "--ci",
         type=click.Choice([*CI_SYSTEMS, NO_CI]),
-        help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
+        help=(
+            "The CI system to write a file for. Default: the one that the repository uses, or otherwise a shell script."
+        ),
     ),
     make_sandbox_option(),
     result_options,
@@ -82,12 +90,12 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
+    """Propose a workload.toml for a repository, build and measure its last commit, and write its CI file.
 
-    If the repository has a workload.toml, such as one that you wrote for a driver, or if WORKLOAD names one or its
-    folder, it is kept: it is measured, and only the file for the CI is written. Otherwise the build system is detected:
-    CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
-    replaced unless you say so. Exit code 1 if the program was not measured.
+    If the repository has a workload.toml, such as one that you wrote for a driver, or if you pass one as WORKLOAD, init
+    keeps and measures it, and writes only the CI file. Otherwise the build system is detected: CMake, Meson, Autotools,
+    Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is replaced without your consent.
+    Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import detect_ci, render_ci_file
     from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
@@ -102,7 +110,7 @@ def command(
     # Open the repository, and find the workload file that it has.
     new = bool(build_command or run_command)
     if new and workload_name:
-        raise click.UsageError("--build and --run are for a new workload file: leave them or WORKLOAD out.")
+        raise click.UsageError("--build and --run are for a new workload file: omit them, or omit WORKLOAD.")
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
@@ -178,8 +186,8 @@ def _describe_other_ci_file(ci: Path, workload: str) -> list[str]:
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
         return []
     return [
-        f"{ci.name} was kept and does not name {workload}, so no gate measures that: repeat the gate's step for it, "
-        "with its own files for what it writes"
+        f"{ci.name} was kept and does not mention {workload}, so no gate measures that workload: add another gate "
+        f"step for it, with different output files"
     ]
 
 
@@ -195,9 +203,9 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
     if any(OWN_FOLDER_PLACEHOLDER in command for command in commands if command):
         raise FaultwatchError(
-            f"{OWN_FOLDER_PLACEHOLDER} is the folder of the workload file, and init writes that file to the top of the "
+            f"{OWN_FOLDER_PLACEHOLDER} is the folder of the workload file, but init writes that file to the top of the "
             "repository",
-            "name files by their paths in the repository, or write a workload.toml in its own folder",
+            "use paths relative to the repository, or write a workload.toml in a separate folder",
         )
 
 
@@ -219,11 +227,11 @@ def _refuse_second_workload(files: Sequence[Path], top_file: Path, questions: Qu
     file = top_file if top_file.exists() else next(iter(files), None)
     if file is None:
         return
-    if file == top_file and questions.confirm(f"{file} exists. Replace it by a new one?", default=False):
+    if file == top_file and questions.confirm(f"{file} exists. Replace it with a new one?", default=False):
         return
     raise FaultwatchError(
-        f"{file} exists, and --build and --run are for a new one",
-        "leave them out to measure it as it is; or write them into it; or remove it first",
+        f"{file} exists, but --build and --run are for a new file",
+        "omit both options to measure the existing file, write the commands into it, or remove it first",
     )
 
 
@@ -248,7 +256,7 @@ def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[
             return first.measure(workload, progress=activity)
     except BuildFailure as failure:
         what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
-        remedy = "correct the file, or remove it and name commands with --build and --run"
+        remedy = "correct the file, or remove it and pass the commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 
@@ -274,7 +282,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
                 if kept_workload:
                     remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
-                say(f"{failure.what}\n  → going on without them")
+                say(f"{failure.what}\n  → continuing without them")
             missing = find_missing_submodules(top)
     return missing
 
@@ -370,7 +378,11 @@ def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
-        fill = [f"This downloads what pip installs: `{filling}`"] if filling and NO_NETWORK in gate.problem else []
+        fill = (
+            [f"This command downloads the packages that pip installs: `{filling}`"]
+            if filling and NO_NETWORK in gate.problem
+            else []
+        )
         return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
     if not gate.readable:
         return []
@@ -410,7 +422,7 @@ def _get_work_tree(repository: "Repository") -> Path:
         return repository.get_work_tree()
     except FaultwatchError:
         what = f"{repository.path} has no work tree to write files to"
-        raise FaultwatchError(what, "name a clone with one") from None
+        raise FaultwatchError(what, "pass a clone that has one") from None
 
 
 def _get_remote(repository: Any) -> str:

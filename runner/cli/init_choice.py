@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from runner.adoption.proposal import BuildProposal
 
 _DRIVER_HINT = (
-    "for a library, write a small driver into its own folder, with a workload.toml{} that builds both; "
+    "for a library, write a small driver into a separate folder, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
 _ONE_TARGET_HINT = (
-    "name a build of less, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and its "
-    "program with --run"
+    "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
+    "its program with --run"
 )
-_ONLY_PRINTS_USAGE = ", but it only prints how it is used"
-_NO_PROGRAM = "the build makes no program that could be run"
+_ONLY_PRINTS_USAGE = ", but it only prints its usage"
+_NO_PROGRAM = "the build produces no executable program"
 
 
 class Choice(Struct, frozen=True):
@@ -106,7 +106,7 @@ def choose_build_and_run(
             for variables in list_stabilizing_variables(proposal.tools)
             for name, value in variables.items()
         )
-        say(f"  with {' '.join(names)}: the count varies all the same")
+        say(f"  with {' '.join(names)}: the count still varies")
     return Choice(proposal, steady, tuple(failures))
 
 
@@ -156,7 +156,7 @@ def _list_proposals(
     if not proposals:
         raise FaultwatchError(
             f"{first.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
-            "name the commands with --build and --run",
+            "pass the commands with --build and --run",
         )
     return [replace(add_tool_paths(proposal), incomplete=bool(missing)) for proposal in proposals]
 
@@ -228,7 +228,7 @@ def _suggest_remedy(build: str | None, missing: tuple[str, ...]) -> str:
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
     driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing else "")
-    return f"{fetch}name the commands with --build and --run; or, {driver}"
+    return f"{fetch}pass the commands with --build and --run; or, {driver}"
 
 
 def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
@@ -253,7 +253,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     from runner.adoption.printed_text import find_missing_module
 
     first = failures[0]
-    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
         tip = (
@@ -261,7 +261,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
             f"{module}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module else "correct --run, or have --build make what it needs"
+        tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
     return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
 

@@ -50,8 +50,8 @@ def run(
 ) -> None:
     """Claim job ID, run it on this host, and report the result to the service.
 
-    Without a WORKLOAD and --repo, those that the job names or that this host knows are measured. An interrupted job
-    continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
+    Without a WORKLOAD and --repo, the job or earlier commands on this host determine both. An interrupted job continues
+    where it stopped: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
     from runner.cli.workbench import create_host_turn
@@ -86,7 +86,7 @@ def run(
     default=50,
     show_default=True,
     metavar="N",
-    help="The most jobs to list.",
+    help="The largest number of jobs to list.",
 )
 @json_option
 def list_jobs(everything: bool, limit: int, as_json: bool) -> None:

@@ -58,7 +58,7 @@ class JobPreparer(Struct, frozen=True):
         if not location:
             raise FaultwatchError(
                 f"this host does not know the repository of {question.subject}",
-                "name it with --repo, or order the job with an address to clone",
+                "pass it with --repo, or order the job with a clone address",
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._find_workload(job, repository, entry)
@@ -109,7 +109,7 @@ def _load_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; a link must not lead out of it."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):
-        raise FaultwatchError(f"{path} leads out of {repository.path}")
+        raise FaultwatchError(f"{path} points outside {repository.path}")
     if not file.exists():
         raise FaultwatchError(
             f"{repository.path} has no {path}", "run the job in a checkout (--repo), or pass the file as WORKLOAD"

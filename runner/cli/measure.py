@@ -182,7 +182,9 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
 def _require_one_case(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--suite takes one case, but {number} were chosen", "choose one with --set or --case")
+        raise FaultwatchError(
+            f"--suite accepts only one case, but {number} were chosen", "choose one with --set or --case"
+        )
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
@@ -191,5 +193,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The failure is shown with the case.
     suite = build_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
+        raise FaultwatchError("a pyperf file cannot hold any metric of this run: each has a zero or a missing value")
     suite.dump(str(file), replace=True)

@@ -100,7 +100,10 @@ def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyD
     try:
         return patient.find_nightly_run(name)
     except ServiceUnavailable as error:
-        warn(f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows it later")
+        warn(
+            f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "
+            f"complete digest later"
+        )
         return service.find_nightly_run(name, judged=False)
 
 

@@ -41,7 +41,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions, or of pairs, to measure. Default: as many as prove the counts.",
+    help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
 again_option = click.option(
     "--again", is_flag=True, help="Also build and measure again what failed or was skipped before."
@@ -64,8 +64,7 @@ output_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     callback=_check_writable,
-    help="Also write the result to a file, as --json prints it; in GitHub Actions its path becomes an output of the "
-    "step.",
+    help="Also write the --json output to a file; in GitHub Actions its path becomes a step output.",
 )
 reason_option = click.option(
     "--reason", default="", metavar="TEXT", help="The reason, which is stored with the decision."

@@ -29,7 +29,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
             continue
         option = f"--{name.replace('_', '-')}"
         if (other := seen.setdefault(file.resolve(), option)) != option:
-            raise FaultwatchError(f"{other} and {option} name the same file, {file}", "name two files")
+            raise FaultwatchError(f"{other} and {option} use the same file, {file}", "choose two different files")
         if _is_special(file):
             continue
         try:
@@ -72,4 +72,4 @@ def _is_special(file: Path) -> bool:
 
 
 def _describe_unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
-    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"name another file with {option}")
+    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"choose another file with {option}")

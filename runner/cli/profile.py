@@ -74,10 +74,10 @@ def command(
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown; a commit instead of it is
-    profiled alone. WORKLOAD is a
-    workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service stores the
-    profile and shows its flame graphs; if it does not answer, the profile waits on disk.
+    With a RANGE, BASE..HEAD, both ends are profiled, and the growth between them is shown; with a commit instead, only
+    that commit is profiled. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are
+    not samples. The service stores the profile and shows its flame graphs; if it does not answer, the profile waits on
+    disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.profiler import Profiler
@@ -165,7 +165,7 @@ def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:
     if span is None:
         return None, revision
     if revision != "HEAD":
-        raise click.UsageError("The commits are named twice: pass a RANGE alone, as in v1.0..HEAD.")
+        raise click.UsageError("The commits are given twice: pass only a RANGE, as in v1.0..HEAD.")
     return parse_range(span) if is_range(span) else (None, span)
 
 

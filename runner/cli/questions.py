@@ -40,4 +40,4 @@ class Questions(Struct, frozen=True):
 
 def _require_terminal() -> None:
     if not sys.stdin.isatty():
-        raise FaultwatchError("there is no terminal to ask on", "pass --yes to take every default")
+        raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use every default")

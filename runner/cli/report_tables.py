@@ -97,7 +97,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     _print_title(console, reports, differing)
     # Let the terminal wrap lines rather than cut digits.
     Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
-    console.print("Every metric: choose fewer cases with --set, or print --json.", style="dim", highlight=False)
+    console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:

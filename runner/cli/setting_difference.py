@@ -29,7 +29,7 @@ class Difference(Struct, frozen=True):
     """The differences between two environments."""
 
     settings: tuple[SettingChange, ...]
-    """The settings that can be set for a single run."""
+    """The settings that can be changed for a single run."""
     common: Mapping[str, str]
     """The variables that both environments share."""
     hosts: tuple[SettingChange, ...]
@@ -81,7 +81,8 @@ def parse_change(text: str) -> SettingChange:
     if not can_be_set(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
-            f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(SETTINGS_PER_RUN))}",
+            "settings that can be set: variable.NAME, parameter.NAME, build.NAME, "
+            f"{', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
         before, after = (str(parse_size(side)) if side not in {"", "none"} else "none" for side in (before, after))

@@ -7,7 +7,7 @@ reported twice. They are shown beside a drift, to explain it.
 from runner.contract.metric import Kind, Metric
 
 _DEFINITION_END = (
-    "Counted in one watched execution of the session, which records every fault, if a sample has the same number of "
+    "Counted in one execution of the session that records every fault; available if a sample has the same number of "
     "faults."
 )
 

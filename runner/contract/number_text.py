@@ -145,7 +145,7 @@ def replace_no_break_spaces(text: str) -> str:
 
 
 def choose_scale(size: Number, unit: str) -> Scale | None:
-    """Return the unit in which values up to a size are short; None where the unit is as good as any."""
+    """Return the unit in which values up to a size are short; None if the unit is as good as any."""
     if unit == "bytes":
         return next((scale for scale in _MEMORY_SCALES if size >= scale.divisor), None)
     if unit in _SECONDS_PER_UNIT and size:

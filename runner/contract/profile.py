@@ -22,7 +22,7 @@ class Frame(Strict):
 
     function: Label
     module: Label = ""
-    """The file that holds it; ``[kernel]`` for the kernel."""
+    """The file that contains it; ``[kernel]`` for the kernel."""
     file: Label = ""
     """Its source file, if known."""
     line: int = Field(default=0, ge=0, le=2**31)
@@ -87,7 +87,8 @@ class Touch(StrEnum):
     AFTER_MUNMAP = "after munmap"
     AFTER_BRK = "after brk"
     AGAIN = "again"
-    """It had faulted before, and the program had not given it back: a copy on write, or the kernel took it."""
+    """It had faulted before, and the program had not given it back: a copy on write, or a page that the kernel
+    reclaimed."""
     UNKNOWN = "unknown"
     """Not every fault was recorded, so it is unknown whether this was the first."""
 
@@ -137,7 +138,7 @@ class Anatomy(Strict):
     lost: Count = 0
     """Records that perf lost for lack of space."""
     unplaced: int = 0
-    """Counted minus recorded: faults of which nothing else is known. In the tables they are other or unknown."""
+    """Counted minus recorded: faults about which nothing else is known. The tables list them as other or unknown."""
     major: Count = 0
     pages: Count
     """Number of distinct pages that faulted."""
@@ -208,7 +209,7 @@ class Profile(Strict):
     references: dict[Literal["alone", "warm"], dict[str, Reading]] = Field(default_factory=dict)
     """Readings with one process only, or with warm files, if the case has several processes or cold files."""
     overhead_percent: float | None = Field(default=None, allow_inf_nan=False)
-    """By how much recording the faults raised the CPU time."""
+    """The increase of the CPU time due to recording the faults."""
     frames: tuple[Frame, ...] = Field(default=(), max_length=200_000)
     faults: StackProfile | None = None
     on_cpu: StackProfile | None = None
@@ -216,7 +217,8 @@ class Profile(Strict):
     anatomy: Anatomy | None = None
     census: Census | None = None
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
-    """What is missing, such as what this host did not allow, with what would help; and why stacks were unwound so."""
+    """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
+    were unwound."""
 
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:

@@ -13,7 +13,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     crept
         Whether small steps have taken it over its budget.
     since
-        The change since the baseline of those steps; empty where it has none.
+        The change since the baseline of those steps; empty if it has none.
     """
     if not verdict.counts:
         return "not judged"

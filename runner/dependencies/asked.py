@@ -64,7 +64,7 @@ def parse_asked(output: bytes) -> Asked:
     """Read what ``watch`` has written."""
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
-        return make_unfollowed("what followed it ended early")
+        return make_unfollowed("the tracer ended early")
     questions, made, changed = set(), set(), set()
     too_deep = ""
     for field in fields[1:-2]:

@@ -75,4 +75,4 @@ class QuestionWatch:
         try:
             return parse_asked(self._file.read_bytes())
         except OSError:
-            return make_unfollowed("what followed it ended early")
+            return make_unfollowed("the tracer ended early")

@@ -76,7 +76,7 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
         release = host.tree.read_text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
-            what=f"there is no perf for the running kernel {release}, nor for another one",
+            what=f"perf is installed neither for the running kernel {release} nor for another kernel",
             remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )

@@ -154,7 +154,8 @@ def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
         write_record(file, {"settings": dict(values), "reset": False})
     except OSError as error:
         raise FaultwatchError(
-            f"nothing was changed, because it could not be undone: {file} cannot be written: {error.strerror}",
+            f"nothing was changed, because the changes could not be undone later: {file} cannot be written: "
+            f"{error.strerror}",
             "set FAULTWATCH_HOME to a folder that you may write to",
         ) from None
 

@@ -35,7 +35,7 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         + (
             f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
             if setting == "always"
-            else f"write never to the files named enabled below /{_THP_FOLDER}"
+            else f"write never to all files with the name enabled below /{_THP_FOLDER}"
         ),
     )
 
@@ -106,7 +106,9 @@ def check_memory(host: HostProbe) -> CheckResult:
     if _read_pressure(host) > 1:
         return warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(f"{finding}: the page cache may not hold what was read", "end the programs that use the memory")
+        return warning(
+            f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
+        )
     if swapped > 0:
         return warning(
             f"{finding}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
@@ -133,5 +135,5 @@ def check_limits(host: HostProbe) -> CheckResult:
         return ok("no limits by control groups")
     return warning(
         f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
-        "remove the limit, or use a dedicated host; each run records it",
+        "remove the limit, or use a dedicated host; each run records the limit",
     )

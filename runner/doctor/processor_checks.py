@@ -21,7 +21,7 @@ def check_governor(host: HostProbe) -> CheckResult:
     if value == "performance":
         return ok(value)
     return warning(
-        f"{value}: times depend on what ran before",
+        f"{value}: times depend on the work that ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 
@@ -47,7 +47,7 @@ def check_clock(host: HostProbe) -> CheckResult:
         return ok(source)
     return warning(
         f"{source}: reading the time costs system time",
-        "see in dmesg why the kernel rejected a faster clock (often: tsc unstable)",
+        "look in dmesg for why the kernel rejected a faster clock (often: tsc unstable)",
     )
 
 

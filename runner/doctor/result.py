@@ -16,7 +16,7 @@ class CheckStatus(StrEnum):
     PROBLEM = "problem"
     """Nothing can be measured here, or the results would be wrong."""
     UNKNOWN = "unknown"
-    """The check could not be made."""
+    """The check could not be performed."""
 
 
 class CheckResult(NamedTuple):

@@ -80,6 +80,6 @@ def check_disk(host: HostProbe) -> CheckResult:
     if free < 2 * _GIB:
         return warning(
             f"{finding}: builds of many revisions may not fit",
-            "free some, or set FAULTWATCH_HOME to a folder on another disk",
+            "free some space, or set FAULTWATCH_HOME to a folder on another disk",
         )
     return ok(finding)

@@ -34,10 +34,10 @@ def read_record(file: Path) -> dict[str, Any]:
     """
     with open_regular(file, links=False) as stream:
         if os.fstat(stream.fileno()).st_uid != os.geteuid():
-            raise FaultwatchError(f"{file} was not written by this user", "remove it if nobody here made it")
+            raise FaultwatchError(f"{file} was not written by this user", "remove it if you do not know who created it")
         document = json.loads(stream.read(_MAX_BYTES))
     if not isinstance(document, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it does not contain a JSON object")
     return document
 
 
@@ -71,7 +71,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
         if not _is_tunable(str(name), tunable):
             raise ValueError(f"no fix changes {name}")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise ValueError(f"{name} never held {str(value)[:40]!r}")
+            raise ValueError(f"{name} never had the value {str(value)[:40]!r}")
     return {str(name): str(value) for name, value in settings.items()}
 
 

@@ -22,4 +22,4 @@ def explain_too_many_processes(number: int, *, confined: bool) -> str:
     """Return why ``number`` processes cannot start together; empty if they can."""
     if not confined or number <= MAX_CONFINED_PROCESSES:
         return ""
-    return f"{number} processes are to run at once, and a sandbox allows {MAX_CONFINED_PROCESSES}"
+    return f"{number} processes are supposed to run at once, but a sandbox allows only {MAX_CONFINED_PROCESSES}"

@@ -276,4 +276,6 @@ def resolve_program(
             return name, ""
     if files:
         return "", f"{program!r} is not executable"
-    return "", f"the command {program!r} was not found: the build of this revision does not make it, or it is misspelt"
+    return "", (
+        f"the command {program!r} was not found: the build of this revision does not create it, or its name is misspelt"
+    )

@@ -19,7 +19,7 @@ DENIED_CALLS: dict[str, tuple[str, ...]] = {
         *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
         *("lookup_dcookie", "process_madvise"),
     ),
-    "parts of the kernel that have had many holes": (
+    "kernel interfaces with a history of vulnerabilities": (
         *("bpf", "userfaultfd", "keyctl", "add_key", "request_key", "modify_ldt", "vm86", "vm86old", "uselib"),
         *("fanotify_init", "name_to_handle_at", "open_by_handle_at", "_sysctl", "sysfs", "ustat", "socketcall"),
     ),
@@ -118,7 +118,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:
-        raise FaultwatchError("libseccomp cannot make a filter")
+        raise FaultwatchError("libseccomp cannot create a filter")
     try:
         if other := OTHER_ARCHITECTURES.get(platform.machine()):
             # Else a program for it is ended at its first system call.
@@ -169,7 +169,7 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
     array = (Argument * len(arguments))(*arguments)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
     if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
-        raise FaultwatchError(f"libseccomp cannot make a rule for {name}: {os.strerror(-status)}")
+        raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
 def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:

@@ -37,7 +37,7 @@ class Holder(Struct, frozen=True):
     def describe(self) -> str:
         """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
-            return f"what process {self.process}, which has ended, left running"
+            return f"a process left behind by process {self.process}, which has ended"
         since = read_start_time(self.process)
         time = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
         hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
@@ -90,7 +90,7 @@ class HostTurn:
         except BaseException:
             os.close(descriptor)
             raise
-        log_step("measures alone on this host, with the lock of %s", self._lock)
+        log_step("measures alone on this host, with the lock %s", self._lock)
         self._descriptor = descriptor
         self._prepare()
 
@@ -125,7 +125,7 @@ def _open_lock(lock: Path) -> int:
     except OSError as error:
         raise FaultwatchError(
             f"the lock of this host, {lock}, cannot be opened: {error.strerror}",
-            "name a file that all runners of this host may read with FAULTWATCH_HOST_LOCK",
+            "set FAULTWATCH_HOST_LOCK to a file that all runners of this host may read",
         ) from None
 
 
@@ -143,7 +143,7 @@ def _find_lock_holder(descriptor: int) -> Holder | None:
 
 def _describe_holder(descriptor: int) -> str:
     holder = _find_lock_holder(descriptor)
-    return holder.describe() if holder else "a process that cannot be seen from here"
+    return holder.describe() if holder else "a process that is not visible from here"
 
 
 def _get_user(process: int) -> str:
@@ -171,5 +171,6 @@ def _get_command(process: int) -> str:
     if not job:
         return shortened
     return (
-        f"{shortened} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"
+        f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` lets you go "
+        "first)"
     )

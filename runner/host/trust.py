@@ -21,7 +21,10 @@ class HostTrust(Struct, frozen=True):
     def list_warnings(self, environment: Environment) -> Iterator[str]:
         """Yield one line for each problem of this host, for the person who starts a session."""
         if self.canary is not None and not self.canary.holds:
-            yield f"this host counts wrong, so nothing will be judged: {self.canary.finding} (run `faultwatch doctor`)"
+            yield (
+                f"this host counts incorrectly, so nothing will be judged: {self.canary.finding} (run `faultwatch "
+                f"doctor`)"
+            )
         for setting in self.declared.list_mismatches(environment):
             yield f"{setting.name} is declared as {setting.declared!r} but is {setting.held or 'not set'!r}"
         yield from self.remarks

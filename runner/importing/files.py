@@ -73,7 +73,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         recognised = True
         runs += read_source(form, source, defaults)
         if len(runs) > MAX_RUNS:
-            raise FaultwatchError(f"{folder} holds more than {MAX_RUNS:,} runs", "import its parts one by one")
+            raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
     if not recognised:
         raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
     return FolderRuns(runs, left_out)
@@ -86,7 +86,7 @@ def _walk_files(folder: Path) -> Iterator[Path]:
         for name in sorted(files):
             count += 1
             if count > MAX_FILES:
-                raise FaultwatchError(f"{folder} holds more than {MAX_FILES:,} files", "import its parts one by one")
+                raise FaultwatchError(f"{folder} contains more than {MAX_FILES:,} files", "import its parts one by one")
             yield Path(root, name)
 
 
@@ -120,5 +120,5 @@ def _unzip(data: bytes, file: Path) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
         text = stream.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:
-        raise FaultwatchError(f"{file} holds more than {MAX_FILE_BYTES >> 20} MiB when decompressed", "split it")
+        raise FaultwatchError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB when decompressed", "split it")
     return text

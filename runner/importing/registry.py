@@ -105,8 +105,8 @@ def make_unknown_format_error(source: Source) -> FaultwatchError:
     """Return the error for a file that no format recognises."""
     reason = ""
     if source.text.lstrip()[:1] in {"{", "["} and source.json is None:
-        reason = ", and is no complete JSON document"
+        reason = ", and it is not a complete JSON document"
     return FaultwatchError(
-        f"{source.name} has none of the formats that can be imported{reason}",
+        f"{source.name} has no format that can be imported{reason}",
         f"formats: {', '.join(FORMATS)}; a CSV file of many runs needs --columns",
     )

@@ -24,8 +24,8 @@ def run(job: ClaimedJob) -> JobResult:
     assert isinstance(question, RemedyQuestion)
     if question.definition not in {None, job.case.definition}:
         raise FaultwatchError(
-            f"the workload file of this host defines {job.case.name} otherwise than the stored runs",
-            "measure the case with the present file first, and choose the settings again",
+            f"the workload file of this host defines {job.case.name} differently from the stored runs",
+            "measure the case with the current file first, and choose the settings again",
         )
     # Build the revision with and without the remedy.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)

@@ -35,7 +35,7 @@ def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, proc
 
 def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
     if faults.in_kernel is None:
-        reason = "kernel.perf_event_paranoid forbids this user to count the faults of the kernel"
+        reason = "kernel.perf_event_paranoid does not let this user count the kernel's faults"
         kernel = Reading(status=Status.NOT_SUPPORTED, reason=reason)
     else:
         kernel = Reading(value=faults.in_kernel)
@@ -55,7 +55,7 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     elif faults.lost:
         reason = f"{faults.lost} records of the watched execution were lost because its buffers were full"
     else:
-        reason = f"the watched execution took {faults.total:,} faults, and no sample took as many"
+        reason = f"the watched execution had {faults.total:,} faults, and no sample had the same number"
     return dict.fromkeys(FAULT_KIND_NAMES, Reading(status=status, reason=reason))
 
 

@@ -28,7 +28,7 @@ def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iter
             if ".so" in entry.name:
                 built.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign.keys() & built.keys() - own_stems):
-        yield f"the program loaded {foreign[stem]}, and not {built[stem]}, which was built"
+        yield f"the program loaded {foreign[stem]} instead of {built[stem]}, which was built"
 
 
 def _strip_version(name: str) -> str:

@@ -39,7 +39,7 @@ class KnownFiles(Struct):
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
-        What the program of a case asked last, by case; none where that is not wholly known.
+        What the program of a case asked last, by case; none if that is not wholly known.
     unfollowed
         The cases that cannot be followed, and why.
     shared

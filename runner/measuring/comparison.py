@@ -189,7 +189,9 @@ def sample_interleaved(
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
-            failed = head.report_skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
+            failed = head.report_skipped(
+                f"base fails while head runs beside it, but not alone: {error.message}", temporary=True
+            )
             return make_undecided(base, head, {head: failed})
         return make_undecided(base, head, {trial: _report_failure(trial, error)})
 

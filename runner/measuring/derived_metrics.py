@@ -31,7 +31,8 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
             readings |= _derive_work_metrics(readings, work)
         except (ValidationError, ArithmeticError):
             raise ExecutionFailure(
-                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which no metric can hold"
+                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which is too large or too "
+                f"small for a metric"
             ) from None
     return execution.sample.model_copy(update={"readings": readings})
 
@@ -48,9 +49,9 @@ def locate_result_file(tree: Path, name: str) -> Path:
     try:
         is_inside = file.resolve().is_relative_to(tree.resolve())
     except (OSError, RuntimeError):
-        raise ExecutionFailure(f"the result file {name} is a link that leads to itself") from None
+        raise ExecutionFailure(f"the result file {name} is a link that points to itself") from None
     if not is_inside:
-        raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
+        raise ExecutionFailure(f"the result file {name} is outside the build's directory")
     if file.exists() and not file.is_file():
         # Opening a pipe would block forever.
         raise ExecutionFailure(f"the result file {name} is not a regular file")

@@ -66,7 +66,7 @@ def measure(
         if not _is_caused_by_revision(error):
             raise
         # A program can do what nobody has thought of. That must not end the history of the other commits.
-        message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+        message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
         return Trial(workload, measured, bench).report_failed(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True
         )

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 MACHINE_SETTINGS = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
 """Settings that decide what a compiler makes: homes can be shared, and ``-march=native`` follows the processor."""
 USER_ONLY_WARNING = (
-    "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
-    "`faultwatch doctor` shows what allows it"
+    "faults inside the kernel, such as read() into fresh memory, are not counted for this user: `faultwatch doctor` "
+    "shows how to allow that"
 )
 
 

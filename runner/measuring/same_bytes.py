@@ -33,9 +33,12 @@ level. The detector is sure of a new level after three runs if at least 12 measu
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
 _ALL_MEASURED = "for the rest of this command every revision is measured"
 _OTHER_FILES_REMARK = (
-    "the files that the program used at {} are the same in this build, but here it used other ones; " + _ALL_MEASURED
+    "the files that the program used at {} are the same in this build, but here it used different files; "
+    + _ALL_MEASURED
 )
-_VARIES_REMARK = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_ALL_MEASURED}"
+_VARIES_REMARK = (
+    f"the program has the same bytes as at {{}}, so the count varies without a code change: {{}}; {_ALL_MEASURED}"
+)
 
 
 class _Newest(Struct, frozen=True):

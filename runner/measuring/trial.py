@@ -280,7 +280,7 @@ class Trial:
             if failure.was_stopped:
                 raise
             faults = self._execute_watched(None)
-            unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
+            unknown[self.subject.case.name] = f"it fails while it is traced: {failure.message}"
             return faults, make_unfollowed(unknown[self.subject.case.name])
 
     def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
@@ -371,7 +371,7 @@ class Trial:
         return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
-        """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
+        """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
 
         None if the environment has changed since that run, or if it has the state of a file among its conditions.
         """

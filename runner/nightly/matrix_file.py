@@ -78,7 +78,7 @@ class Matrix(Table):
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
     """Machines by name; by default the one that reads the file."""
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
-    """Settings by name; by default those of the workload files alone."""
+    """Settings by name; by default only those of the workload files."""
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
     """What is measured."""
     path: Path = Field(default=Path(), exclude=True)
@@ -119,7 +119,9 @@ def load_matrix(file: Path) -> Matrix:
     FaultwatchError
         The file is not valid; the message names the file, the key and the mistake.
     """
-    document = read_toml(file, "matrix file", "name one with --matrix; the guide “Nightly runs” shows how to write one")
+    document = read_toml(
+        file, "matrix file", "pass a file with --matrix; the guide “Nightly runs” shows how to write such a file"
+    )
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:

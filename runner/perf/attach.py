@@ -19,7 +19,7 @@ from runner.perf.program import get_perf_program
 _TIMEOUT_SECONDS = 20.0
 """Seconds within which perf must attach and acknowledge."""
 _IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
-"""Events that perf counts as 0 where it may count in user space only."""
+"""Events that perf counts as 0 if it may count in user space only."""
 _INVISIBLE = "it happens in the kernel, where this user may not count"
 
 

@@ -143,7 +143,7 @@ class CountedProgram:
         if done.status is None or ending is None:
             return done.problem or "vanished"
         if self.launch.outlived and not ending.status:
-            return f"ended, but processes that it started went on: {self.launch.outlived}"
+            return f"ended, but processes that it started kept running: {self.launch.outlived}"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
 
     def describe_program_end(self, done: Finished) -> Finished:

@@ -46,7 +46,7 @@ def explain_miscount(perf: int | float, accounts: int | float, lost: LostProgram
         )
     if not lost.complete:
         return (
-            "cannot be shown to be counted whole, because the record of the programs that it executes is incomplete: "
-            f"it starts programs or maps code faster than that can be recorded ({counts})"
+            f"may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
+            f"programs or maps code too fast to be recorded ({counts})"
         )
     return ""

@@ -180,7 +180,7 @@ def _execute(programs: Iterator[Program], directory: Path, timeout: float, proce
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "lower [run] processes; each takes twelve of the files that `ulimit -n` allows",
+            "reduce processes in [run]; each process needs twelve of the open files that `ulimit -n` allows",
         ) from None
 
 
@@ -207,7 +207,7 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
     problem = problem or _describe_preload_failure(finished.error)
     if not problem and group.count_killed():
-        problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
+        problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"

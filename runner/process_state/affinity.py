@@ -11,7 +11,7 @@ class Affinity:
     """A set of processors, for example those that the host keeps free of other work."""
 
     setting = "process.cpus"
-    remedy = "name processors that this process may use; `taskset -cp $$` lists them"
+    remedy = "choose processors that this process may use; `taskset -cp $$` lists them"
 
     def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
         self._cpus = cpus

@@ -51,7 +51,7 @@ class HostSetting:
             if self.show() == value:
                 return
             if not os.access(file, os.W_OK):
-                raise PermissionError(f"{file} may not be written")
+                raise PermissionError(f"{file} is not writable")
             self._acquire_lock(fcntl.LOCK_EX)
             self._before = self.show()
             with file.open("w", encoding="ascii") as writer:
@@ -84,7 +84,7 @@ class HostSetting:
                 fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
                 return
             time.sleep(0.02)
-        raise FaultwatchError(f"another session holds /{self._name} at a different value", "wait until it ends")
+        raise FaultwatchError(f"another session uses a different value of /{self._name}", "wait until it ends")
 
 
 def _start_guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:

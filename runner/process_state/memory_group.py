@@ -154,7 +154,7 @@ class MemoryGroup:
     def _list_parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
         """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
 
-        `first` and `second` are its names in the two versions; None where a version is no choice.
+        `first` and `second` are its names in the two versions; None if a version is no choice.
         """
         paths: dict[str, str] = {}
         for line in self._tree.read_lines("proc/self/cgroup"):

@@ -92,7 +92,7 @@ class Collector(Struct):
         calls = self.scratch / "calls.data" if period > 1 and self.permissions.tracepoints else None
         if calls:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls))
-            self.remarks.append(f"one fault in {period} was recorded: what was touched before cannot be told")
+            self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
         strace = None if self.permissions.tracepoints else StraceCensus(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         counted = sample.processes[0] if sample.processes else sample.readings
@@ -256,7 +256,12 @@ def _choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
     if go is None:
         return choose_call_graph(trial.program), ()
     name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
-    return "fp", (f"stacks follow frame pointers, because {name} is a Go program, and Go keeps them (--call-graph fp)",)
+    return "fp", (
+        (
+            f"stacks are unwound with frame pointers (--call-graph fp), because {name} is a Go program, and Go "
+            f"keeps them"
+        ),
+    )
 
 
 def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:

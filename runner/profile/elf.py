@@ -44,7 +44,7 @@ class Sections(Struct, frozen=True):
     is_go: bool
     """Whether Go's linker wrote it."""
     has_symbols: bool
-    """Whether it has the names of its functions, not only of those that it exports."""
+    """Whether it has the names of all its functions, not only of the exported ones."""
     has_lines: bool
     """Whether it has source lines."""
 

@@ -14,8 +14,14 @@ _MIN_STACKS = 10
 """Of fewer stacks nothing is said: they can be the loader's."""
 _MAX_NAMED_FILES = 3
 _HINTS: Mapping[CallGraph, str] = {
-    "dwarf": "`--call-graph fp` finds them where the program keeps frame pointers, as Go does, and C if told to",
-    "fp": "build with frame pointers (-fno-omit-frame-pointer), or `--call-graph dwarf` where the program has tables",
+    "dwarf": (
+        "`--call-graph fp` finds them if the program keeps frame pointers, as Go does, or C with "
+        "-fno-omit-frame-pointer"
+    ),
+    "fp": (
+        "build with frame pointers (-fno-omit-frame-pointer), or use `--call-graph dwarf` if the program has unwind "
+        "tables"
+    ),
     "lbr": "`--call-graph fp` or `--call-graph dwarf` may find them",
 }
 
@@ -31,7 +37,7 @@ def has_no_callers(weighed: Weighed) -> bool:
 def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
     if names := " and ".join(kinds):
-        yield f"nearly all stacks of {names} have one frame: they name places, not who called. {_HINTS[call_graph]}"
+        yield f"nearly all stacks of {names} have one frame: they show places, but no callers. {_HINTS[call_graph]}"
 
 
 def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
@@ -58,7 +64,7 @@ def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if unread:
         names = _list_files(unread)
-        yield f"{names}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
+        yield f"{names}: has source lines, but none could be read; if `llvm-addr2line` is installed, it is tried too"
     if without:
         yield f"{_list_files(without)}: has no source lines; build with `-g`"
 

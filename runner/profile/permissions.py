@@ -60,7 +60,8 @@ def detect_recording_permissions(
     if not readable:
         remarks.append(
             f"tracepoints cannot be read, so strace counts system calls{lost}: "
-            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, and a kernel with CONFIG_FTRACE_SYSCALLS"
+            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with CONFIG_FTRACE_SYSCALLS, makes "
+            "them readable"
         )
     elif not tracepoints:
         remarks.append(

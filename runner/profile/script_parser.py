@@ -159,7 +159,9 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
             elif event is not None:
                 yield event
     except (ScriptError, ValueError):
-        raise ScriptError(f"line {number} is not one that perf script was asked to print: {line[:120]!r}") from None
+        raise ScriptError(
+            f"line {number} does not have the format that perf script was asked to print: {line[:120]!r}"
+        ) from None
     if head is not None:
         yield Stacked(*head, tuple(frames))
 

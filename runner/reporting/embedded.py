@@ -80,5 +80,5 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
     why = output[-1] if output else "it printed nothing"
     raise FaultwatchError(
         f"the local service did not start: {why.removeprefix('faultwatch-service: ')}",
-        "or name a service that runs elsewhere with FAULTWATCH_URL" if "is not installed" in why else "",
+        "or set FAULTWATCH_URL to a service that runs elsewhere" if "is not installed" in why else "",
     )

@@ -108,8 +108,9 @@ class Builder(Struct, frozen=True):
     again: bool = False
     follow: bool = False
     reveals_host: bool = False
-    """Whether what a failed build in the sandbox is told may say what this host has and the sandbox hides: only to the
-    owner of the code. A stranger could ask by names whether files exist, and have the gate advise to show them."""
+    """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
+    the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
+    expose them."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -231,7 +232,7 @@ class Builder(Struct, frozen=True):
                 restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is made again: {damage.what}")
+            self.say(f"the build in {place} is repeated: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
@@ -301,7 +302,7 @@ class Builder(Struct, frozen=True):
         """
         if not self.follow or not _may_reuse(workload):
             built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, make_unfollowed("nobody wanted to know"))
+            return (*built, make_unfollowed("the questions of the build were not recorded"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
             failure, build = run_build_command(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
             if not failure:
@@ -309,7 +310,7 @@ class Builder(Struct, frozen=True):
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
         built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, make_unfollowed("it fails while it is followed"))
+        return (*built, make_unfollowed("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":

@@ -216,7 +216,7 @@ class BuildAhead:
         worker.start_build(commit)
 
     def _start_workers(self) -> None:
-        """Start the workers that are missing; none where the host has no supervisor to end them."""
+        """Start the workers that are missing; none if the host has no supervisor to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))

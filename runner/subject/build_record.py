@@ -17,7 +17,7 @@ class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, as after a power cut; says what is wrong with it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again: the revision is then built again")
+        super().__init__(what, "try again: then the revision is rebuilt")
 
 
 class BuildRecord(Strict):
@@ -29,17 +29,17 @@ class BuildRecord(Strict):
     failure: str = ""
     """Why the revision does not build; empty if it does."""
     tree: str = ""
-    """Fingerprint of the tree, as it was built or put back last."""
+    """Fingerprint of the tree after it was last built or restored."""
     copy_of_tree: str = ""
     """Fingerprint of the copy of the tree."""
     later_commit: str = ""
-    """The later commit whose files lie over those of the build; empty if the tree is as it was built."""
+    """The later commit whose files replace those of the build; empty if the tree is unchanged since the build."""
     later_files: str = ""
     """Fingerprint of those files."""
     ignored: str | None = None
-    """Path in the tree of the result file, which each execution makes again."""
+    """Path of the result file in the tree, which each execution creates again."""
     bytes: int = 0
-    """What the tree and its copy take on the disk."""
+    """The disk space of the tree and its copy."""
 
 
 def read_record(place: Path) -> BuildRecord | None:

@@ -39,7 +39,7 @@ def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0
     place
         The folder with the tree.
     output_file
-        Path in the tree of the result file, which each execution makes again.
+        Path of the result file in the tree, which each execution creates again.
     began
         When the making of the tree began, in nanoseconds since the epoch.
 

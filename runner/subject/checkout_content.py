@@ -189,7 +189,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
         if link.path not in names:
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
         if level == _MAX_LEVELS:
-            raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
+            raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.guard_parts():
             submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
             place = tree / link.path
@@ -235,17 +235,17 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
             pass
     raise IncompleteCheckout(
         f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
-        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and "
-        "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
+        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and use "
+        "that clone; or, if the build does not need the submodule, write `incomplete = true` into [build]",
     )
 
 
 def _remove_submodule_folder(place: Path, tree: Path) -> None:
     """Remove the empty folder that git makes for a submodule."""
     if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} lies outside of the project")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is outside the project")
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is no folder")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is not a folder")
     if place.exists():
         place.rmdir()
 
@@ -255,7 +255,7 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
     pointers = dict(_list_pointers(entries, tree))
     managed = _list_lfs_paths(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
     if sum(pointers[path][1] for path in managed) > MAX_BYTES:
-        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes together")
+        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes in total")
     for path in managed:
         source = _find_large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
@@ -281,8 +281,8 @@ def _find_large_file(repository: Repository, path: str, name: str, size: int, *,
     source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
-            f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
-            "run `git lfs fetch --all` in your own clone, and name that clone",
+            f"this clone lacks the content of {_make_printable(path)}, which is stored in Git LFS",
+            "run `git lfs fetch --all` in your own clone, and use that clone",
         )
     return source
 

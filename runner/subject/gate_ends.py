@@ -75,7 +75,7 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
     if tip in bases:
         raise FaultwatchError(
             f"{head} is contained in {base} already, so there is nothing to compare",
-            "write the branch that head is to be merged into first, as in main..HEAD",
+            "put the target branch of the merge first, as in main..HEAD",
         )
     cut = repository.is_shallow()
     if cut and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
@@ -118,8 +118,10 @@ def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateE
 
 def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     base, head = names
-    parted = f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures what merging makes"
-    by_hand = f"merge {base} into {head}; then there is one merge base"
+    parted = (
+        f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
+    )
+    by_hand = f"merge {base} into {head}, so that there is one merge base"
     empty = scratch / "empty"
     empty.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.

@@ -100,7 +100,7 @@ def _find_own_workload(folder: Path, settings: Settings) -> str:
     with suppress(FaultwatchError):
         repository = open_repository(str(folder), settings.clones, explicit=False)
     files = list_workload_files(repository) if repository else []
-    remedy = f"name one, such as {files[0]}" if files else "name a WORKLOAD, or write one with `faultwatch init`"
+    remedy = f"choose one, such as {files[0]}" if files else "pass a WORKLOAD, or create one with `faultwatch init`"
     raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
 
 
@@ -116,7 +116,7 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
         if workload.build.directory == "subject":
             raise FaultwatchError(
                 f"{workload.name} does not build the repository that contains it",
-                "name the repository to build with --repo",
+                "pass the repository to build with --repo",
             )
         if shipped := prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home):
             return shipped

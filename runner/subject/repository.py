@@ -92,7 +92,7 @@ class Repository(Struct, frozen=True):
         try:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
-            remedy = "name a branch, a tag or a hash that `git log` shows"
+            remedy = "use a branch, a tag or a hash that `git log` shows"
             shallow = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
             raise FaultwatchError(
                 f"{self.name} has no commit {revision!r}", remedy + (shallow if self._is_truncated() else "")
@@ -278,7 +278,7 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     if local.exists():
         return _open_local(local, explicit=explicit)
     if "://" not in location and not ("@" in location and ":" in location):
-        raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
+        raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = hide_password(location)
     name = make_safe_name(_get_last_part(known_as))
@@ -343,7 +343,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not answer.
             raise
-        raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
+        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
     # The clones of a project are one subject, in whichever folders people, worktrees and CI systems keep them.
     origin = ""
     with suppress(GitError):  # It has no remote of this name.

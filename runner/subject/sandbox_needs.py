@@ -20,8 +20,8 @@ from runner.subject.packages import (
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}
 NO_NETWORK = "a build in the sandbox has no network"
 HIDDEN_NETWORK_HINT = (
-    f"{NO_NETWORK}, and sees of this host only what its owner shows it. `faultwatch measure --sandbox`, in a clone of "
-    "your own of a commit that you trust, says what is missing"
+    f"{NO_NETWORK}, and sees only the parts of this host that its owner exposes. To find out what is missing, run "
+    f"`faultwatch measure --sandbox` in your own clone, at a commit that you trust"
 )
 
 
@@ -114,7 +114,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     unseen = list_hidden(needed, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
-        show = "; if it is outside of the repository, name it in FAULTWATCH_SANDBOX_READ too"
+        show = "; if it is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
         remedy = (
             f". {offline_remedy}{show}"
             if offline_remedy
@@ -127,8 +127,8 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     if not missing:
         return ""
     managers = [_MANAGER_BY_VARIABLE[need.why] for need in missing if need.why in _MANAGER_BY_VARIABLE]
-    remedy = managers[0].describe_filling(command) if managers else "make it on this host"
-    return f"this host lacks {_join_folders(missing)}, which a build in the sandbox cannot make: {remedy}"
+    remedy = managers[0].describe_filling(command) if managers else "create it on this host"
+    return f"this host lacks {_join_folders(missing)}, which a build in the sandbox cannot create: {remedy}"
 
 
 def _explain_missing_packages(
@@ -154,7 +154,10 @@ def _explain_missing_packages(
     if used:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
         return f", and {places} lacks a package: {used[0].describe_filling(command)}"
-    return ": commit what it downloads, or install that on this host and name its folder in FAULTWATCH_SANDBOX_READ"
+    return (
+        ": commit the files that it downloads, or install them on this host and add their folder to "
+        "FAULTWATCH_SANDBOX_READ"
+    )
 
 
 def _list_package_needs(managers: Iterable[PackageManager], folder: Path) -> list[Need]:

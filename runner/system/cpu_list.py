@@ -18,7 +18,7 @@ def parse_cpus(text: str) -> frozenset[int]:
     spans = (part.partition("-") for part in text.split(","))
     cpus = frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
     if not cpus:
-        raise FaultwatchError(f"{text!r} names no processor", "write the smaller number first: 0-3")
+        raise FaultwatchError(f"{text!r} contains no processor", "write the smaller number first: 0-3")
     return cpus
 
 

@@ -52,7 +52,7 @@ def explain_unusable_tree(tree: Path) -> str:
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
-        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be looked at: {error.strerror}"
+        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be inspected: {error.strerror}"
     return ""
 
 

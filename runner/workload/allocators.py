@@ -31,7 +31,7 @@ def get_allocator_variables(name: str) -> dict[str, str]:
         return dict(ALLOCATOR_VARIABLES[name])
     except KeyError:
         raise FaultwatchError(
-            f"no allocator is called {name!r}", f"known allocators: {', '.join(ALLOCATOR_VARIABLES)}"
+            f"there is no allocator {name!r}", f"known allocators: {', '.join(ALLOCATOR_VARIABLES)}"
         ) from None
 
 

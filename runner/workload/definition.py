@@ -36,7 +36,7 @@ def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
 def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:100]!r} is no name of a variable")
+            raise ValueError(f"{name[:100]!r} is not a valid variable name")
     return variables
 
 
@@ -54,7 +54,7 @@ def _require_one_of(*choices: str) -> AfterValidator:
 def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
-            raise ValueError(f"{event[:100]!r} is no event that a workload may count")
+            raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
     return events
 
 
@@ -82,13 +82,13 @@ class General(Table):
     name: Name
     """Letters, digits, underscores, dots and dashes."""
     description: str = ""
-    """One sentence for people."""
+    """A description in one sentence."""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
-    """Least number of measured executions, after one that warms the caches and is discarded."""
+    """The smallest number of measured executions, after a discarded execution that warms the caches."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
-    """Largest number of measured executions while samples do not agree or are not precise enough."""
+    """The largest number of measured executions if samples do not agree or are not precise enough."""
     unmeasured: Literal["fail", "pass"] = "fail"
     """Whether a gate that could not measure anything fails."""
 
@@ -105,9 +105,9 @@ class BuildRecipe(Table):
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the build, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the build, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     incomplete: bool = False
-    """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
+    """Build a checkout that lacks submodules, or Git LFS files, because the clone does not have them."""
     git: bool = False
     """Whether the build finds a git repository, as scripts that derive a version from tags need."""
 
@@ -121,9 +121,10 @@ class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
-    """What to execute, in the folder of the build: arguments, or one string that is split as a shell would split it."""
+    """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
+    it."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
@@ -160,9 +161,10 @@ class Metrics(Table):
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
-    """By metric: the smallest relevant change, in percent."""
+    """The smallest relevant change of each metric, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by default not at all."""
+    """The budget by which each metric may get worse before ``faultwatch compare`` fails; by default, no metric may get
+    worse."""
 
     @property
     def judging(self) -> Judging:
@@ -176,7 +178,7 @@ class Metrics(Table):
         for name in self.judge:
             if name not in metric_names:
                 near = get_close_matches(name, metric_names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "an event has to be listed in events too"
+                hint = f"did you mean {near[0]!r}?" if near else "list the event in events too"
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
 
@@ -185,7 +187,7 @@ class Metrics(Table):
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision lists it too"
                 )
         return self
 
@@ -197,7 +199,7 @@ class Workload(Table):
     run: RunRecipe
     build: BuildRecipe = Field(default_factory=BuildRecipe)
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
-    """By parameter: its values. Each combination is a case."""
+    """The values of each parameter. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
     """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
@@ -273,7 +275,7 @@ def load_workload(path: Path) -> Workload:
     """
     file = path / WORKLOAD_FILE if path.is_dir() else path
     document = read_toml(
-        file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
+        file, "workload file", "pass a workload.toml, its folder, or a name that `faultwatch workloads` lists"
     )
     try:
         workload = Workload.model_validate(document | {"path": locate_workload(file)})
@@ -319,8 +321,8 @@ def _check_own_folder(workload: Workload, file: Path) -> None:
     is_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
     if is_ambiguous and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
-            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, which is a whole repository",
-            "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
+            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, but that is a whole repository",
+            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
         )
 
 

@@ -25,7 +25,7 @@ def find_workload(name: str) -> Workload:
         if not Path(name).exists():
             raise FaultwatchError(
                 f"{name}: no such file or folder, and no workload of that name here or shipped",
-                "write the path of its workload.toml, or name its repository with --repo; shipped workloads: "
+                "pass the path of its workload.toml, or its repository with --repo; shipped workloads: "
                 f"{', '.join(list_shipped_names())}",
             )
     return load_workload(Path(name))
@@ -102,7 +102,7 @@ def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[
     chosen = choose_cases(workload, choices, names)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"this command takes one case, but {len(chosen)} cases match",
+            f"this command accepts only one case, but {len(chosen)} cases match",
             f"choose one with --set or --case: {_join_first_names(chosen)}",
         )
     return chosen[0]

@@ -26,7 +26,7 @@ def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, .
         A choice names a parameter or a value that the matrix does not have.
     """
     if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MAX_POINTS:
-        raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "leave some values out")
+        raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "remove some values")
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]

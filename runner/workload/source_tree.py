@@ -53,13 +53,13 @@ def list_source_files(folder: Path) -> list[SourceFile]:
         file = _follow_link(path, boundary) if path.is_symlink() else path
         state = file.lstat()
         if not stat.S_ISREG(state.st_mode):
-            raise FaultwatchError(f"{path} is no ordinary file", "take it out of the workload's folder")
+            raise FaultwatchError(f"{path} is not a regular file", "move it out of the workload's folder")
         total += state.st_size
         listed.append(SourceFile(str(path.relative_to(folder)), file))
         if len(listed) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
-                f"{folder} holds more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
-                "give the workload its own folder",
+                f"{folder} contains more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
+                "move the workload to a separate folder",
             )
     return sorted(listed, key=lambda source_file: source_file.name)
 
@@ -103,7 +103,9 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
     while waiting:
         place, level = waiting.pop()
         if level > _MAX_LEVELS:
-            raise FaultwatchError(f"{folder} has folders more than {_MAX_LEVELS} levels deep", "make it flatter")
+            raise FaultwatchError(
+                f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
+            )
         with os.scandir(place) as entries:
             for entry in entries:
                 if entry.name in _IGNORED_FOLDERS:
@@ -118,12 +120,14 @@ def _follow_link(link: Path, boundary: Path) -> Path:
     try:
         file = link.resolve(strict=True)
     except (OSError, RuntimeError):
-        raise FaultwatchError(f"{link} leads nowhere", "take the link out of the workload's folder") from None
+        raise FaultwatchError(
+            f"{link} points to a missing file", "remove the link from the workload's folder"
+        ) from None
     inside = file.relative_to(boundary).parts if file.is_relative_to(boundary) else None
     if inside is None or ".git" in inside:
-        raise FaultwatchError(f"{link} leads out of {boundary}", "copy what it names into the workload's folder")
+        raise FaultwatchError(f"{link} points outside {boundary}", "copy its target into the workload's folder")
     if not file.is_file():
-        raise FaultwatchError(f"{link} leads to no ordinary file", "copy what it names into the workload's folder")
+        raise FaultwatchError(f"{link} does not point to a regular file", "copy its target into the workload's folder")
     return file
 
 

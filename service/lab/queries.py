@@ -78,7 +78,7 @@ def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
 
 
 def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
+    """Return the newest run of the case that a history has, at whatever commit; none if there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 
 

@@ -23,7 +23,7 @@ Eight profiles of a program with 260 recorded stacks of CPU time deviated by 12 
 
 @dataclass(frozen=True, slots=True)
 class FaultCosts:
-    """What one fault costs, in seconds of CPU time; None where that was not measured.
+    """What one fault costs, in seconds of CPU time; None if that was not measured.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Side:
 
 
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
-    """Return the price of a change of a fault count; None where no cost was measured, or the price is within its noise.
+    """Return the price of a change of a fault count; None if no cost was measured, or the price is within its noise.
 
     Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
     profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a

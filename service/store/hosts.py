@@ -68,6 +68,6 @@ def list_host_names(session: Session) -> list[str]:
 
 
 def find_last_seen(session: Session, name: str) -> datetime | None:
-    """Return when a host ended its newest run; None where it has none."""
+    """Return when a host ended its newest run; None if it has none."""
     query = select(Run.finished_at).join(Host, Run.host_id == Host.id).where(Host.name == name)
     return session.scalar(query.order_by(Run.started_at.desc()).limit(1))

@@ -65,11 +65,11 @@ def parse(source: Source) -> list[Result]:
     version = source.json.get("version", 1) if isinstance(source.json, dict) else _VERSION
     if version != _VERSION:
         raise FaultwatchError(
-            f"{source.name} is of version {str(version)[:20]} of asv's results; only version "
-            f"{_VERSION} can be imported",
+            f"{source.name} has version {str(version)[:20]} of asv's result format; only version {_VERSION} can be "
+            f"imported",
             "convert the results with `asv update`",
         )
-    file = check_document(_File, source.json, source.name, "a file of asv")
+    file = check_document(_File, source.json, source.name, "an asv file")
     described = parse_json(source.beside("../benchmarks.json") or "{}")
     descriptions = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
     return [
@@ -82,8 +82,8 @@ def parse(source: Source) -> list[Result]:
 def _list_results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
     place = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
-    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "a result of asv")
-    benchmark = check_document(_Benchmark, described or {}, place, "a benchmark of asv")
+    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "an asv result")
+    benchmark = check_document(_Benchmark, described or {}, place, "an asv benchmark")
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
@@ -91,7 +91,7 @@ def _list_results(name: str, row: list[Any], file: _File, described: object, sou
     if points is None:
         if columns.result is None:
             return
-        raise FaultwatchError(f"{place}: the results and the parameters do not fit")
+        raise FaultwatchError(f"{place}: the number of results does not match the parameters")
     started = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
     for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < 2**64:  # NaN: skipped

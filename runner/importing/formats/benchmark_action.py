@@ -83,7 +83,7 @@ def parse_history(source: Source) -> list[Result]:
         document = parse_json(text.removeprefix(_SCRIPT_PREFIX).lstrip().removeprefix("=").strip().removesuffix(";"))
     else:
         document = source.json
-    file = check_document(_History, document, source.name, "a history of github-action-benchmark")
+    file = check_document(_History, document, source.name, "a github-action-benchmark history")
     subject = file.repo_url.rstrip("/").rpartition("/")[2]
     return [
         _make_result(bench, suite, entry, subject)

@@ -50,16 +50,16 @@ def parse(source: Source) -> list[Result]:
     FaultwatchError
         The file is incomplete, or the name of the benchmark does not lie beside it.
     """
-    sample = check_document(_Sample, source.json, source.name, "a sample of Criterion")
+    sample = check_document(_Sample, source.json, source.name, "a Criterion sample")
     text = source.beside("benchmark.json")
     if text is None:
         raise FaultwatchError(f"{source.name}: no benchmark.json beside it", "import the whole folder target/criterion")
     folder = source.folders[0] if source.folders else ""
     if folder == "base":
         return []
-    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a description of Criterion")
+    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description")
     if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
-        raise FaultwatchError(f"{source.name} is not a sample of Criterion: iters and times do not fit")
+        raise FaultwatchError(f"{source.name} is not a Criterion sample: iters and times have different lengths")
     name = "/".join(filter(None, (about.group_id, about.function_id)))
     return [
         Result(

@@ -101,11 +101,11 @@ def _parse_value(name: str, text: str, unit: str, place: str) -> int | float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number of {name}")
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]
     if metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
-            raise FaultwatchError(f"{place}: {text[:60]!r} is not a count of {name}")
+            raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid count for {name}")
         return int(value)
     return value

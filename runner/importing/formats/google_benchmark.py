@@ -48,8 +48,8 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
-    file = check_document(_File, source.json, source.name, "a file of Google Benchmark")
-    entries = [(check_document(_Entry, raw, source.name, "a file of Google Benchmark"), raw) for raw in file.benchmarks]
+    file = check_document(_File, source.json, source.name, "a Google Benchmark file")
+    entries = [(check_document(_Entry, raw, source.name, "a Google Benchmark file"), raw) for raw in file.benchmarks]
     groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
     for entry, raw in entries:
         if not (entry.error_occurred or entry.skipped):

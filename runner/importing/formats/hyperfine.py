@@ -30,7 +30,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the times of each command. The user and the system time are means over its executions."""
-    file = check_document(_File, source.json, source.name, "a file of hyperfine")
+    file = check_document(_File, source.json, source.name, "a hyperfine file")
     return [result for command in file.results for result in _list_results(command)]
 
 

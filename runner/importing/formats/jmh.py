@@ -56,7 +56,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the score of each iteration of each fork, in nanoseconds or per second."""
-    file = check_document(_FILE, source.json, source.name, "a file of JMH")
+    file = check_document(_FILE, source.json, source.name, "a JMH file")
     return [result for benchmark in file for result in _list_results(benchmark)]
 
 

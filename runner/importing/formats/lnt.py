@@ -47,17 +47,17 @@ class _Report(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a report of LNT."""
+    """Return whether this is an LNT report."""
     return source.has("Machine", "Run", "Tests") or source.has("machine", "run", "tests")
 
 
 def parse(source: Source) -> list[Result]:
     """Return the results of a report. Hashes and states of tests are not measurements."""
     if source.has("Machine"):
-        report = check_document(_OldReport, source.json, source.name, "a report of LNT")
+        report = check_document(_OldReport, source.json, source.name, "an LNT report")
         tests = [_read_old_test(test) for test in report.tests]
         return list(_list_results(source, report.machine.name, report.run.start, report.run.info, tests))
-    new = check_document(_Report, source.json, source.name, "a report of LNT")
+    new = check_document(_Report, source.json, source.name, "an LNT report")
     tests = [
         (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _select_numbers(values))
         for test in new.tests
@@ -103,4 +103,4 @@ def _list_results(
             host=host,
         )
     if not columns:
-        raise FaultwatchError(f"{source.name}: no test of this report of LNT has a value")
+        raise FaultwatchError(f"{source.name}: no test in this LNT report has a value")

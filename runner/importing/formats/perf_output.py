@@ -66,7 +66,7 @@ def _parse(text: str, name: str) -> tuple[str, PerfResult]:
     except (PerfOutputError, ValidationError) as error:
         reason = describe_first_mistake(error) if isinstance(error, ValidationError) else error
         raise FaultwatchError(
-            f"{name} is not the output of one perf stat: {reason}", "a CSV file of many runs needs --columns"
+            f"{name} is not the output of a single perf stat run: {reason}", "a CSV file of many runs needs --columns"
         ) from None
 
 

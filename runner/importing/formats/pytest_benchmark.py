@@ -44,7 +44,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the time per call of each benchmark: of each round, or their median if the file has no rounds."""
-    file = check_document(_File, source.json, source.name, "a file of pytest-benchmark")
+    file = check_document(_File, source.json, source.name, "a pytest-benchmark file")
     commit = file.commit_info
     revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
     time = parse_time(file.datetime, f"{source.name}: datetime") if file.datetime else None

@@ -23,7 +23,7 @@ def check_clocks(rows: Sequence[Row]) -> None:
             continue
         clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
-            raise row.line.make_error("the clock does not fit the time for which its counter ran")
+            raise row.line.make_error("the clock does not match the time for which its counter ran")
 
 
 def check_running_times(rows: Sequence[Row]) -> None:
@@ -38,7 +38,7 @@ def check_running_times(rows: Sequence[Row]) -> None:
             share = Decimal(1) if row.percent is None else row.percent / 100
             room = (share / 2 + Decimal("0.02")) * clock + 100_000
             if row.runtime is not None and abs(row.runtime - share * clock) > room:
-                raise row.line.make_error("the time for which the counter ran does not fit its share of the run")
+                raise row.line.make_error("the time for which the counter ran does not match its share of the run")
 
 
 def _get_clock_runtime(row: Row) -> int | None:
@@ -61,7 +61,7 @@ def check_rates(rows: Sequence[Row]) -> None:
         most = high * _PREFIXES[match["prefix"]] * longest
         rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
         if not least - rounding <= row.count.value <= most + rounding:
-            raise row.line.make_error("the count does not fit the rate beside it and the task clock")
+            raise row.line.make_error("the count does not match its rate and the task clock")
 
 
 def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:

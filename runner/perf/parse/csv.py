@@ -30,7 +30,7 @@ def _is_metric_only(fields: Sequence[str]) -> bool:
 def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     _refuse_other_modes(line, fields)
     if len(fields) == 1:
-        raise line.make_error("this is not an event (perf's messages stay apart from its counts with -o FILE)")
+        raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")
     if len(fields) not in {5, 7}:
         raise line.make_error(f"perf prints 5 or 7 fields for an event, this line has {len(fields)}")
     value, unit, event, runtime, share = fields[:5]

@@ -67,7 +67,7 @@ def _make_row(line: Line, fields: dict[str, str]) -> Row:
         if key in fields:
             raise line.make_error(meaning)
     if missing := _REQUIRED_KEYS - fields.keys():
-        raise line.make_error(f"there is no {', '.join(sorted(missing))}")
+        raise line.make_error(f"a key is missing: {', '.join(sorted(missing))}")
     if more := fields.keys() - _REQUIRED_KEYS - _METRIC_KEYS:
         raise line.make_error(f"unknown key {', '.join(sorted(more))}")
     name = read_name(line, fields["event"])
@@ -87,5 +87,5 @@ def _format_count(line: Line, value: str, unit: str) -> str:
         return value
     integer, _, fraction = value.replace(",", ".").partition(".")
     if fraction != "0" * 6:
-        raise line.make_error(f"{value!r} is not a whole number with six zeros behind the point")
+        raise line.make_error(f"{value!r} is not a whole number with six zeros after the decimal point")
     return integer

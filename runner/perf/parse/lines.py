@@ -39,7 +39,9 @@ def list_event_lines(text: str) -> list[Line]:
     lines = [line for line in split_lines(text) if line.text.strip()]
     starts = [line for line in lines if _STARTED.fullmatch(line.text)]
     if len(starts) > 1:
-        raise starts[1].make_error("a second run begins here (perf stat --append): one output, one run")
+        raise starts[1].make_error(
+            "a second run begins here (perf stat --append), but each output must contain a single run"
+        )
     if lines and not text.endswith("\n"):
-        raise lines[-1].make_error("the last line does not end: the output is cut off")
+        raise lines[-1].make_error("the last line is incomplete: the output is cut off")
     return [line for line in lines if line not in starts]

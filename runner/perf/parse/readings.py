@@ -68,7 +68,7 @@ def assemble(rows: Sequence[Row], requested: Collection[str] = (), *, started_to
 def _make_reading(row: Row) -> Reading:
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
-        raise row.line.make_error("a counter has a count where it ran, and only there")
+        raise row.line.make_error("a counter must have a count if it ran, and only then")
     if count.value is None:
         return Reading(status=count.status, reason=_explain_status(row))
     value = float(count.value * SECONDS_PER_UNIT[count.unit]) if count.unit else int(count.value)
@@ -81,7 +81,7 @@ def _explain_status(row: Row) -> str:
     if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
     if row.name.metric in {"user-time", "sys-time"}:
-        return f"perf did not count {row.event}, or it was zero: this version of perf shows both alike"
+        return f"perf did not count {row.event}, or it was zero: this version of perf shows both in the same way"
     return f"perf did not count {row.event}"
 
 
@@ -107,10 +107,12 @@ def _check_requested(
     """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
     missing = [name.metric for name in requested if name.metric not in readings]
     if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
-        raise PerfOutputError(f"perf printed nothing of {', '.join(lost)}, which it was told to count")
+        raise PerfOutputError(f"perf printed no result for {', '.join(lost)}, which it was asked to count")
     if more := readings.keys() - {name.metric for name in requested}:
-        raise PerfOutputError(f"perf printed what it was not told to count: {', '.join(sorted(more))}")
+        raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(more))}")
     if widened := {name.metric for name in requested if name.user_only} - in_user_space:
-        raise PerfOutputError(f"perf was told to count in user space only, but did not: {', '.join(sorted(widened))}")
-    reason = "perf printed nothing of it: some versions leave out their own clocks, or one that is at zero"
+        raise PerfOutputError(
+            f"perf was asked to count only in user space, but also counted elsewhere: {', '.join(sorted(widened))}"
+        )
+    reason = "perf printed no result for it: some versions omit their own clocks, or a clock that is zero"
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}

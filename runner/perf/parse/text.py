@@ -70,9 +70,9 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
     """Return the lines after perf's heading, which quotes the command and so may span several lines."""
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
-        raise PerfOutputError("there is no line 'Performance counter stats for …': this is not the report of a run")
+        raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
     if len(starts) > 1:
-        raise lines[starts[1]].make_error("a second run begins here: one output, one run")
+        raise lines[starts[1]].make_error("a second run begins here, but each output must contain a single run")
     start = starts[0]
     if re.search(r"stats for '(system wide|CPU\(s\) |BPF program)", lines[start].text):
         raise lines[start].make_error("these are the counts of a machine, not of a program (perf stat -a, -C, -b)")
@@ -83,7 +83,7 @@ def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
                 raise lines[end].make_error("these are means over several runs (perf stat -r), not the counts of one")
             _refuse_displaced(lines[: end + 1])
             return lines[end + 1 :]
-    raise lines[start].make_error("the heading does not end")
+    raise lines[start].make_error("the heading is incomplete")
 
 
 def _refuse_displaced(lines: Sequence[Line]) -> None:
@@ -91,7 +91,7 @@ def _refuse_displaced(lines: Sequence[Line]) -> None:
     for line in lines:
         event = _EVENT.fullmatch(line.text)
         if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _COUNT_COLUMNS):
-            raise line.make_error("this looks like a part of perf's report, but does not stand below its heading")
+            raise line.make_error("this looks like a part of perf's report, but is not below its heading")
 
 
 def _split_events_and_footers(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
@@ -105,13 +105,13 @@ def _split_events_and_footers(lines: Sequence[Line]) -> tuple[list[_Event], dict
             if footers.setdefault(_FOOTERS[footer["what"]], (line, footer["seconds"]))[1] != footer["seconds"]:
                 raise line.make_error("this time occurs twice, with different values")
         elif footers:
-            raise line.make_error("nothing of this kind follows the times at perf's end")
+            raise line.make_error("the times at the end of perf's output cannot be followed by this line")
         elif match := _EVENT.fullmatch(line.text):
             events.append(_Event(line, match))
         elif not (events and _METRIC_ONLY.fullmatch(line.text)):
-            raise line.make_error("this is not an event with its count")
+            raise line.make_error("this is not an event with a count")
     if "elapsed" not in footers:
-        raise PerfOutputError("there is no line '… seconds time elapsed', perf's last word: the output is cut off")
+        raise PerfOutputError("the line '… seconds time elapsed' is missing: the output is cut off")
     return events, footers
 
 
@@ -119,7 +119,7 @@ def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
     """Return the locale's decimal point: the times at the end always contain it, and never grouped digits."""
     points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
     if len(points) > 1:
-        raise next(iter(footers.values()))[0].make_error("the times at the end do not agree on the decimal point")
+        raise next(iter(footers.values()))[0].make_error("the times at the end use different decimal points")
     return points.pop()
 
 
@@ -129,7 +129,7 @@ def _check_columns(events: Sequence[_Event]) -> None:
     for event in events:
         if len(event.count) < _COUNT_COLUMNS and event.match.end("count") != max(set(ends), key=ends.count):
             raise event.line.make_error(
-                "the count is not in line with the others: the text was changed after perf wrote it"
+                "the count is not aligned with the others: the text was changed after perf wrote it"
             )
 
 
@@ -138,14 +138,16 @@ def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
     numbers = [_GroupedNumber.parse(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}
     if len(marks) > 1:
-        raise list(marks.values())[1].line.make_error("digits are grouped by a character other than above")
+        raise list(marks.values())[1].line.make_error("the digits are grouped by a different character than above")
     styles = {style: number for number in numbers if (style := number.style)}
     if len(styles) > 1:
-        raise list(styles.values())[1].line.make_error("digits are grouped the Indian way in one place, not in another")
+        raise list(styles.values())[1].line.make_error("only some numbers use the Indian way of grouping digits")
     if marks:
         for number in numbers:
             if number.may_be_grouped and not number.mark and len(number.groups[0]) > 3:
-                raise number.line.make_error("the digits of this number are not grouped, those of another are")
+                raise number.line.make_error(
+                    "the digits of this number are not grouped, but those of another number are"
+                )
     return ["".join(number.groups) + number.fraction for number in numbers]
 
 
@@ -206,12 +208,14 @@ def _make_row(event: _Event, digits: str, point: str) -> Row:
     metric = _parse_metric(line, match["metric"] or "", point)
     running = parse_percent(line, match["running"]) if match["running"] else None
     if running is not None and point not in match["running"]:
-        raise line.make_error("the percentage has another decimal point than the times at the end")
+        raise line.make_error("the percentage and the times at the end use different decimal points")
     return Row(line, match["event"], name, count, running, None, metric)
 
 
 def _parse_metric(line: Line, text: str, point: str) -> tuple[str, str]:
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
-        raise line.make_error("what follows # is not a number in the form of the times at the end, with a unit")
+        raise line.make_error(
+            "the text after # is not a number with a unit, in the number format of the times at the end"
+        )
     return match["value"] or "", (match["unit"] or "").strip()

@@ -45,10 +45,12 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not compared:
         return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{undecided}")
+        return BestCell(
+            None, f"No cell is better than the default: no cell certainly has fewer page faults.{undecided}"
+        )
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
-    caveat = f" Mind that {other_work} changes what the program does." if other_work else ""
+    caveat = f" Note that {other_work} changes what the program does." if other_work else ""
     if rivals:
         names = [cell.text for cell in (first, *rivals)]
         listed = "; ".join(names[:_MAX_LISTED]) + (
@@ -87,9 +89,9 @@ def _describe_price(cell: LabCell) -> str:
             unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
         elif entry.effect is not Effect.SAME:
             (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_format_change(entry)}")
-    parts = [f"Its price: {', '.join(costs)}." if costs else "It costs nothing that is sure."]
+    parts = [f"Its price: {', '.join(costs)}." if costs else "No cost is certain."]
     parts += [f"It also wins {', '.join(wins)}."] if wins else []
-    parts += [f"Not sure: {', '.join(unsure)}."] if unsure else []
+    parts += [f"Not certain: {', '.join(unsure)}."] if unsure else []
     return " ".join(parts)
 
 

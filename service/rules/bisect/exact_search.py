@@ -80,7 +80,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
 
 
 def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
-    """Return why the ends allow no search; None where they do."""
+    """Return why the ends allow no search; None if they do."""
     if question.graph.line is None:
         return Refused(
             sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."

@@ -138,7 +138,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
 def explain_giving_up(
     question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
-    """Return the end of a search of which too many proofs show nothing; None where it goes on.
+    """Return the end of a search of which too many proofs show nothing; None if it goes on.
 
     Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
 
@@ -165,7 +165,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move it, but no proof stands: {sentence}"
+    why = f"{commits}{others} may move it, but no proof holds: {sentence}"
     return why.rstrip(".")
 
 

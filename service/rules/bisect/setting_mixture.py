@@ -13,7 +13,7 @@ _FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 
 
 def find_changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
-    """Return the searched settings that have their "after" values; None where the run differs in anything else."""
+    """Return the searched settings that have their "after" values; None if the run differs in anything else."""
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched = {setting.name: setting for setting in search.settings}

@@ -49,7 +49,7 @@ MAX_MIXTURES = 512
 
 
 class Mixture(Strict):
-    """One run with these settings at their "after" values; its value is None where it could not be measured."""
+    """One run with these settings at their "after" values; its value is None if it could not be measured."""
 
     changed: frozenset[str]
     value: Number | None
@@ -119,7 +119,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
-            None where it cannot be measured.
+            None if it cannot be measured.
             """
             value = get_level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
@@ -132,8 +132,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     except _UnmeasurableError as error:
         names = ", ".join(error.settings)
         return Refused(
-            sentence=f"Cannot tell whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the difference "
-            "because mixtures with the settings around it could not be measured."
+            sentence=(
+                f"It is unknown whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the "
+                f"difference, because mixtures with the settings around it could not be measured."
+            )
         )
     return FoundSettings(
         settings=tuple(setting for setting in question.settings if setting in culprits),
@@ -239,8 +241,9 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # The runs that a search may take are used up.
     if len(measured) >= MAX_RUNS:
         return Refused(
-            sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-            f"{', '.join(sorted(explanations[best]))} with a probability of {format_number(float(belief.each[best]))}."
+            sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings "
+            f"well: {', '.join(sorted(explanations[best]))} with a probability of "
+            f"{format_number(float(belief.each[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:

@@ -47,7 +47,7 @@ def _has_varying_samples(run: Observation, least: float) -> bool:
 
 
 def compute_half_range(observations: Iterable[Observation]) -> Number:
-    """Return half of the largest difference between executions of one commit; 0 where none was seen."""
+    """Return half of the largest difference between executions of one commit; 0 if none was seen."""
     values: dict[str, list[Number]] = defaultdict(list)
     for run in observations:
         if run.value is not None:

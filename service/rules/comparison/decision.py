@@ -50,13 +50,13 @@ class MetricDecision(NamedTuple):
     Attributes
     ----------
     direction
-        1 where head is surely above base, -1 where it is below, 0 where neither is sure.
+        1 where head is surely above base, -1 where it is below, 0 if neither is sure.
     change
         Head minus base; None for the difference of the levels, so that what is shown beside them fits.
     times
-        For an intermittent change: in how many pairs it shows. None for a change of the level.
+        For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
-        For the paired rule: the bounds of the true change, in percent of the mean of both sides.
+        The bounds of the true change by the paired rule, in percent of the mean of both sides.
     more
         How many more pairs are likely to settle it.
     least
@@ -84,7 +84,7 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     error
         Probability that a count that did not change is ever called changed.
     most
-        Pairs after which no more will be measured; None where that is unknown. Counts that repeat and are equal are
+        Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
     """
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -104,14 +104,16 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {shown}. The workload allows no more: so few can miss a change that shows in fewer "
-            f"than {missed:.0f} % of the executions."
+            f"The count is the same {shown}. The workload allows no more pairs, and so few can miss a change that "
+            f"shows in fewer than {missed:.0f} % of the executions."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
-        sentence = f"The count is the same {shown}; too few to exclude a change that shows in some executions only."
+        sentence = (
+            f"The count is the same {shown}; these are too few to exclude a change that shows only in some executions."
+        )
     elif repeating:
-        sentence = f"The counts differ, {shown}; too few to be sure."
+        sentence = f"The counts differ, {shown}; these are too few to be sure."
     else:
         sentence = f"The count varies, {_split(signs)}."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))
@@ -172,7 +174,7 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
         sentence = f"{few} too few for an error probability of {format_number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {format_percent(low)} and {format_percent(high)}, by {len(pairs)} pairs"
+    shown = f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
         sentence = f"{shown}: not zero, with an error probability of {format_number(error)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)

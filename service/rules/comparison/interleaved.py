@@ -180,7 +180,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
-        BudgetState.OPEN: f" It may exceed its budget of {budget}: that needs more runs.",
+        BudgetState.OPEN: f" It may exceed its budget of {budget}: more runs are needed to decide that.",
         BudgetState.OVER: "",
     }
     update = {

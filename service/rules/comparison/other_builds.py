@@ -33,7 +33,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         )
     others = min(len(before), len(after)) - 1
     if others < FURTHER_BUILDS:
-        sentence = f"{verdict.sentence} Further builds of both revisions have to show it, too."
+        sentence = f"{verdict.sentence} Further builds of both revisions must show the change, too."
         return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})

@@ -222,7 +222,7 @@ def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[D
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     sentence = f"{count} between the two: {'; '.join(drift.description for drift in between[:3])}{more}."
     if all(drift.in_doubt for drift in between):
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun has to confirm it.")
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
     if base.level == head.level:
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)

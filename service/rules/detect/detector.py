@@ -203,7 +203,7 @@ def find_level_changes(
     Returns
     -------
     list of LevelChange
-        In order of index; empty where nothing changed.
+        In order of index; empty if nothing changed.
 
     Raises
     ------

@@ -55,7 +55,7 @@ LOCK_CONTENTION = Rule(
     evidence=_describe_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
-        Remedy(text="map larger pieces less often: one mapping for all threads"),
+        Remedy(text="map larger pieces less often, with one mapping for all threads"),
         Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"}),
     ),
     report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
@@ -105,10 +105,10 @@ FIRST_TOUCH_STORM = Rule(
     price=lambda facts: facts.of_program * facts.fault_cost + facts.call_cost,
     evidence=_describe_storm,
     remedies=lambda _: (
-        Remedy(text="set the memory up once and keep it: allocate before the loop, or statically"),
+        Remedy(text="allocate the memory once and keep it: before the loop, or statically"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
-        Remedy(text="compare with a newer kernel and distribution: an upgrade ended the reported storm"),
+        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the reported problem"),
     ),
     report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
 )

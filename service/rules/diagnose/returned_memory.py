@@ -90,7 +90,7 @@ def _estimate_price_of_buffers(facts: Facts) -> float:
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
     size = (
-        f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are taken and given back"
+        f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are allocated and released"
         if each
         else ""
     )

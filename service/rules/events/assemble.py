@@ -113,7 +113,7 @@ def _find_returning_event(
     resolutions: Resolutions,
     stored: Mapping[str, KnownEvent],
 ) -> str | None:
-    """Return the event that comes back with a group of drifts; None where none does."""
+    """Return the event that comes back with a group of drifts; None if none does."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in stored and stored[event].state in _SETTLED_STATES
         if not is_settled and does_return(group, assembled.members[event], resolutions):

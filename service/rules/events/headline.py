@@ -75,7 +75,7 @@ def write_headline(drifts: Sequence[Drift]) -> str:
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:
-    """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
+    """Describe what the drift that represents an event is worth in CPU time; empty if that is unknown."""
     worth = choose_leading_drift(drifts).price
     return worth.sentence if worth else ""
 

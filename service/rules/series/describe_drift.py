@@ -79,7 +79,7 @@ def describe_drifts(
     contexts
         The context of each drift.
     floor
-        By how much runs of the same bytes differ; None where that was not measured.
+        By how much runs with the same bytes differ; None if that was not measured.
     """
     ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [

@@ -27,7 +27,7 @@ _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
 def read_question(session: Session, request: SearchRequest) -> Question | None:
-    """Return the question of a bisect; None where the subject does not have one of the ends."""
+    """Return the question of a bisect; None if the subject does not have one of the ends."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
         .join(Subject, Revision.subject_id == Subject.id)

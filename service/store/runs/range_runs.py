@@ -32,7 +32,7 @@ class CaseOnHost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long a build and a measurement took lately, in seconds; None where that is unknown."""
+    """How long a build and a measurement took lately, in seconds; None if that is unknown."""
 
     build: float | None
     measure: float | None

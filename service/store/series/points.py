@@ -123,7 +123,7 @@ def select_by_run(*columns: Any) -> Select[Any]:
 
 
 IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
-"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run of the same
+"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run with the same
 bytes."""
 
 

@@ -234,7 +234,7 @@ class _DotMaker:
 
 def _describe_remark(point: SeriesPoint) -> str:
     if point.reused:
-        return ", reused from a run of the same bytes"
+        return ", reused from a run with the same bytes"
     return ", in quarantine" if point.quarantine else ""
 
 

@@ -55,12 +55,12 @@ def _may_see(endpoint: str) -> bool:
 
 
 def _name_signed_in() -> str | None:
-    """Return the name of the caller's token; None where the service asks for no tokens."""
+    """Return the name of the caller's token; None if the service asks for no tokens."""
     return guard.find_caller().name or None if guard.requires_tokens() else None
 
 
 def _find_htmx_address() -> str | None:
-    """Return the address of htmx; None where it is not installed, and pages do without it."""
+    """Return the address of htmx; None if it is not installed, and pages do without it."""
     return None if vendor.describe_missing() else vendor.find_address("htmx.org")
 
 

@@ -177,11 +177,11 @@ def test_the_shell_script_compares_with_the_branch_there_or_here_or_with_the_com
 def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> None:
     other = render_ci_file("shell", listing({file: ""}))
     assert other
-    assert "init has no file for " in other.remark
-    assert f"({file}): have it run the script" in other.remark
+    assert "init has no CI file for " in other.remark
+    assert f"({file}): let it run the script" in other.remark
     none = render_ci_file("shell", listing({"README": ""}))
     assert none
-    assert "no CI was found" in none.remark
+    assert "no CI system was found" in none.remark
 
 
 @pytest.mark.parametrize("ci", CI_SYSTEMS)

@@ -8,9 +8,9 @@ from runner.adoption.exactness import judge_exactness
 @pytest.mark.parametrize(
     ("counts", "exact", "words"),
     [
-        ([87, 87, 87], True, "87 minor faults in each of 3 executions: one fault more is a drift"),
-        ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 in all"),
-        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies by itself"),
+        ([87, 87, 87], True, "87 minor faults in each of 3 executions: a single additional fault is already a drift"),
+        ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 overall"),
+        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies without a code change"),
     ],
 )
 def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> None:
@@ -22,7 +22,7 @@ def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> 
 def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert "`OMP_NUM_THREADS=1`" in judge_exactness([1, 2, 3]).sentence
     go = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
-    assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
+    assert "`GOGC=off` and `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
     without = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
     assert "is off already" in without
@@ -64,4 +64,4 @@ def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
 
 def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> None:
     python = judge_exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
-    assert not python.partition("varies by itself. ")[2].startswith("Go's")
+    assert not python.partition("varies without a code change. ")[2].startswith("Go's")

@@ -66,7 +66,7 @@ def test_arguments_are_told_apart(words: list[str], target: Target) -> None:
     ("words", "said"),
     [
         (["a..b", "parser"], "WORKLOAD comes before RANGE"),
-        (["parser", "main"], "'main' is not a range of commits"),
+        (["parser", "main"], "'main' is not a commit range"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(words: list[str], said: str) -> None:
@@ -113,8 +113,8 @@ def test_what_is_left_out_is_none(command: click.Command, words: str, output: st
     ("command", "words", "said"),
     [
         (pair, "", "Missing argument 'RANGE'"),
-        (one, "a..b", "this command takes one commit"),
-        (pair, "a b", "'b' is not a range of commits"),
+        (one, "a..b", "this command accepts only one commit"),
+        (pair, "a b", "'b' is not a commit range"),
     ],
 )
 def test_a_mistake_is_said(command: click.Command, words: str, said: str) -> None:

@@ -100,8 +100,8 @@ def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_p
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
     assert _describe_other_ci_file(ci, "bench/workload.toml") == []
-    assert "does not name workload.toml" in _describe_other_ci_file(ci, "workload.toml")[0]
-    assert "does not name more/bench/workload.toml" in _describe_other_ci_file(ci, "more/bench/workload.toml")[0]
+    assert "does not mention workload.toml" in _describe_other_ci_file(ci, "workload.toml")[0]
+    assert "does not mention more/bench/workload.toml" in _describe_other_ci_file(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
     done = CliRunner().invoke(command, ["--yes", option, "sh {workload}/make.sh"])
     assert isinstance(done.exception, FaultwatchError)
     assert "{workload} is the folder of the workload file" in done.exception.what
-    assert "in its own folder" in (done.exception.remedy or "")
+    assert "in a separate folder" in (done.exception.remedy or "")
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +183,7 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may only start" in _describe_weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
+    assert "may do nothing but start" in _describe_weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
     assert _describe_weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
 
 

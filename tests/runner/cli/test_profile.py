@@ -23,7 +23,7 @@ def test_the_commits_that_are_profiled(span: str | None, revision: str, sides: t
 
 
 def test_commits_that_are_named_twice_are_refused() -> None:
-    with pytest.raises(click.UsageError, match="named twice"):
+    with pytest.raises(click.UsageError, match="given twice"):
         _parse_commits("v1..v2", "v3")
 
 

@@ -30,7 +30,7 @@ def test_what_cannot_be_found_out_is_remarked(monkeypatch: pytest.MonkeyPatch, t
 def test_people_are_told_what_is_against_a_host() -> None:
     against = HostTrust(WRONG, Declaration({"vm.swappiness": "1", "ksm.run": "0"}), ("a remark",))
     assert list(against.list_warnings(HELD)) == [
-        "this host counts wrong, so nothing will be judged: anonymous: 5, then 5, then 5 faults counted, "
+        "this host counts incorrectly, so nothing will be judged: anonymous: 5, then 5, then 5 faults counted, "
         "1,009 expected (run `faultwatch doctor`)",
         "ksm.run is declared as '0' but is 'not set'",
         "vm.swappiness is declared as '1' but is '60'",

@@ -18,12 +18,12 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
     ("states", "said"),
     [
         ([], "No commit of the range moves the metric."),
-        ([None], "0000000000 may move the metric: no proof stands."),
+        ([None], "0000000000 may move the metric: no proof holds."),
         ([ProofState.STANDS], "0000000000 moves the metric."),
-        ([ProofState.OPEN], "0000000000 may move the metric: no proof stands."),
+        ([ProofState.OPEN], "0000000000 may move the metric: no proof holds."),
         (
             [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
-            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof stands.",
+            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof holds.",
         ),
     ],
 )

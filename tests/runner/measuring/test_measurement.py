@@ -173,14 +173,14 @@ def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: st
     (tree / "link").symlink_to(tmp_path)
     report = report_of("true", tree, output_file=name)
     assert report.failure
-    assert "lies outside the build's directory" in report.failure.message
+    assert "is outside the build's directory" in report.failure.message
     assert (tmp_path / "precious").exists()
 
 
 def test_a_result_file_that_cannot_be_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that leads to itself")):
+    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that points to itself")):
         report = report_of("true", tmp_path, output_file=name)
         assert report.failure
         assert f"the result file {name}" in report.failure.message
@@ -205,7 +205,7 @@ def test_an_error_that_nobody_foresaw_is_a_failure_of_one_revision(
     report = report_of("true", tmp_path, output="none")
     assert report.outcome is Outcome.FAILED
     assert report.failure
-    shown = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+    shown = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
     assert (report.failure.stage, report.failure.message) == (Stage.MEASURE, shown)
     assert report.failure.temporary, "another version may not have it"
     assert "in meet" in report.failure.log

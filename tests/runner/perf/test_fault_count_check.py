@@ -83,7 +83,7 @@ def test_a_lost_program_is_refused_whatever_the_counts_say(perf: int, accounts: 
 
 @given(counts, counts)
 def test_an_incomplete_record_is_refused_whatever_the_counts_say(perf: int, accounts: int) -> None:
-    assert "cannot be shown to be counted whole" in explain_miscount(perf, accounts, LostPrograms())
+    assert "may have uncounted faults" in explain_miscount(perf, accounts, LostPrograms())
 
 
 @pytest.fixture(scope="module")

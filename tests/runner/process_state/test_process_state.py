@@ -89,7 +89,7 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
     state = ProcessState(huge_pages="never", cpus=frozenset({99_999}))
     layout, cpus = state.list_remarks()
     assert layout.startswith("process.aslr is on, not off: in a container: docker run --security-opt")
-    assert "not 99999: name processors that this process may use" in cpus
+    assert "not 99999: choose processors that this process may use" in cpus
     settings = state.read_settings()
     assert (settings["process.aslr"], settings["process.huge_pages"]) == ("on", "never")
 

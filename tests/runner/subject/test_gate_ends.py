@@ -87,7 +87,7 @@ def test_a_merge_with_conflicts_is_refused(criss_cross: Repository, commit: Run,
         prepare_gate_ends(criss_cross, "main", "docs"),
     ):
         pass
-    assert caught.value.remedy == "merge main into docs; then there is one merge base"
+    assert caught.value.remedy == "merge main into docs, so that there is one merge base"
 
 
 def test_an_old_git_is_refused(criss_cross: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:

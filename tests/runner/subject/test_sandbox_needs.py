@@ -41,7 +41,7 @@ def program(folder: Path, name: str) -> None:
 def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
     assert find_network_error(f"building\n{log}\nfailed\n")
     assert describe_sandbox_failure(("make",), "make", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log).startswith(
-        "a build in the sandbox has no network: commit what it downloads"
+        "a build in the sandbox has no network: commit the files that it downloads"
     )
 
 
@@ -86,7 +86,7 @@ def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(
     said = describe_sandbox_failure(
         ("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log
     )
-    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot make: {MEASURE}"
+    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot create: {MEASURE}"
 
 
 def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(home: Path) -> None:
@@ -161,7 +161,9 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
     assert describe_sandbox_failure(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
-    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make: make it on this host"
+    lacks = (
+        f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot create: create it on this host"
+    )
     assert (
         describe_sandbox_failure(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied")
         == lacks

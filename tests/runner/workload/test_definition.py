@@ -84,8 +84,15 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("[matrix]", "[matrix", "not valid TOML"),
         ('"--mib"', '"--mi\\u0000b"', r"\[run\] command: contains a null byte"),
         ("[matrix]", 'environment = {"A\\u0000" = "b"}\n[matrix]', r"'A\\x00': contains a null byte"),
-        ("[matrix]", 'environment = {"A=B" = "c"}\n[matrix]', r"\[run\] environment: 'A=B' is no name of a variable"),
-        ("[run]", 'environment = {"" = "c"}\n[run]', r"\[build\] environment: '' is no name of a variable"),
+        (
+            "[matrix]",
+            'environment = {"A=B" = "c"}\n[matrix]',
+            (
+                r"\[run\] environment: 'A=B' is not a valid variable "
+                r"name"
+            ),
+        ),
+        ("[run]", 'environment = {"" = "c"}\n[run]', r"\[build\] environment: '' is not a valid variable name"),
         ("[matrix]", 'huge_pages = "nevr"\n[matrix]', r"\[run\] huge_pages: 'nevr' is not one of host, never, madvise"),
         ("[matrix]", 'page_cache = "warm"\n[matrix]', r"\[run\] page_cache: 'warm' is not one of host, cold"),
         (
@@ -170,7 +177,7 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("trhoughput", "did you mean 'throughput'"), ("my:event", "an event has to be listed in events too")],
+    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list the event in events too")],
 )
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):

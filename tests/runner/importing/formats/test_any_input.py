@@ -64,7 +64,7 @@ def test_a_small_file_that_describes_a_huge_matrix_takes_no_memory() -> None:
     document = json.loads((DATA / FILES["asv"]).read_text())
     values = [str(number) for number in range(1000)]
     document["results"]["bench_parse.track_words"] = [[1.0], [values] * 50]
-    with pytest.raises(FaultwatchError, match="do not fit"):
+    with pytest.raises(FaultwatchError, match="does not match the parameters"):
         source = Source(json.dumps(document), "file", AT)
         form = find_format(source, GIVEN)
         assert form is not None
