@@ -67,9 +67,7 @@ def show_history(
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print(
-            "  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False
-        )
+        console.print("  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False)
 
 
 def describe_left_out(commits: int) -> str:
