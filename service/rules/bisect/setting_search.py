@@ -241,8 +241,8 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # The runs that a search may take are used up.
     if len(measured) >= MAX_RUNS:
         return Refused(
-            sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings "
-            f"well: {', '.join(sorted(explanations[best]))} with a probability of "
+            sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} "
+            f"settings well: {', '.join(sorted(explanations[best]))} with a probability of "
             f"{format_number(float(belief.each[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
