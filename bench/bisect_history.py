@@ -184,8 +184,10 @@ def _order(page: Page, address: str) -> int:
 def _tell(service: Service, clone: Path, ends: tuple[str, str]) -> None:
     """Tell the service the commits between, as a history does that is followed from day to day."""
     repository = open_repository(str(clone), service.home)
-    told = repository.revisions(f"{ends[0]}..{ends[1]}", first_parent=False)
-    Client(f"http://127.0.0.1:{service.port}").send_revisions(repository.name, (repository.revision(ends[0]), *told))
+    told = repository.list_revisions(f"{ends[0]}..{ends[1]}", first_parent=False)
+    Client(f"http://127.0.0.1:{service.port}").send_revisions(
+        repository.name, (repository.get_revision(ends[0]), *told)
+    )
 
 
 def _git(clone: Path, *arguments: str, given: bytes | None = None) -> bytes:

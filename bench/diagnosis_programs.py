@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.diagnosis_yard import Yard
 from runner.contract.diagnosis import Finding
 from runner.workload import Workload, load_workload
-from runner.workload.remedy import with_remedy
+from runner.workload.remedy import apply_remedy
 
 _WORDS = 300_000
 _PAIRS = 7
@@ -197,7 +197,7 @@ def won(yard: Yard, workload: Workload, folder: Path, finding: Finding) -> float
     for remedy in finding.remedies:
         if not remedy.settings:
             continue
-        sides = [yard.trial(one, {}, folder) for one in (workload, with_remedy(workload, remedy.settings))]
+        sides = [yard.trial(one, {}, folder) for one in (workload, apply_remedy(workload, remedy.settings))]
         pairs = [[trial.execute().readings for trial in sides] for _ in range(_PAIRS)]
         for name in ("task-clock", "elapsed"):
             values = [[side[name].value or 0.0 for side in pair] for pair in pairs]

@@ -8,22 +8,24 @@ from pathlib import Path
 
 from bench.store_service import Service
 from runner.measuring.trial import Trial
-from runner.profile.collect import Collector, collect, expectation
-from runner.profile.elf import call_graph_of
-from runner.profile.permissions import recording_permissions
+from runner.profile.collect import Collector, collect_profile, compute_expected_counts
+from runner.profile.elf import choose_call_graph
+from runner.profile.permissions import detect_recording_permissions
 from runner.reporting.client import Service as Client
 
 
 def fault_profile(trial: Trial) -> tuple[float, float, int]:
     """Return the seconds, the seconds of CPU and the faults of one profile: recorded, dissected, folded, uploaded."""
-    made = collect(trial, times=False)
-    expected = expectation(made.readings)
+    made = collect_profile(trial, times=False)
+    expected = compute_expected_counts(made.readings)
     with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
-            collector = Collector.for_trial(trial, call_graph_of(trial.program), recording_permissions(), Path(folder))
-            faults, anatomy, census, _ = collector.faults(expected)
+            collector = Collector.for_trial(
+                trial, choose_call_graph(trial.program), detect_recording_permissions(), Path(folder)
+            )
+            faults, anatomy, census, _ = collector.record_faults(expected)
             frames = tuple(collector.table.frames)
             told = {"frames": frames, "faults": faults, "anatomy": anatomy, "census": census}
             profile = made.model_copy(update={"profile_id": uuid.uuid4(), **told})

@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.profile.collect import collect
+from runner.profile.collect import collect_profile
 from runner.workload import Workload, load_workload
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
@@ -59,7 +59,7 @@ class Yard:
 
     def profile(self, workload: Workload, parameters: Mapping[str, str | int], tree: Path) -> Profile:
         """Profile a case."""
-        return collect(self.trial(workload, parameters, tree))
+        return collect_profile(self.trial(workload, parameters, tree))
 
     def request(self, mutation: Mutation) -> DiagnosisRequest:
         """Profile a mutation, and the workload before it if the rules have to compare the two."""

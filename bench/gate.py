@@ -28,8 +28,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from bench.report import finish, steps
 from bench.store_service import Service
 from runner.cli.compare import compare_cases
-from runner.cli.gate_plan import gate_plan
-from runner.cli.gate_report import gate_report
+from runner.cli.gate_plan import plan_gate
+from runner.cli.gate_report import build_gate_report
 from runner.cli.workbench import prepare_workbench
 from runner.measuring.preflight import Workbench
 from runner.reporting.embedded import connect
@@ -116,13 +116,13 @@ class Run:
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
         with connect(settings) as service:
-            with gate_plan(workload, self.repository, self.base, head) as plan:
+            with plan_gate(workload, self.repository, self.base, head) as plan:
                 ends = (plan.ends.base, plan.ends.measured)
                 results = compare_cases(service, self.repository, workload, self.place, ends, plan.contests)
-                report = gate_report(results, plan, self._job())
+                report = build_gate_report(results, plan, self._job())
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)
-            service.gate(report)
+            service.judge_gate(report)
         deadline = time.monotonic() + PATIENCE
         while not any(check["status"] == "completed" for check in self.hub.checks.values()):
             if time.monotonic() > deadline:

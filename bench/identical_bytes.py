@@ -34,12 +34,12 @@ from runner.contract.files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError
-from runner.execution.sandbox import Sandbox, sandbox
-from runner.measuring.comparison import run_undisturbed
+from runner.execution.sandbox import Sandbox, create_sandbox
+from runner.measuring.comparison import raise_priority
 from runner.measuring.measurement import measure
-from runner.measuring.sampling import Sampling, levels
+from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 
@@ -226,7 +226,7 @@ def copies(misses: list[str], figures: dict[str, Any], quick: bool) -> None:
     """Build and copy six programs in every way, and count the faults of each with and without preparation."""
     sandboxes: dict[str, Sandbox | None] = {"": None}
     try:
-        sandboxes[", sandboxed"] = sandbox()
+        sandboxes[", sandboxed"] = create_sandbox()
     except FaultwatchError as error:
         figures["sandbox"] = str(error)
     print(f"{'program':22} {'trees':>5} {'bytes':>5}  {'unprepared':24} prepared")
@@ -285,7 +285,7 @@ def _count_all(
         if report.files is None or not report.samples:
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
-        level = levels(report.samples).get("minor-faults", -1)
+        level = compute_levels(report.samples).get("minor-faults", -1)
         content = combine_digests(
             (file.name, digest_built_file(file, tree)) for file in tree.iterdir() if file.is_file()
         )
@@ -318,9 +318,10 @@ def _short(counts: dict[int, int]) -> str:
 def _count_unprepared(program: Program, tree: Path) -> int:
     """Return the most frequent count without preparation. The first execution warms the page cache and is left out."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
-    with run_undisturbed():
+    with raise_priority():
         counts = [
-            count(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value or 0
+            count_faults(program.command, directory=tree, state=state, timeout=60).sample.readings["minor-faults"].value
+            or 0
             for _ in range(1 + program.sampling.least)
         ]
     return int(Counter(counts[1:]).most_common(1)[0][0])
@@ -340,14 +341,14 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
         (confined is not None, program.cpus),
         Bench(
             Host(name="bench"),
-            lambda state: Environment(settings=state.settings()),
+            lambda state: Environment(settings=state.read_settings()),
             cpus=program.cpus,
             sandbox=confined,
         ),
     )
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
-    with run_undisturbed():
+    with raise_priority():
         return measure(workload, case, tree, bench=bench, subject="same", revision=revision, sampling=program.sampling)
 
 
@@ -420,7 +421,9 @@ def _history(project: Project, clone: Path, folder: Path, name: str, number: int
         "drifts": len(first.get("drifts", [])),
         "drifts_again": len(again.get("drifts", [])),
         "proven": len(searched.get("answer", {}).get("culprits", [])),
-        "counted": dict(sorted(Counter(str(levels(report.samples).get("minor-faults")) for report in reports).items())),
+        "counted": dict(
+            sorted(Counter(str(compute_levels(report.samples).get("minor-faults")) for report in reports).items())
+        ),
     }
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish, steps
-from runner.host.lock import holder
+from runner.host.lock import find_holder
 from tests.runner.commands import Proxy, command_line, faultwatch, make_history, served, variables
 
 PAGES = [10, 10, 20, 20]
@@ -158,7 +158,7 @@ def together(yard: Yard, first: Kind, second: Kind, expected: tuple[object, obje
     """Run two commands at once; yield what is wrong."""
     with yard.prepared(first) as one, yard.prepared(second) as other:
         leader = yard.start(*one)
-        _until(lambda: (found := holder(yard.lock)) is not None and found.process == leader.pid, leader)
+        _until(lambda: (found := find_holder(yard.lock)) is not None and found.process == leader.pid, leader)
         leader.send_signal(signal.SIGSTOP)
         follower = yard.start(*other)
         said = other[0] / "messages"

@@ -22,13 +22,13 @@ from typing import Any
 
 from bench.report import finish, steps
 from runner.contract.comparison import Verdict
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.start_block import pad_variables
-from runner.measuring.comparison import Compared, Pairs, compare, run_undisturbed
+from runner.measuring.comparison import Compared, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.command import perf_stat
-from runner.perf.session import count
+from runner.perf.command import build_perf_stat_command
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload
 from service.rules.comparison import interleaved
@@ -83,9 +83,9 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
     output = folder / "bare.csv"
     environment = pad_variables({**STATE.environment, **added_by_perf()}, command)
     environment = {name: value for name, value in environment.items() if name not in added_by_perf()}
-    with STATE.applied():
+    with STATE.apply():
         subprocess.run(
-            perf_stat(command, output),
+            build_perf_stat_command(command, output),
             cwd=folder,
             env=environment,
             check=True,
@@ -100,7 +100,7 @@ def bare(command: Sequence[str], folder: Path) -> Faults:
 @cache
 def added_by_perf() -> dict[str, str]:
     """Return the variables that perf adds to the environment of what it starts, and the runner does not."""
-    command = perf_stat(["env"], Path(os.devnull))
+    command = build_perf_stat_command(["env"], Path(os.devnull))
     done = subprocess.run(command, env=STATE.environment, check=True, capture_output=True, text=True)
     found = dict(line.split("=", 1) for line in done.stdout.splitlines())
     return {name: value for name, value in found.items() if name not in STATE.environment}
@@ -108,7 +108,7 @@ def added_by_perf() -> dict[str, str]:
 
 def counted(command: Sequence[str], folder: Path) -> Faults:
     """Count the faults of a command by the runner."""
-    readings = count(command, directory=folder, state=STATE, timeout=60).sample.readings
+    readings = count_faults(command, directory=folder, state=STATE, timeout=60).sample.readings
     return int(readings["minor-faults"].value or 0), int(readings["major-faults"].value or 0)
 
 
@@ -126,7 +126,7 @@ def counts(ledger: Ledger, folder: Path, tenth: bool) -> None:
             # one, in whichever execution comes first, and says nothing about counting.
             if not one_major and not other_major:
                 pairs.append((one, other))
-        level, _ = majority([one for pair in pairs for one in pair]) or (None, 0)
+        level, _ = find_majority([one for pair in pairs for one in pair]) or (None, 0)
         same = sum(one == other for one, other in pairs)
         outliers = {
             "perf stat": [one for one, _ in pairs if one != level],
@@ -183,7 +183,7 @@ def overhead(ledger: Ledger, folder: Path, tenth: bool) -> None:
 
     measured(1)  # builds
     rounds: list[tuple[float, float, float]] = []
-    with run_undisturbed():
+    with raise_priority():
         for _ in steps(range(3 if tenth else 7), "rounds"):
             rounds.append(
                 (
@@ -274,7 +274,7 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     """The command starts fast and needs nothing of the service's."""
     command = [sys.executable, "-m", "runner", "--help"]
     run = partial(subprocess.run, cwd=ROOT, check=True, capture_output=True)
-    with run_undisturbed():
+    with raise_priority():
         times = [seconds(partial(run, command)) for _ in range(5 if tenth else 20)]
     milliseconds = round(1000 * statistics.median(times))
     ledger.claim("milliseconds until faultwatch --help is done", milliseconds <= 150, milliseconds)

@@ -21,12 +21,12 @@ from typing import Any
 from bench.report import finish, steps
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError, make_cold
-from runner.perf.session import Execution, ExecutionFailure, count_together
+from runner.perf.session import Execution, ExecutionFailure, count_processes
 from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePageChoice, HugePagePolicy, HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.workload.allocators import ALLOCATORS, describe_missing_library
+from runner.workload.allocators import ALLOCATOR_VARIABLES, describe_missing_library
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"
 SAMPLES = 3
@@ -102,7 +102,7 @@ def burst(
 ) -> list[Run]:
     """Run a program in some processes at once and return what each of them counted."""
     state = ProcessState(variables=variables or {}, huge_pages=huge_pages, memory_limit=memory_limit)
-    done = count_together(command, directory=folder, state=state, timeout=300, region=region, processes=processes)
+    done = count_processes(command, directory=folder, state=state, timeout=300, region=region, processes=processes)
     return [_run(one, "region:" if region else "", json_output) for one in done.executions]
 
 
@@ -168,7 +168,7 @@ def tensor_copy(folder: Path, ledger: Ledger) -> None:
         exact(ledger, f"tensor_copy[{buffer}]", undisturbed(folder, (*command, buffer)))
     repeats(ledger, "tensor_copy[reused]", undisturbed(folder, (*command, "reused")))
     fresh: dict[str, list[Run]] = {}
-    for name, variables in ALLOCATORS.items():
+    for name, variables in ALLOCATOR_VARIABLES.items():
         case = f"tensor_copy[fresh,{name}]"
         if library := describe_missing_library(name):
             ledger.skip(case, f"this host does not have {library}")

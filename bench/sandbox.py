@@ -24,13 +24,13 @@ from runner.canary import count as canary
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.errors import FaultwatchError
 from runner.execution.compilation import compile_program
-from runner.execution.sandbox import Sandbox, sandbox
-from runner.measuring.comparison import run_undisturbed
+from runner.execution.sandbox import Sandbox, create_sandbox
+from runner.measuring.comparison import raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, load_workload
-from runner.workload.matrix import cases
+from runner.workload.matrix import list_cases
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100
@@ -60,7 +60,7 @@ def trials(folder: Path, name: str, box: Sandbox) -> tuple[Trial, Trial]:
         subprocess.run([sys.executable, script, tree], check=True, capture_output=True)
     subprocess.run(list(workload.build.command or ()), cwd=tree, check=True, capture_output=True)
     box.change_owner(tree)
-    case = cases(workload, CHOSEN[name])[0]
+    case = list_cases(workload, CHOSEN[name])[0]
     return _trial(workload, case, tree, None), _trial(workload, case, tree, box)
 
 
@@ -76,9 +76,9 @@ def sides(folder: Path, names: Sequence[str], box: Sandbox) -> Iterator[tuple[st
     box.change_owner(program.parent)
 
     def canary_counts(within: Sandbox | None) -> tuple[int, int]:
-        command = [f"./{program.name}", *canary.KINDS[:3]]
+        command = [f"./{program.name}", *canary.FAULT_KINDS[:3]]
         state = ProcessState(huge_pages="never")
-        done = count(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
+        done = count_faults(command, directory=program.parent, state=state, timeout=60, region=True, sandbox=within)
         return _value(done.sample.readings)
 
     if not names or "canary" in names:
@@ -121,10 +121,14 @@ def main(arguments: Sequence[str]) -> None:
     names = [word for word in arguments if not word.startswith("-")]
     figures: dict[str, Any] = {}
     misses: list[str] = []
-    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, run_undisturbed():
+    with tempfile.TemporaryDirectory(prefix="faultwatch-bench-") as scratch, raise_priority():
         Path(scratch).chmod(0o755)
         # An interpreter outside of /usr must be readable, as FAULTWATCH_SANDBOX_READ makes it.
-        box = sandbox() if sys.base_prefix.startswith("/usr") else replace(sandbox(), readable=(sys.base_prefix,))
+        box = (
+            create_sandbox()
+            if sys.base_prefix.startswith("/usr")
+            else replace(create_sandbox(), readable=(sys.base_prefix,))
+        )
         for name, *both in sides(Path(scratch), names, box):
             found: list[list[int]] = [[], []]
             turns = itertools.islice(itertools.cycle((0, 1, 1, 0)), 2 * runs)

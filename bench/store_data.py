@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from runner.contract import Case, Environment, Host, Outcome, Report, ReportList, Revision, Sample
-from runner.contract.run_id import id_at
+from runner.contract.run_id import make_id_at
 
 SUBJECT = "bench"
 SAMPLES = 5
@@ -72,7 +72,7 @@ def values(case: int, commit: int) -> list[list[int | float]]:
 def run_id(case: int, commit: int, subject: str = SUBJECT) -> uuid.UUID:
     """Return the id of a run, which begins with its time as those of a runner do, and is as good as random."""
     rest = hashlib.blake2b(f"{subject} {case} {commit}".encode(), digest_size=10).digest()
-    return id_at(measured_at(case, commit), rest)
+    return make_id_at(measured_at(case, commit), rest)
 
 
 def measured_at(case: int, commit: int) -> datetime:

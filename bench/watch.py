@@ -20,10 +20,10 @@ from bench.identical_bytes import PROGRAMS, SOURCES, Program
 from bench.report import finish, steps
 from runner.dependencies.watch import QuestionWatch
 from runner.execution.execute import execute
-from runner.measuring.comparison import run_undisturbed
+from runner.measuring.comparison import raise_priority
 from runner.perf.faults_by_file import FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import count_together
+from runner.perf.session import count_processes
 from runner.process_state.process_state import ProcessState
 
 PAIRS = 15
@@ -59,18 +59,18 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     """Execute a program as before the samples; return its faults, and why it could not be followed."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
-    with run_undisturbed(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
+    with raise_priority(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
         recording = Recording((), recorder, watch)
-        count_together(program.command, directory=tree, state=state, timeout=60, recording=recording)
-        faults = recorder.result()
-        return faults.total if faults else None, watch.asked().unfollowed if watch else ""
+        count_processes(program.command, directory=tree, state=state, timeout=60, recording=recording)
+        faults = recorder.get_result()
+        return faults.total if faults else None, watch.read_asked().unfollowed if watch else ""
 
 
 def sample(program: Program, tree: Path) -> int:
     """Execute a program as for a sample; return its faults."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
-    with run_undisturbed():
-        burst = count_together(program.command, directory=tree, state=state, timeout=60)
+    with raise_priority():
+        burst = count_processes(program.command, directory=tree, state=state, timeout=60)
     readings = burst.executions[0].sample.readings
     return sum(int(readings[name].value or 0) for name in ("minor-faults", "major-faults"))
 
@@ -80,7 +80,7 @@ def build(script: str, tree: Path, *, watched: bool) -> None:
     with QuestionWatch(launched=False, counted=False) if watched else nullcontext() as watch:
         words: Sequence[str] = ["sh", "-ec", script]
         done = execute(
-            watch.wrapped(words) if watch else words,
+            watch.wrap_command(words) if watch else words,
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,

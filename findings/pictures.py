@@ -34,7 +34,7 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
     with connect(settings) as service, sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page(viewport=_SIZE, color_scheme="light", device_scale_factor=2, timezone_id="UTC")
         for case in chosen:
-            series = max(service.series(case=case, metric=METRIC), key=_number)  # of the newest definition
+            series = max(service.list_series(case=case, metric=METRIC), key=_number)  # of the newest definition
             page.goto(f"{service.url}/series/{_number(series)}", wait_until="load")
             _picture(page, folder / f"{file_name(case)}.png")
     return [folder / f"{file_name(case)}.png" for case in chosen]

@@ -7,7 +7,7 @@ do not count: a joiner within a prefix hides it from people alone. A space count
 import re
 from typing import TextIO, cast
 
-_ANYWHERE = (
+_COMMANDS_ANYWHERE = (
     r"##[\w.-]*\[",  # GitHub, Forgejo and Gitea; Azure (##vso[), TeamCity (##teamcity[), Octopus (##octopus[)
     r"\[\[[A-Z][A-Z_]*\|",  # JUnit of Jenkins and GitLab: [[ATTACHMENT|FILE]] uploads a file; of Testmo: [[PROPERTY|
     r"<(?:Dart|CTest)(?:Measuremen|Detail|Labe)\w",  # CTest uploads a file, too
@@ -15,11 +15,13 @@ _ANYWHERE = (
     r"SPINNAKER_(?:PROPERTY_\w+|CONFIG_JSON)=",
     r"(?:RUNDECK:DATA|PERFHERDER_DATA|TinderboxPrint):",
 )
-_AT_THE_BEGIN = (
+_COMMANDS_AT_LINE_START = (
     r"::",  # GitHub, Forgejo and Gitea
     r"(?:---|\+\+\+|~~~|\^\^\^)(?=[ ])",  # Buildkite's groups, which do no more than fold lines
 )
-_COMMAND = re.compile(rf"{'|'.join(_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_AT_THE_BEGIN)})", re.MULTILINE)
+_COMMAND = re.compile(
+    rf"{'|'.join(_COMMANDS_ANYWHERE)}|(?:^|\r)\s*(?:{'|'.join(_COMMANDS_AT_LINE_START)})", re.MULTILINE
+)
 """What begins a command of some system. Each form ends in a character that the command needs."""
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters that Python holds for printable and that are shown as nothing, as variation selectors are."""
@@ -29,19 +31,19 @@ _MAX_LINE_CHARACTERS = 4096
 
 def break_commands(text: str) -> str:
     """Return text in which a space breaks each command; characters that are shown as nothing go."""
-    return _COMMAND.sub(lambda found: f"{found[0][:-1]} {found[0][-1]}", _INVISIBLE.sub("", text))
+    return _COMMAND.sub(lambda match: f"{match[0][:-1]} {match[0][-1]}", _INVISIBLE.sub("", text))
 
 
-def json_without_commands(document: str) -> str:
-    """Return the same JSON document with each command of its strings written otherwise: readers get what it said.
+def break_commands_in_json(document: str) -> str:
+    """Return the same JSON document with each command for a CI system escaped in its strings.
 
     Only its strings can contain commands, and the last character of one is never part of an escape sequence.
     """
-    hidden = _INVISIBLE.sub(lambda found: _escape(found[0]), document)
-    return _COMMAND.sub(lambda found: found[0][:-1] + _escape(found[0][-1]), hidden)
+    hidden = _INVISIBLE.sub(lambda match: _escape_character(match[0]), document)
+    return _COMMAND.sub(lambda match: match[0][:-1] + _escape_character(match[0][-1]), hidden)
 
 
-def _escape(letter: str) -> str:
+def _escape_character(letter: str) -> str:
     units = letter.encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
@@ -65,9 +67,9 @@ class _GuardedStream:
         whole = _INVISIBLE.sub("", self._line + text)
         places = [max(match.end() - 1, written) for match in _COMMAND.finditer(whole) if match.end() > written]
         parts = [whole[start:end] for start, end in zip([written, *places], [*places, len(whole)], strict=True)]
-        shown = " ".join(parts)
-        self._stream.write(shown)
-        self._line = (self._line + shown).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
+        line = " ".join(parts)
+        self._stream.write(line)
+        self._line = (self._line + line).rpartition("\n")[2][-_MAX_LINE_CHARACTERS:]
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.report import safe_name
+from runner.contract.report import make_safe_name
 from runner.errors import FaultwatchError
 from runner.system.cpu_list import parse_cpus
-from runner.variables import value_of
+from runner.variables import get_value
 
-BUILDS_GIB = 20.0
-BUILDS_DAYS = 30.0
+MAX_BUILDS_GIB = 20.0
+MAX_BUILDS_DAYS = 30.0
 HOST_LOCK = Path("/sys/kernel")
 
 
@@ -46,8 +46,8 @@ class Settings(Struct, frozen=True):
     url: str | None
     host: str
     cpus: frozenset[int] = frozenset()
-    builds_gib: float | None = BUILDS_GIB
-    builds_days: float | None = BUILDS_DAYS
+    builds_gib: float | None = MAX_BUILDS_GIB
+    builds_days: float | None = MAX_BUILDS_DAYS
     build_jobs: int = 1
     lock: Path = HOST_LOCK
     token: str | None = None
@@ -84,21 +84,21 @@ class Settings(Struct, frozen=True):
 
 def load_settings() -> Settings:
     """Read the settings from the environment."""
-    home = value_of("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
+    home = get_value("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
         home=Path(home).expanduser().absolute(),
-        url=_url(),
-        host=safe_name(value_of("FAULTWATCH_HOST") or socket.gethostname()),
-        cpus=parse_cpus(cpus) if (cpus := value_of("FAULTWATCH_CPUS")) else frozenset(),
-        builds_gib=_limit("FAULTWATCH_BUILDS_GIB", BUILDS_GIB),
-        builds_days=_limit("FAULTWATCH_BUILDS_DAYS", BUILDS_DAYS),
-        build_jobs=int(_limit("FAULTWATCH_BUILD_JOBS", len(os.sched_getaffinity(0))) or 1),
-        lock=Path(value_of("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
-        token=_token(),
+        url=_read_url(),
+        host=make_safe_name(get_value("FAULTWATCH_HOST") or socket.gethostname()),
+        cpus=parse_cpus(cpus) if (cpus := get_value("FAULTWATCH_CPUS")) else frozenset(),
+        builds_gib=_read_limit("FAULTWATCH_BUILDS_GIB", MAX_BUILDS_GIB),
+        builds_days=_read_limit("FAULTWATCH_BUILDS_DAYS", MAX_BUILDS_DAYS),
+        build_jobs=int(_read_limit("FAULTWATCH_BUILD_JOBS", len(os.sched_getaffinity(0))) or 1),
+        lock=Path(get_value("FAULTWATCH_HOST_LOCK") or HOST_LOCK),
+        token=_read_token(),
     )
 
 
-def _limit(name: str, default: float) -> float | None:
+def _read_limit(name: str, default: float) -> float | None:
     """Read a limit; 0 stands for none.
 
     Raises
@@ -106,7 +106,7 @@ def _limit(name: str, default: float) -> float | None:
     FaultwatchError
         If it is not a number, or negative.
     """
-    text = value_of(name) or str(default)
+    text = get_value(name) or str(default)
     if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
         raise FaultwatchError(
             f"{name}={text!r} is not a positive number", "write a number such as 20, or 0 for no limit"
@@ -114,7 +114,7 @@ def _limit(name: str, default: float) -> float | None:
     return float(text) or None
 
 
-def _url() -> str | None:
+def _read_url() -> str | None:
     """Read the service's address.
 
     Raises
@@ -122,13 +122,13 @@ def _url() -> str | None:
     FaultwatchError
         If it is not an HTTP address.
     """
-    url = value_of("FAULTWATCH_URL") or None
+    url = get_value("FAULTWATCH_URL") or None
     if url and not re.match(r"https?://[^/\s]", url):
         raise FaultwatchError("FAULTWATCH_URL is not an address", "write it in full, as in https://faults.example.org")
     return url
 
 
-def _token() -> str | None:
+def _read_token() -> str | None:
     """Read the token.
 
     Raises
@@ -136,14 +136,14 @@ def _token() -> str | None:
     FaultwatchError
         If its file cannot be read, or the content is not a token. The message does not contain it.
     """
-    text, source = value_of("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
-    if not text and (file := value_of("FAULTWATCH_TOKEN_FILE")):
+    text, source = get_value("FAULTWATCH_TOKEN"), "FAULTWATCH_TOKEN"
+    if not text and (file := get_value("FAULTWATCH_TOKEN_FILE")):
         source = f"FAULTWATCH_TOKEN_FILE={file}"
         try:
             text = Path(file).read_text(encoding="ascii", errors="replace")
         except OSError as error:
-            raise FaultwatchError(f"{source}: {error.strerror}", "name a file that the runner may read") from None
+            raise FaultwatchError(f"{source}: {error.strerror}", "use a file that the runner may read") from None
     text = (text or "").strip()
     if not re.fullmatch(r"[!-~]*", text):
-        raise FaultwatchError(f"{source} does not contain a valid token", "put the token there, and nothing else")
+        raise FaultwatchError(f"{source} does not contain a valid token", "store only the token there")
     return text or None

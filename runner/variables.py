@@ -29,7 +29,7 @@ class Variable(Struct, frozen=True):
     unit: str = ""
 
 
-TABLE = (
+VARIABLES = (
     Variable(
         "FAULTWATCH_HOME",
         "The folder of all data: database, spool, clones, builds.",
@@ -45,10 +45,12 @@ TABLE = (
     Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
     Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),
-    Variable("FAULTWATCH_CPUS", "The only processors to measure on, such as `2-3`.", "all"),
+    Variable("FAULTWATCH_CPUS", "The processors to measure on, such as `2-3`.", "all"),
     Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),
-    Variable("FAULTWATCH_BUILDS_GIB", "What the builds of each store may take; `0` for no limit.", "`20`", "GiB"),
-    Variable("FAULTWATCH_BUILDS_DAYS", "After how long an unused build is removed; `0` for never.", "`30`", "days"),
+    Variable("FAULTWATCH_BUILDS_GIB", "The largest total size of the stored builds; `0` for no limit.", "`20`", "GiB"),
+    Variable(
+        "FAULTWATCH_BUILDS_DAYS", "The time after which an unused build is removed; `0` for never.", "`30`", "days"
+    ),
     Variable(
         "FAULTWATCH_HOST_LOCK",
         "The file or folder that a command locks while it measures alone on its host.",
@@ -57,7 +59,7 @@ TABLE = (
     ),
     Variable(
         "FAULTWATCH_SANDBOX_READ",
-        "More folders that are visible in the sandbox, as far as they exist; `~` is the home.",
+        "Additional folders that are visible in the sandbox if they exist; `~` is the home folder.",
         "none",
         "paths, separated by colons",
     ),
@@ -75,17 +77,17 @@ TABLE = (
 )
 """What the runner reads."""
 
-FOR_PROGRAMS = (
-    Variable("FAULTWATCH_PADDING", "Dots that give the environment the same length in each run.", ""),
+VARIABLES_FOR_PROGRAMS = (
+    Variable("FAULTWATCH_PADDING", "Padding that gives the environment the same length in each run.", ""),
     Variable("FAULTWATCH_CONTROL_FD", "The descriptor of perf's control pipe, for a region of interest.", ""),
     Variable("FAULTWATCH_ACK_FD", "The descriptor of the pipe in which perf acknowledges.", ""),
 )
 """What the runner sets for the program that it measures."""
 
-_NAMES = frozenset(variable.name for variable in TABLE)
+_NAMES = frozenset(variable.name for variable in VARIABLES)
 
 
-def value_of(name: str) -> str:
+def get_value(name: str) -> str:
     """Return the value of a variable of the table; an empty text if it is not set.
 
     Raises

@@ -4,7 +4,7 @@ from functools import cache
 
 
 @cache
-def version() -> str:
+def get_version() -> str:
     """Return the version that this installation was built as; a clone keeps that of its own installation."""
     from importlib import metadata  # noqa: PLC0415 - most commands never need it, and start faster without
 

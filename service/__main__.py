@@ -89,7 +89,7 @@ def main() -> None:
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "faultwatch-service"
         click.echo(f"{path}: {' '.join(error.format_message().split())}", err=True)
-        click.echo(f"  → `{path} -h` shows what it takes", err=True)
+        click.echo(f"  → `{path} -h` shows its arguments and options", err=True)
         sys.exit(error.exit_code)
     except click.Abort:
         sys.exit(130)
@@ -105,7 +105,7 @@ def main() -> None:
     except Exception as error:
         # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
         traceback.print_exception(error)
-        click.echo("faultwatch-service: this is an error of Faultwatch", err=True)
+        click.echo("faultwatch-service: this is a bug in Faultwatch", err=True)
         click.echo("  → please report it, with the lines above", err=True)
         sys.exit(os.EX_SOFTWARE)
 

@@ -125,7 +125,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise ServiceError(
             "The service cannot listen",
             f"{host} port {port} ({os.strerror(error.errno) if error.errno and error.errno > 0 else error})",
-            "Stop what uses the port, or choose another one with FAULTWATCH_PORT or --port (0: any free one).",
+            "Stop the program that uses the port, or choose another port with FAULTWATCH_PORT or --port (0: any free "
+            "one).",
         ) from error
 
 

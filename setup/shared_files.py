@@ -28,7 +28,7 @@ def write_shared_files(folder: Path, version: str, date: str) -> None:
     date
         The date of the man pages: YYYY-MM-DD.
     """
-    from runner.cli.completion import completion_script  # noqa: PLC0415 - not on the path before
+    from runner.cli.completion import render_completion_script  # noqa: PLC0415 - not on the path before
 
     pages = folder / "man" / "man1"
     pages.mkdir(parents=True)
@@ -37,7 +37,7 @@ def write_shared_files(folder: Path, version: str, date: str) -> None:
         for shell, place in _COMPLETIONS.items():
             file = folder / place.format(name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(completion_script(name, shell), encoding="utf-8")
+            file.write_text(render_completion_script(name, shell), encoding="utf-8")
 
 
 def commands() -> dict[str, click.Group]:

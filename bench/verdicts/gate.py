@@ -80,7 +80,7 @@ class DrawnTrial:
         """Return a sample."""
         return Sample(readings={name: Reading(value=draw(self.chance)) for name, draw in self.draws.items()})
 
-    def measured(self, samples: Sequence[Sample], session: uuid.UUID) -> Report:
+    def report_measured(self, samples: Sequence[Sample], session: uuid.UUID) -> Report:
         """Return the report of some samples."""
         return Report(
             run_id=uuid.uuid4(),

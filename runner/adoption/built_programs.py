@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from runner.adoption.proposal import RunProposal
-from runner.adoption.sources import FOREIGN
+from runner.adoption.sources import THIRD_PARTY_FOLDERS
 from runner.system.regular_file import open_regular
-from runner.system.tree_walk import walk
+from runner.system.tree_walk import walk_tree
 
 _MAX_BYTES = 64 << 20
 _HEADER_BYTES = 20
@@ -21,14 +21,14 @@ _INTERPRETER = b"/ld-linux", b"/ld-musl", b"/ld64.so", b"/lib/ld"
 _GOOGLE_BENCHMARK = b"benchmark_out_format"
 """An option that the library reads, in the program or in its shared library."""
 _GOOGLE_LIBRARY = b"libbenchmark.so"
-_GENERATED = {
+_GENERATED_FILES = {
     *("CMakeFiles", "meson-private", "meson-info", ".git", ".libs", "autom4te.cache", "node_modules", "__pycache__"),
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
 }
 """Folders of build systems that hold their own programs, or programs under a second name."""
-ROUNDS = "10x"
+BENCHMARK_TIME = "10x"
 _TEST_PROGRAM_RANK = 4
-"""Where :func:`rank` places the project's test programs."""
+"""Where :func:`_rank_program` places the project's test programs."""
 
 
 class BuiltProgram(Struct, frozen=True):
@@ -48,25 +48,27 @@ class BuiltProgram(Struct, frozen=True):
 
 def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgram]:
     """Return the programs in a built tree that are not files of the commit, sorted by path."""
-    known = set(tracked)
+    tracked_files = set(tracked)
     programs = []
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
-        if name in known or not entry.is_file(follow_symlinks=False) or not _is_interesting(name):
+        if name in tracked_files or not entry.is_file(follow_symlinks=False) or not _is_candidate_name(name):
             continue
         state = entry.stat(follow_symlinks=False)
-        if state.st_mode & stat.S_IXUSR and (program := _program(Path(entry.path), name)):
+        if state.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):
             programs.append(program)
     return sorted(programs, key=lambda program: program.name)
 
 
-def _is_interesting(name: str) -> bool:
+def _is_candidate_name(name: str) -> bool:
     path = PurePosixPath(name)
     in_cargo = "target" in path.parts and "build" in path.parts
-    return _GENERATED.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+    return (
+        _GENERATED_FILES.isdisjoint(path.parts[:-1]) and ".so" not in path.suffixes and not in_cargo and " " not in name
+    )
 
 
-def _program(file: Path, name: str) -> BuiltProgram | None:
+def _read_program(file: Path, name: str) -> BuiltProgram | None:
     try:
         with open_regular(file, links=False) as stream:
             content = stream.read(_MAX_BYTES)
@@ -81,15 +83,15 @@ def _program(file: Path, name: str) -> BuiltProgram | None:
     return BuiltProgram(name, _GOOGLE_BENCHMARK in content or _GOOGLE_LIBRARY in content)
 
 
-def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
-    """Return where a program stands: benchmarks first, then the project's own program, others, examples, tests."""
+def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
+    """Return a sort key: benchmarks first, then the project's own program, others, examples, tests."""
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
-    if not words.isdisjoint(FOREIGN) or any(part in FOREIGN for part in path.parts):
+    if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
         place = 6
     elif program.google or any("bench" in part for part in path.parts):
         place = 0
-    elif _read_arguments(path.name) == _read_arguments(project.lower()):
+    elif _normalize_name(path.name) == _normalize_name(project.lower()):
         place = 1
     elif any("fuzz" in word for word in words):
         place = 5
@@ -102,12 +104,12 @@ def rank(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     return place, path.name.count("_") + len(path.parts), program.name
 
 
-def _read_arguments(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 
 def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
-    """Return the commands to try, the most telling first.
+    """Return the commands to try, the most promising first.
 
     A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with
     options that every program has.
@@ -119,13 +121,13 @@ def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterab
     """
     runs: list[RunProposal] = []
     files = list(inputs)
-    for program in sorted(programs, key=lambda program: rank(program, project)):
+    for program in sorted(programs, key=lambda program: _rank_program(program, project)):
         start = program.name if "/" in program.name else f"./{program.name}"
         if program.google:
-            options = f"--benchmark_min_time={ROUNDS} --benchmark_format=json"
+            options = f"--benchmark_min_time={BENCHMARK_TIME} --benchmark_format=json"
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
-        place = rank(program, project)[0]
+        place = _rank_program(program, project)[0]
         runs.append(RunProposal(start, idle=place != 0, test=place == _TEST_PROGRAM_RANK))
         if place in {1, 2}:
             runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]

@@ -10,7 +10,7 @@ from runner import ci
 from runner.adoption.sources import Sources
 from runner.ci.registry import CI_SYSTEMS, NO_CI
 from runner.ci.shell import SHELL
-from runner.ci.system import has_mark
+from runner.ci.system import find_marked_file
 from runner.errors import FaultwatchError
 
 
@@ -36,14 +36,14 @@ class CiFile(Struct, frozen=True):
 def detect_ci(sources: Sources, remote: str = "") -> str:
     """Return the name of the CI system that a project uses, by its files, else by the address of its remote."""
     server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
-    by_file = [system for system in CI_SYSTEMS.values() if has_mark(sources.files, *system.marks)]
+    by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marks)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.servers)]
     # Of several files, the address decides.
     in_use = [system for system in by_server if system in by_file or not by_file] + by_file
     return in_use[0].name if in_use else SHELL.name
 
 
-def ci_file(
+def render_ci_file(
     name: str, sources: Sources, *, workload: str = "workload.toml", branch: str = "main", readable: Sequence[str] = ()
 ) -> CiFile | None:
     """Return the file for a CI system; None for :data:`NO_CI`.

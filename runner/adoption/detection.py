@@ -5,18 +5,20 @@ from msgspec.structs import replace
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.sources import Sources
 from runner.adoption.systems import autotools, cargo, cmake, fortran, go, make, meson, python
-from runner.adoption.version_from_git import VersionFromGit, version_from_git
+from runner.adoption.version_from_git import VersionFromGit, detect_version_from_git
 
-KNOWN = "CMake, Meson, Autotools, Make, Cargo, Go, Python and Fortran"
+KNOWN_BUILD_SYSTEMS = "CMake, Meson, Autotools, Make, Cargo, Go, Python and Fortran"
 
 
-def detect(sources: Sources) -> list[BuildProposal]:
-    """Return the ways to build a project, the most likely first; empty if no build system is known."""
+def propose_builds(sources: Sources) -> list[BuildProposal]:
+    """Propose how to build a project, the most likely way first; empty if no build system is recognised."""
     native = [cargo, go, cmake, meson, autotools, make, fortran]
-    systems = [python, *native] if python.leads(sources) else [*native, python]
+    systems = [python, *native] if python.is_primary_build_system(sources) else [*native, python]
     proposals = [proposal for system in systems for proposal in system.propose(sources)]
-    return [_with_version(proposal, version_from_git(sources, proposal.system)) for proposal in proposals]
+    return [
+        _add_version_variables(proposal, detect_version_from_git(sources, proposal.system)) for proposal in proposals
+    ]
 
 
-def _with_version(proposal: BuildProposal, read: VersionFromGit) -> BuildProposal:
+def _add_version_variables(proposal: BuildProposal, read: VersionFromGit) -> BuildProposal:
     return replace(proposal, git=read.git, environment={**proposal.environment, **read.variables})

@@ -5,8 +5,8 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from runner.contract.level import majority
-from runner.contract.variation import remedy
+from runner.contract.level import find_majority
+from runner.contract.variation import suggest_remedy
 
 
 class Exactness(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
+def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
     """Judge the minor faults of several executions of one program.
 
     Parameters
@@ -38,19 +38,25 @@ def exactness(counts: Sequence[float], settings: Mapping[str, str | None] = Mapp
         If there are none.
     """
     low, high = int(min(counts)), int(max(counts))
-    agreed = majority(counts)
+    agreed = find_majority(counts)
     if low == high and len(counts) >= 2:
-        return Exactness(True, f"{low:,} minor faults in each of {len(counts)} executions: one fault more is a drift.")
+        return Exactness(
+            True,
+            (
+                f"{low:,} minor faults in each of {len(counts)} executions: a single additional fault "
+                f"is already a drift."
+            ),
+        )
     if agreed and agreed[1] >= 2:
         return Exactness(
             True,
-            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} in all: "
-            "too few to say whether others are outliers, or whether the count varies by itself: "
-            f"`faultwatch measure --samples 10` shows it, and with `--env` what moves it. {remedy(settings)}",
+            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} "
+            f"overall. These are too few executions to tell outliers from a count that varies: `faultwatch measure "
+            f"--samples 10` shows which it is, and `--env` shows what moves the count. {suggest_remedy(settings)}",
         )
     return Exactness(
         False,
-        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies by itself. "
-        f"{remedy(settings)} `faultwatch measure --env NAME=VALUE` tries it, and `[run.environment]` keeps it. "
-        "Otherwise a comparison needs more executions.",
+        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies without a code change. "
+        f"{suggest_remedy(settings)} Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in "
+        f"`[run.environment]`. Otherwise comparisons need more executions.",
     )

@@ -4,27 +4,27 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
-from runner.subject.workload_files import workload_files
+from runner.subject.workload_files import list_workload_files
 from runner.workload import WORKLOAD_FILE
 
 _MAX_NAMED_FILES = 3
 """The most files that a message names."""
 
 
-def folder_of(named: str) -> str:
-    """Return the folder of a workload file, given by its path or that of its folder."""
-    place = Path(named).expanduser()
+def get_workload_folder(path: str) -> str:
+    """Return the folder of a workload file, given the path of either."""
+    place = Path(path).expanduser()
     return str(place if place.is_dir() else place.parent)
 
 
-def workload_place(repository: Repository, top: Path, named: str | None) -> Path:
-    """Return where the workload file of a repository is; where it will be, if there is none.
+def locate_workload_file(repository: Repository, top: Path, path: str | None) -> Path:
+    """Return the path of a repository's workload file, or the path for a new one.
 
     Parameters
     ----------
     top
         The repository's work tree.
-    named
+    path
         The file or its folder, as the user names it; None to look for it.
 
     Raises
@@ -32,20 +32,25 @@ def workload_place(repository: Repository, top: Path, named: str | None) -> Path
     FaultwatchError
         The file that is named is not there, or the repository has several and none is named.
     """
-    if named is not None:
-        place = Path(named).expanduser()
+    if path is not None:
+        place = Path(path).expanduser()
         file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
         if not file.is_file():
-            remedy = "write it, or leave WORKLOAD out and name the repository with --repo: init then proposes one"
+            remedy = (
+                "write the file, or omit WORKLOAD and pass the repository with --repo: init then proposes a "
+                "workload file"
+            )
             raise FaultwatchError(f"{file} does not exist", remedy)
         if not file.is_relative_to(top.resolve()):
-            raise FaultwatchError(f"{file} is not in {top}", "name the repository that holds it with --repo")
+            raise FaultwatchError(f"{file} is not in {top}", "pass the repository that contains it with --repo")
         return file
     if (top / WORKLOAD_FILE).exists():
         return top / WORKLOAD_FILE
-    files = workload_files(repository)
+    files = list_workload_files(repository)
     if len(files) > 1:
         names = ", ".join(str(file.relative_to(top)) for file in files[:_MAX_NAMED_FILES])
         more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
-        raise FaultwatchError(f"{top} has several workload files: {names}{more}", "name one: faultwatch init WORKLOAD")
+        raise FaultwatchError(
+            f"{top} has several workload files: {names}{more}", "choose one: faultwatch init WORKLOAD"
+        )
     return files[0] if files else top / WORKLOAD_FILE

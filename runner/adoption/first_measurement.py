@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.built_programs import find_built_programs, list_commands
-from runner.adoption.printed_text import complains, find_missing_module, is_usage
-from runner.adoption.proposal import BuildProposal, RunProposal, shell
+from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
-from runner.adoption.workload_text import workload_text
+from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, execute
@@ -22,11 +22,11 @@ from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
-from runner.workload import Workload, cases
-from runner.workload.bound_case import bind
+from runner.workload import Workload, list_cases
+from runner.workload.bound_case import bind_case
 
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
@@ -36,9 +36,9 @@ _MIN_SAMPLES = 3
 _INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 """Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
 _SUFFIXES = ("", ".md", ".txt", ".rst")
-_EMPTY_TALK = re.compile(r"\s*($|note: |hint: |[×│╰])")
+_UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
-_PLACE = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
+_BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 """The folder of a build, which differs from one way to build to the next."""
 _MAX_PROBLEM_CHARACTERS = 300
 _RUNS_PER_TRIAL = 3
@@ -46,14 +46,14 @@ _RUNS_PER_TRIAL = 3
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
 """Examples that are tried, of which the one with the most faults does the most work."""
-_ANY = RunProposal("true")
+_PLACEHOLDER_RUN = RunProposal("true")
 _MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
-_NO_MEANING = {"OMP_NUM_THREADX": "1"}
+_MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 """OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
-_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
+_VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
     "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
@@ -84,18 +84,18 @@ class Tried(Struct, frozen=True):
 
     @property
     def worked(self) -> bool:
-        """Whether it may have done some work, as far as can be seen."""
+        """Whether the command seems to have done some work."""
         return bool(self.faults) and not self.usage and not self.run.describes_only
 
 
 class Progress(Protocol):
     """Shows how far a measurement is."""
 
-    def remain(self, steps: int) -> None:
-        """So many executions are ahead."""
+    def set_remaining(self, steps: int) -> None:
+        """Set how many executions are still to come."""
 
     def advance(self) -> None:
-        """An execution has ended."""
+        """Count an execution that has ended."""
 
 
 class FirstMeasurement:
@@ -118,7 +118,7 @@ class FirstMeasurement:
         self._workbench = workbench
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Build]:
-        """Build as proposed.
+        """Build the revision as proposed.
 
         Raises
         ------
@@ -126,13 +126,13 @@ class FirstMeasurement:
             As :meth:`runner.subject.build.Builder.build` does.
         """
         return self._workbench.builder.build(
-            self.repository, self.revision.commit, self._workload(proposal, _ANY, TRIAL_SECONDS)
+            self.repository, self.revision.commit, self._make_workload(proposal, _PLACEHOLDER_RUN, TRIAL_SECONDS)
         )
 
-    def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
-        """Return the commands that can be tried after a build, the most telling first."""
+    def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        """Return the commands that can be tried after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
-        return [*proposal.runs, *list_commands(programs, self.sources.name, inputs_of(self.sources))]
+        return [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
@@ -146,26 +146,32 @@ class FirstMeasurement:
         for run in runs:
             program, *arguments = run.command.split()
             before = programs.get(program, [])
-            if any(one.faults for one in before) and (not arguments or arguments[0].startswith("-")):
+            if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
                 continue
-            worked = [one for other, results in programs.items() if other != program for one in results if one.worked]
+            worked = [
+                result for other, results in programs.items() if other != program for result in results if result.worked
+            ]
             if len(worked) > (_MAX_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MAX_PROGRAMS:
                 return
             candidates = [run]
-            if run.stand_in and not any(one.run.stand_in for one in before):
+            if run.stand_in and not any(result.run.stand_in for result in before):
                 candidates.append(read_from_standard_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
-                tried = self._try(proposal, candidate, tree)
+                tried = self._try_run(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
-                    tried = Tried(candidate, (), "it does not take the file: it prints an error, or the same")
+                    tried = Tried(
+                        candidate,
+                        (),
+                        "it does not use the file: it prints an error, or the same output as without the file",
+                    )
                 programs.setdefault(program, []).append(tried)
                 yield tried
                 if tried.faults:
                     break
 
-    def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
-        """Return a command with the variables that make its count repeat, or else vary much less, if it varies.
+    def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+        """Return a command with environment variables under which its count repeats, or at least varies much less.
 
         The libraries of a Python program start threads that few executions do not show: it gets a single one if that
         moves its count at all.
@@ -174,18 +180,20 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in list_steadying_variables(proposal.tools):
-            other = self._with(variables, proposal, tried, tree)
+        for variables in list_stabilizing_variables(proposal.tools):
+            other = self._try_with_variables(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
-                alike = self._with(_NO_MEANING, proposal, tried, tree).faults == other.faults
+                alike = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
                 return tried if alike else other
-            if other.faults and max(_spread(other), 1) * _MIN_RANGE_RATIO <= _spread(narrowest):
+            if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = other
         return narrowest
 
-    def _with(self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
-        return self._try(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
+    def _try_with_variables(
+        self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path
+    ) -> Tried:
+        return self._try_run(proposal, replace(tried.run, environment={**tried.run.environment, **variables}), tree)
 
     def measure(self, workload: Workload, build: Build | None = None, *, progress: Progress) -> list[Report]:
         """Measure all cases of a workload, with enough executions to see whether its counts repeat.
@@ -203,7 +211,7 @@ class FirstMeasurement:
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         rule = Sampling.from_workload(workload)
         sampling = Sampling(max(rule.least, _MIN_SAMPLES), max(rule.most, _MIN_SAMPLES), rule.precision)
-        progress.remain(len(cases(workload)) * (sampling.least + 1))
+        progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
             measure(
                 workload,
@@ -216,18 +224,18 @@ class FirstMeasurement:
                 sampling=sampling,
                 progress=progress.advance,
             )
-            for case in cases(workload)
+            for case in list_cases(workload)
         ]
 
-    def workload_of(self, text: str) -> Workload:
+    def parse_workload(self, text: str) -> Workload:
         """Return the workload that a text defines."""
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
-    def _try(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        workload = self._workload(proposal, run, TRIAL_SECONDS)
+    def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure(
             workload,
-            cases(workload)[0],
+            list_cases(workload)[0],
             tree,
             bench=self._workbench.bench,
             subject=self.repository.name,
@@ -240,7 +248,7 @@ class FirstMeasurement:
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and does not care that it failed.
-                problem = f"`{run.command}` succeeds, but prints: {_PLACE.sub('.', lack)}"
+                problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             return Tried(
                 run,
@@ -257,89 +265,100 @@ class FirstMeasurement:
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
         runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
-        first, second = (self._execute(self._workload(proposal, one, TRIAL_SECONDS), tree) for one in runs)
+        first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
         differ = (first.status, first.output) != (second.status, second.output)
-        return differ and not (complains(first.output) and not complains(second.output))
+        return differ and not (reports_error(first.output) and not reports_error(second.output))
 
     def _execute(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
-        bound = bind(workload, cases(workload)[0])
-        environment = self._workbench.bench.state(bound).environment
-        begin_session(tree)
+        bound = bind_case(workload, list_cases(workload)[0])
+        environment = self._workbench.bench.make_process_state(bound).environment
+        restore_tree(tree)
         if box := self._workbench.bench.sandbox:
             return execute_confined(
                 bound.command, sandbox=box, tree=tree, environment=environment, timeout=TRIAL_SECONDS
             )
         return execute(bound.command, directory=tree, environment=environment, timeout=TRIAL_SECONDS, merge=True)
 
-    def _workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
-        return self.workload_of(workload_text(self.sources.name, proposal, run, timeout=timeout, schema=""))
+    def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
+        return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
 
 
 def read_from_standard_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
-    return replace(run, command=shell(f"exec {program} < {run.stand_in}"))
+    return replace(run, command=build_shell_command(f"exec {program} < {run.stand_in}"))
 
 
-def inputs_of(sources: Sources) -> list[str]:
+def list_input_files(sources: Sources) -> list[str]:
     """Return files of a project that a program can read: its license, which hardly ever changes, and its README."""
     names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
     return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
 
-def _spread(tried: Tried) -> int:
+def _compute_spread(tried: Tried) -> int:
     return max(tried.faults) - min(tried.faults)
 
 
 def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: the first that works, or the same program with a file that it reads.
+    """Return the command to propose: the first that does some work, or the same program with a file that it reads.
 
     A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
     vary by themselves: few executions do not show how much. One that only says what it is, or how it is used, comes
     last. None if no command works.
     """
-    working = sorted((one for one in tried if one.faults), key=lambda one: not one.worked)
+    working = sorted((candidate for candidate in tried if candidate.faults), key=lambda candidate: not candidate.worked)
     if not working:
         return None
-    plain = [one for one in working if one.worked and not one.run.stand_in]
+    plain = [candidate for candidate in working if candidate.worked and not candidate.run.stand_in]
     first = next(iter(plain), working[0])
     if _is_example(first):
-        first = max(filter(_is_example, plain or [first]), key=lambda one: min(one.faults))
-    program = _program(first.run)
-    others = (one for one in working if one is not first and one.worked and _program(one.run) == program)
-    return next((one for one in others if _opens_more(one, first) and _differ(first.faults, one.faults)), first)
+        first = max(filter(_is_example, plain or [first]), key=lambda candidate: min(candidate.faults))
+    program = _get_program(first.run)
+    alternatives = (
+        candidate
+        for candidate in working
+        if candidate is not first and candidate.worked and _get_program(candidate.run) == program
+    )
+    return next(
+        (
+            candidate
+            for candidate in alternatives
+            if _opens_other_files(candidate, first) and _have_distinct_counts(first.faults, candidate.faults)
+        ),
+        first,
+    )
 
 
 def _is_example(tried: Tried) -> bool:
     """Return whether a program is one of the project's examples, which are many and alike, and has no input."""
-    return tried.run.idle and bool(_EXAMPLE.search(_program(tried.run)))
+    return tried.run.idle and bool(_EXAMPLE.search(_get_program(tried.run)))
 
 
-def _program(run: RunProposal) -> str:
+def _get_program(run: RunProposal) -> str:
     words = run.command.replace("'", " ").split()
     return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
 
 
-def _opens_more(one: Tried, other: Tried) -> bool:
+def _opens_other_files(first: Tried, second: Tried) -> bool:
     """Return whether two executions of a program opened different files of the build, or that is unknown."""
-    return one.own_bytes != other.own_bytes or not one.own_bytes
+    return first.own_bytes != second.own_bytes or not first.own_bytes
 
 
-def _differ(some: Sequence[int], others: Sequence[int]) -> bool:
-    gap = max(min(some) - max(others), min(others) - max(some))
-    return gap > max(max(some) - min(some), max(others) - min(others))
+def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+    gap = max(min(first) - max(second), min(second) - max(first))
+    return gap > max(max(first) - min(first), max(second) - min(second))
 
 
-def describe(failure: BuildFailure | FaultwatchError) -> str:
+def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
     """Return why a build failed, with the end of its log."""
     if isinstance(failure, FaultwatchError):
         return f"{failure.what}" + (f" ({failure.remedy})" if failure.remedy else "")
-    log = _PLACE.sub(".", failure.build.log)
-    lines = [line for line in log.splitlines() if not _EMPTY_TALK.match(line)]
+    log = _BUILD_PATH.sub(".", failure.build.log)
+    lines = [line for line in log.splitlines() if not _UNINFORMATIVE_LINE.match(line)]
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
 
 
-def list_steadying_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
-    """Return the sets of variables to try, one after the other, for a program that some tools have built."""
-    return next((sets for tool, sets in _BY_TOOL.items() if tool in tools), (_ONE_THREAD,))
+def list_stabilizing_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
+    """Return the sets of variables to try in turn for a program, given the tools that have built it."""
+    return next((sets for tool, sets in _VARIABLES_BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

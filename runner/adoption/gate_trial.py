@@ -12,7 +12,7 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import NO_NETWORK, list_hidden, list_needs
 from runner.workload import Workload
-from runner.workload.own_places import build_variables
+from runner.workload.placeholders import get_build_variables
 
 
 class GateTrial(Struct, frozen=True):
@@ -51,12 +51,12 @@ def try_gate(
     try:
         builder = prepared()
         assert builder.sandbox
-        environment = build_variables(workload)
+        environment = get_build_variables(workload)
         unseen = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
         folders = tuple(dict.fromkeys(str(need.folder) for need in unseen))
-        shown = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
-        readable = tuple(_make_portable(Path(folder)) for folder in shown.readable)
-        _, build = replace(builder, sandbox=shown, reveals_host=True).build(repository, revision.commit, workload)
+        sandbox = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
+        readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable)
+        _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
         # What the message says to fill is shown as soon as it is there.
         unfilled = [need.folder for need in list_needs((), environment) if not need.folder.exists()]

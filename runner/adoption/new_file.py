@@ -8,9 +8,9 @@ from runner.system.durable_files import rename_durably
 from runner.system.processes import read_own_name
 
 
-def exists_otherwise(top: Path, name: str, text: str) -> bool:
-    """Return whether a file exists that has another content."""
-    place = _place(top, name)
+def has_other_content(top: Path, name: str, text: str) -> bool:
+    """Return whether a file exists with a different content."""
+    place = _resolve_inside(top, name)
     if not os.path.lexists(place):
         return False
     try:
@@ -27,7 +27,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
     FaultwatchError
         Its folder leads out of the work tree, or cannot be written.
     """
-    place = _place(top, name)
+    place = _resolve_inside(top, name)
     part = place.with_name(f".{place.name}.{read_own_name()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -40,8 +40,8 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
         part.unlink(missing_ok=True)
 
 
-def _place(top: Path, name: str) -> Path:
+def _resolve_inside(top: Path, name: str) -> Path:
     place = top / name
     if not place.parent.resolve().is_relative_to(top.resolve()):
-        raise FaultwatchError(f"{place.parent} leads out of {top}", "remove the link")
+        raise FaultwatchError(f"{place.parent} points outside {top}", "remove the link")
     return place

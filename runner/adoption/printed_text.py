@@ -3,29 +3,29 @@
 import re
 
 _USAGE = re.compile(r"\W{0,3}usage\b", re.IGNORECASE)
-_LISTED = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?commands:\s*$)", re.IGNORECASE)
+_OPTION_LIST = re.compile(r"\s*(?:-h\b|--help\b|help\s{2}|.{0,60}\b(?:sub)?commands:\s*$)", re.IGNORECASE)
 """A line of a list of options or commands, or above it."""
-_ASKS = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
+_HELP_HINT = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|help)\b", re.IGNORECASE)
 _MAX_LINES = 40
 """Of usage, which may have a banner before it. A benchmark that explains itself prints more."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
-_LACKS = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
+_MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
 def is_usage(text: str) -> bool:
-    """Return whether a program has only printed how it is used."""
+    """Return whether a program has printed nothing but its usage."""
     lines = [line for line in text.splitlines() if line.strip()]
-    if any(_USAGE.match(line) or _LISTED.match(line) for line in lines[:_MAX_LINES]):
+    if any(_USAGE.match(line) or _OPTION_LIST.match(line) for line in lines[:_MAX_LINES]):
         return True
-    return len(lines) <= _MAX_LINES and any(map(_ASKS.search, lines))
+    return len(lines) <= _MAX_LINES and any(map(_HELP_HINT.search, lines))
 
 
-def complains(text: str) -> bool:
+def reports_error(text: str) -> bool:
     """Return whether a program has printed that something is wrong, such as an unsuitable input."""
     return bool(_ERROR.search(text))
 
 
 def find_missing_module(text: str) -> tuple[str, str]:
     """Return the Python module that a program or one that it has started lacks, and the line that says so."""
-    match = _LACKS.search(text)
+    match = _MISSING_MODULE.search(text)
     return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")

@@ -33,12 +33,12 @@ class RunProposal(Struct, frozen=True):
 
     @property
     def promising(self) -> bool:
-        """Whether it is likely to do the work that users wait for, as a benchmark is."""
+        """Whether the command probably does the work that users wait for, as a benchmark does."""
         return not self.idle and not self.stand_in
 
     @property
     def describes_only(self) -> bool:
-        """Whether the program only says what it is."""
+        """Whether the command only prints a version or the usage of the program."""
         return self.command.endswith((" --version", " --help"))
 
 
@@ -78,7 +78,7 @@ class BuildProposal(Struct, frozen=True):
     tests: bool = False
 
 
-def shell(*steps: str) -> str:
+def build_shell_command(*steps: str) -> str:
     """Return a command line that runs steps one after the other; a single plain one needs no shell."""
     text = " && ".join(steps)
     if not any(sign in text for sign in "&|;$*<>(){}\"'~"):
@@ -87,4 +87,4 @@ def shell(*steps: str) -> str:
     return f"sh -c '{text}'"
 
 
-JOBS = "-j$(nproc)"
+JOBS_OPTION = "-j$(nproc)"

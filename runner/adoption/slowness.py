@@ -10,8 +10,8 @@ _RUNS_PER_GATE = 42
 """Executions of a gate whose counts repeat: 20 pairs, and the first one of each side."""
 
 
-def slowness(seconds: Number, cases: int = 1) -> str:
-    """Return what the time of an execution means, and what to do about it; empty if it is short.
+def describe_slowness(seconds: Number, cases: int = 1) -> str:
+    """Return how long a session and a gate will take, and what to do about it; empty if executions are short.
 
     Parameters
     ----------
@@ -20,13 +20,16 @@ def slowness(seconds: Number, cases: int = 1) -> str:
     """
     if seconds < _SLOW_SECONDS:
         return ""
-    session, gate = (_span(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE))
+    session, gate = (
+        _format_duration(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
+    )
     return (
-        f"An execution takes {seconds:.0f} s, so a commit of a history takes {session} or more beside its build, and a "
-        f"gate about {gate}. Give `command` in [run] less work, such as a smaller input or a single benchmark: a "
-        "second shows the same faults. `max_samples` in [workload] limits the executions"
+        f"An execution takes {seconds:.0f} s, so measuring one commit takes {session} or more in addition to its "
+        f"build, and a gate takes about {gate}. Give `command` in [run] less work, such as a smaller input or a "
+        f"single benchmark: an execution of one second shows the same faults. `max_samples` in [workload] limits the "
+        f"number of executions"
     )
 
 
-def _span(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 
-MAX_CHARACTERS = 256 * 1024
+MAX_FILE_CHARACTERS = 256 * 1024
 """Of a file that detection reads."""
 
 
@@ -31,34 +31,34 @@ class Sources(Struct, frozen=True, dict=True):
     read: Callable[[str], str]
 
     @cached_property
-    def _known(self) -> frozenset[str]:
+    def _file_set(self) -> frozenset[str]:
         return frozenset(self.files)
 
     def has(self, *names: str) -> bool:
-        """Return whether any of some files exists."""
-        return not self._known.isdisjoint(names)
+        """Return whether one of these files exists."""
+        return not self._file_set.isdisjoint(names)
 
-    def text(self, name: str) -> str:
+    def read_text(self, name: str) -> str:
         """Return the text of a file; empty if there is none."""
-        return self.read(name)[:MAX_CHARACTERS] if name in self._known else ""
+        return self.read(name)[:MAX_FILE_CHARACTERS] if name in self._file_set else ""
 
     def has_folder(self, name: str) -> bool:
         """Return whether a folder of this name is at the top."""
         return any(file.startswith(f"{name}/") for file in self.files)
 
-    def with_suffix(self, *suffixes: str) -> list[str]:
-        """Return the files with one of some suffixes."""
+    def find_by_suffix(self, *suffixes: str) -> list[str]:
+        """Return the files with one of these suffixes."""
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
-    def place_of(self, *names: str) -> str | None:
-        """Return the file of one of some names nearest to the top, at most two folders deep; None if there is none.
+    def find_nearest(self, *names: str) -> str | None:
+        """Return the file with one of these names that is nearest to the top; None if no file is within two folders.
 
         Among files at the same level, an earlier name wins.
         """
         places = [
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
-            if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_foreign(file)
+            if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_auxiliary(file)
         ]
         return min(places)[2] if places else None
 
@@ -68,22 +68,32 @@ class Sources(Struct, frozen=True, dict=True):
         return next(name for name in ("build", "_build", "build-faultwatch") if not self.has_folder(name))
 
 
-FOREIGN = ("third_party", "third-party", "thirdparty", "vendor", "external", "extern", "deps", "_deps", "subprojects")
+THIRD_PARTY_FOLDERS = (
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "vendor",
+    "external",
+    "extern",
+    "deps",
+    "_deps",
+    "subprojects",
+)
 """Folders in which projects keep the sources of others."""
 
 
-def is_of_others(file: str) -> bool:
-    """Return whether a path lies in a folder for the sources of others."""
-    return not {part.lower() for part in PurePosixPath(file).parent.parts}.isdisjoint(FOREIGN)
+def is_third_party(file: str) -> bool:
+    """Return whether a path lies in a folder of third-party sources."""
+    return not {part.lower() for part in PurePosixPath(file).parent.parts}.isdisjoint(THIRD_PARTY_FOLDERS)
 
 
-def is_foreign(file: str) -> bool:
-    """Return whether a path lies in a folder for the sources of others, for tests or for examples."""
+def is_auxiliary(file: str) -> bool:
+    """Return whether a path lies in a folder of third-party sources, tests or examples."""
     folders = {part.lower() for part in PurePosixPath(file).parent.parts}
-    return is_of_others(file) or not folders.isdisjoint({"test", "tests", "fuzz", "contrib", "examples", "docs"})
+    return is_third_party(file) or not folders.isdisjoint({"test", "tests", "fuzz", "contrib", "examples", "docs"})
 
 
-def sources_of(repository: Repository, commit: str) -> Sources:
+def read_sources(repository: Repository, commit: str) -> Sources:
     """Return the files of a commit of a repository.
 
     Raises

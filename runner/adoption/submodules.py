@@ -8,27 +8,27 @@ from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 
 _TIMEOUT_SECONDS = 1800.0
-COMMAND = ("git", "submodule", "update", "--init", "--recursive")
+UPDATE_COMMAND = ("git", "submodule", "update", "--init", "--recursive")
 
 
 def find_missing_submodules(top: Path) -> tuple[str, ...]:
     """Return the paths of the submodules of a work tree that were never fetched."""
-    lines = _git(top, "git", "submodule", "status", "--recursive").split("\n")
+    lines = _run_git(top, "git", "submodule", "status", "--recursive").split("\n")
     return tuple(line[1:].partition(" ")[2] for line in lines if line.startswith("-"))
 
 
 def fetch_submodules(top: Path) -> None:
-    """Fetch what is missing.
+    """Fetch the missing submodules.
 
     Raises
     ------
     FaultwatchError
         git fails; the message contains its first error, which is the cause of the others.
     """
-    _git(top, *COMMAND)
+    _run_git(top, *UPDATE_COMMAND)
 
 
-def _git(top: Path, *command: str) -> str:
+def _run_git(top: Path, *command: str) -> str:
     try:
         done = subprocess.run(
             command,

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from runner.subject.tool_search import read_usual_path
 
-VERSION_WORD = {"cargo": "--version", "go": "version"}
+VERSION_ARGUMENT = {"cargo": "--version", "go": "version"}
 """The tools of which there may be several, and the word that asks each for its version."""
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
@@ -38,36 +38,36 @@ class Toolchain(Struct, frozen=True):
 
     def suffices(self, least: str) -> bool:
         """Return whether the version is not older than another one."""
-        return numbers(self.version) >= numbers(least)
+        return parse_version_numbers(self.version) >= parse_version_numbers(least)
 
 
-def toolchains(tool: str, build_path: str) -> list[Toolchain]:
+def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
     """Return the versions of a tool on this host: those on the user's ``PATH``, then the build's, then others."""
     files: list[str] = []
     for folder in (*os.environ.get("PATH", "").split(os.pathsep), *build_path.split(os.pathsep), *read_usual_path()):
         file = shutil.which(tool, path=folder) if folder else None
         if file and not any(Path(file).samefile(other) for other in files):
             files.append(file)
-    return [Toolchain(tool, Path(file), _version(tool, file)) for file in files]
+    return [Toolchain(tool, Path(file), _read_version(tool, file)) for file in files]
 
 
-def choose_toolchain(found: Iterable[Toolchain], least: str = "") -> Toolchain | None:
-    """Return the first that suffices, else the newest; None if there is none."""
-    ordered = list(found)
-    sufficient = next((one for one in ordered if one.suffices(least)), None)
-    return sufficient or max(ordered, key=lambda one: numbers(one.version), default=None)
+def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
+    """Return the first version that suffices, else the newest; None for no versions."""
+    ordered = list(toolchains)
+    sufficient = next((toolchain for toolchain in ordered if toolchain.suffices(least)), None)
+    return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 
-def numbers(version: str) -> tuple[int, ...]:
-    """Return a version as numbers that can be compared."""
+def parse_version_numbers(version: str) -> tuple[int, ...]:
+    """Parse a version into numbers that can be compared."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 @lru_cache
-def _version(tool: str, file: str) -> str:
+def _read_version(tool: str, file: str) -> str:
     try:
         done = subprocess.run(
-            [file, VERSION_WORD[tool]],
+            [file, VERSION_ARGUMENT[tool]],
             check=False,
             capture_output=True,
             text=True,

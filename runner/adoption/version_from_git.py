@@ -11,14 +11,14 @@ from msgspec import Struct, field
 
 from runner.adoption.sources import Sources
 
-VERSION = "1.0.0"
+FIXED_VERSION = "1.0.0"
 _VARIABLES = {
     "SETUPTOOLS_SCM_PRETEND_VERSION": re.compile(r"setuptools[_-]scm|hatch-vcs"),
     "PDM_BUILD_SCM_VERSION": re.compile(r"^source\s*=\s*[\"']scm[\"']", re.MULTILINE),
     "PBR_VERSION": re.compile(r"\bpbr\s*=\s*True\b|[\"']pbr[\"'\s<>=]"),
 }
 """By variable that sets the version: what in the files of a build says that its tool obeys it."""
-_HISTORY = re.compile(
+_GIT_DESCRIBE = re.compile(
     r"versioningit|versioneer|dunamai|vcs_tag|git-version-gen|vergen|git\b.{0,60}\b(?:describe|rev-parse|rev-list)\b"
 )
 _MAKEFILES = ("GNUmakefile", "Makefile", "makefile")
@@ -33,16 +33,17 @@ _BUILD_FILES = {
 }
 """By build system: the files that it reads. A Makefile around ``go build`` does not count: nothing runs it."""
 
-_FIXED = (
-    "The version is always {1} ({0} in [build.environment]): one from git would differ in the program of each commit"
+_FIXED_VERSION_REMARK = (
+    "The version is fixed at {1} ({0} in [build.environment]), because a version taken from git would change the "
+    "program with every commit"
 )
-_VARIES = (
-    "With `git = true` each commit has its own version in its program, so a count can move by a fault although no code "
-    "changed. "
+_VARYING_VERSION_REMARK = (
+    "With `git = true`, every commit puts a different version into the program, so a count can change by one fault "
+    "although no code changed. "
 )
-_INSTEAD = f'Write {{}} = "{VERSION}" into [build.environment] instead of it'
-_OTHERWISE = (
-    "Give the build a fixed version if it takes one, or let such steps pass with `budget = {minor-faults = 1}` in "
+_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] in its place'
+_FIX_BY_HAND = (
+    "Give the build a fixed version if it accepts one, or tolerate such changes with `budget = {minor-faults = 1}` in "
     "[metrics]"
 )
 
@@ -62,16 +63,16 @@ class VersionFromGit(Struct, frozen=True):
     git: bool = False
 
 
-def version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
-    """Return what some build systems of a project need to find its version."""
+def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
+    """Return what these build systems of a project need in order to find its version."""
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
-    texts = [sources.text(name) for name in names]
-    variables = {name: VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}
-    return VersionFromGit(variables, any(map(_HISTORY.search, texts)))
+    texts = [sources.read_text(name) for name in names]
+    variables = {name: FIXED_VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}
+    return VersionFromGit(variables, any(map(_GIT_DESCRIBE.search, texts)))
 
 
-def version_remark(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
-    """Return what the version of a build means for its counts, a line; empty if the build has nothing to do with it.
+def describe_version(sources: Sources, environment: Mapping[str, str], *, git: bool) -> str:
+    """Return how the version in a build affects its counts, as a line; empty if the build has no version.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ def version_remark(sources: Sources, environment: Mapping[str, str], *, git: boo
     """
     if not git:
         fixed = next((name for name in _VARIABLES if name in environment), None)
-        return _FIXED.format(fixed, environment[fixed]) if fixed else ""
-    read = version_from_git(sources, *_BUILD_FILES)
+        return _FIXED_VERSION_REMARK.format(fixed, environment[fixed]) if fixed else ""
+    read = detect_version_from_git(sources, *_BUILD_FILES)
     usable = next((name for name in read.variables if not read.git), None)
-    return _VARIES + (_INSTEAD.format(usable) if usable else _OTHERWISE)
+    return _VARYING_VERSION_REMARK + (_FIX_BY_VARIABLE.format(usable) if usable else _FIX_BY_HAND)

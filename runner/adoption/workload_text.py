@@ -4,12 +4,12 @@ import json
 
 from runner.adoption.proposal import BuildProposal, RunProposal
 
-SCHEMA = ".faultwatch/workload.schema.json"
+SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
 
 
-def workload_text(
-    name: str, build: BuildProposal, run: RunProposal, *, timeout: int | None = None, schema: str = SCHEMA
+def render_workload(
+    name: str, build: BuildProposal, run: RunProposal, *, timeout: int | None = None, schema: str = SCHEMA_PATH
 ) -> str:
     """Return the text of a workload file.
 
@@ -21,42 +21,42 @@ def workload_text(
         The path of the schema, relative to the file; empty for none.
     """
     lines = [f"#:schema {schema}", ""] if schema else []
-    lines += ["[workload]", f"name = {_format_text(name)}"]
+    lines += ["[workload]", f"name = {_format_string(name)}"]
     if timeout:
         lines.append(f"timeout = {timeout}")
     if build.command:
-        lines += ["", "[build]", f"command = {_format_text(build.command)}"]
+        lines += ["", "[build]", f"command = {_format_string(build.command)}"]
         if build.tools:
-            lines.append(f"needs = {_list(build.tools)}")
+            lines.append(f"needs = {_format_list(build.tools)}")
         if build.git:
             lines.append("git = true")
         if build.incomplete:
             lines.append("incomplete = true")
-        lines += _table("build.environment", build.environment)
-    lines += ["", "[run]", f"command = {_format_text(_escape(run.command))}"]
+        lines += _format_table("build.environment", build.environment)
+    lines += ["", "[run]", f"command = {_format_string(_escape_braces(run.command))}"]
     if run.output != "none":
-        lines.append(f"output = {_format_text(run.output)}")
+        lines.append(f"output = {_format_string(run.output)}")
     lines.append('huge_pages = "never"')
-    lines += _table("run.environment", run.environment)
+    lines += _format_table("run.environment", run.environment)
     return "\n".join(lines) + "\n"
 
 
-def _escape(command: str) -> str:
+def _escape_braces(command: str) -> str:
     return command.replace("{", "{{").replace("}", "}}")
 
 
-def _format_text(text: str) -> str:
+def _format_string(text: str) -> str:
     """Return a text as TOML: literally if possible, which is easier to read."""
     plain = text.isprintable() and "'" not in text and '"' in text
     # A JSON string is a basic string of TOML too, except for one character.
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _list(words: tuple[str, ...]) -> str:
-    return f"[{', '.join(map(_format_text, words))}]"
+def _format_list(words: tuple[str, ...]) -> str:
+    return f"[{', '.join(map(_format_string, words))}]"
 
 
-def _table(name: str, variables: object) -> list[str]:
+def _format_table(name: str, variables: object) -> list[str]:
     if not isinstance(variables, dict) or not variables:
         return []
-    return ["", f"[{name}]", *(f"{key} = {_format_text(value)}" for key, value in variables.items())]
+    return ["", f"[{name}]", *(f"{key} = {_format_string(value)}" for key, value in variables.items())]

@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.campaigns.commit_pairs import CommitPairs
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.report import SEARCHED, Case, Environment, Purpose, Report, Revision
+from runner.contract.report import SEARCH_PURPOSES, Case, Environment, Purpose, Report, Revision
 from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs
@@ -29,37 +29,37 @@ MAX_UNUSED_RUNS = 5
 temporary reason is measured three times."""
 
 
-MAX_BUILDS = 64
+MAX_BUILD_JOBS = 64
 """Most builds side by side that a search makes use of."""
 
 
 class SearchObserver(Protocol):
     """Follows the progress of a search."""
 
-    def measuring(self, state: Search, commit: str) -> None:
-        """A commit is about to be measured."""
+    def on_measurement_start(self, state: Search, commit: str) -> None:
+        """Called before a commit is measured."""
 
-    def measured(self, state: Search, report: Report) -> None:
-        """A run is stored; ``state`` is the search before it."""
+    def on_run_stored(self, state: Search, report: Report) -> None:
+        """Called after a run was stored; ``state`` is the search before it."""
 
-    def proving(self, state: Search) -> None:
-        """A culprit and its parent are about to be measured interleaved."""
+    def on_proof_start(self, state: Search) -> None:
+        """Called before a culprit and its parent are measured interleaved."""
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
-        """Both runs are stored."""
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
+        """Called after both runs of a proof were stored."""
 
 
 def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision, tuple[Revision, ...]]:
-    """Return the good end of a range and the commits after it, oldest first; the last is the bad end.
+    """Return the good commit of a range and the commits after it, oldest first; the last is the bad one.
 
     Raises
     ------
     FaultwatchError
         The range has no commits, or the bad end does not descend from the good end.
     """
-    first = repository.revision(good)
-    revisions = repository.revisions(f"{good}..{bad}", first_parent=False)
-    if repository.merge_bases(good, bad) != (first.commit,):
+    first = repository.get_revision(good)
+    revisions = repository.list_revisions(f"{good}..{bad}", first_parent=False)
+    if repository.find_merge_bases(good, bad) != (first.commit,):
         raise FaultwatchError(
             f"{bad} does not descend from {good}", f"use `git merge-base {good} {bad}` as the good end"
         )
@@ -69,7 +69,7 @@ def resolve_range(repository: Repository, good: str, bad: str) -> tuple[Revision
 class CulpritSearcher(Struct, frozen=True):
     """Searches the history of a repository with one case.
 
-    A search keeps no state outside the service, so an interrupted search continues where it was.
+    A search keeps no state outside the service, so an interrupted search continues where it stopped.
     """
 
     repository: Repository
@@ -93,13 +93,14 @@ class CulpritSearcher(Struct, frozen=True):
         least: float = 0,
         prove: bool = True,
     ) -> Search:
-        """Search the commits after ``good``, oldest first; the last is the bad end.
+        """Search the commits after ``good`` for those that moved a metric; the last of ``revisions`` is the bad one.
 
         Raises
         ------
         FaultwatchError
             The service does not accept a run or cannot use it.
         """
+        # Tell the service about earlier runs and the range.
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
@@ -107,50 +108,52 @@ class CulpritSearcher(Struct, frozen=True):
         request = SearchRequest(
             subject=self.repository.name,
             host=self.bench.host,
-            environment=self._environment(),
+            environment=self._capture_environment(),
             case=self.case,
             metric=metric,
             good=good.commit,
             bad=revisions[-1].commit,
             least=least,
             prove=prove,
-            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILDS)),
+            pace=Pace(build_jobs=min(max(self.build_jobs, 1), MAX_BUILD_JOBS)),
         )
 
-        def revision(commit: str) -> Revision:
-            return by_commit.get(commit) or self.repository.revision(commit)
+        def get_revision(commit: str) -> Revision:
+            return by_commit.get(commit) or self.repository.get_revision(commit)
 
-        unused, known = 0, -1
+        unused, previous_runs = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
+                # Ask what to do next, and give up if the answers use none of the measurements.
                 state = self.service.search(request)
-                unused, known = (unused + 1 if state.known <= known else 0), state.known
+                unused, previous_runs = (unused + 1 if state.known <= previous_runs else 0), state.known
                 if unused == MAX_UNUSED_RUNS:
                     raise FaultwatchError(
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
-                        "see its runs on the dashboard, and `faultwatch doctor`",
+                        "look at its runs on the dashboard, and run `faultwatch doctor`",
                     )
+                # Measure what is asked for, prove a suspect, or return the result.
                 match state.answer:
                     case Measure(commits=commits):
-                        builds.expect(commits)
+                        builds.plan_builds(commits)
                         for commit in commits:
-                            watcher.measuring(state, commit)
-                            report, seconds = self._measure(revision(commit), builds)
+                            watcher.on_measurement_start(state, commit)
+                            report, seconds = self._measure(get_revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
-                            request = request.model_copy(update={"pace": _pace(request.pace, report, seconds)})
+                            request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
                             _send(outbox, [report], request.environment)
-                            watcher.measured(state, report)
+                            watcher.on_run_stored(state, report)
                     case Prove(parent=parent, commit=commit) as order:
-                        watcher.proving(state)
-                        builds.expect(())
-                        reports = self._prove(revision(parent), revision(commit), metric, order)
+                        watcher.on_proof_start(state)
+                        builds.plan_builds(())
+                        reports = self._prove(get_revision(parent), get_revision(commit), metric, order)
                         _send(outbox, reports, request.environment)
-                        watcher.proven(state, reports)
+                        watcher.on_proof_stored(state, reports)
                     case _:
                         return state
 
-    def _environment(self) -> Environment:
-        return self.bench.environment_of(self.workload, self.case)
+    def _capture_environment(self) -> Environment:
+        return self.bench.capture_environment(self.workload, self.case)
 
     def _measure(self, revision: Revision, builds: BuildAhead) -> tuple[Report, float]:
         """Return the report of a revision, and the seconds that it took to measure it."""
@@ -163,7 +166,7 @@ class CulpritSearcher(Struct, frozen=True):
             )
             return report, 0.0
         began = time.monotonic()
-        with builds.paused():
+        with builds.pause_builds():
             report = measure(
                 self.workload,
                 self.case,
@@ -183,8 +186,8 @@ class CulpritSearcher(Struct, frozen=True):
             self.case,
             parent,
             culprit,
-            _judge_by(metric, self.service.compare),
-            pairs=Pairs.proof(self.workload),
+            _decide_by_metric(metric, self.service.compare),
+            pairs=Pairs.for_proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
         )
         if result.comparison is None:
@@ -198,33 +201,35 @@ class CulpritSearcher(Struct, frozen=True):
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
 
-def _judge_by(
+def _decide_by_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
     """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
 
-    def decide_one(request: ComparisonRequest) -> Comparison:
+    def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)
         undecided = any(
             metric_verdict.metric == metric and metric_verdict.verdict is Verdict.NEEDS_MORE_RUNS
             for metric_verdict in comparison.metrics
         )
-        wanted = any(verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics)
+        wants_other_build = any(
+            verdict.metric == metric and verdict.wants_other_build for verdict in comparison.metrics
+        )
         placed = any(verdict.metric == metric and verdict.wants_other_place for verdict in comparison.metrics)
         renewed = any(verdict.metric == metric and verdict.wants_renewal for verdict in comparison.metrics)
         update = {
             "more": comparison.more if undecided else 0,
-            "wants_other_builds": wanted,
+            "wants_other_builds": wants_other_build,
             "wants_other_place": placed,
             "wants_renewal": renewed,
         }
         return comparison.model_copy(update=update)
 
-    return decide_one
+    return decide_by_metric
 
 
-def _pace(last: Pace, report: Report, seconds: float) -> Pace:
-    """Return the pace after a measurement that took some seconds."""
+def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:
+    """Update the durations of a build and a measurement, from which the service plans the search."""
     build = report.build
     if build is None or report.failure:
         return last
@@ -246,5 +251,5 @@ def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -
                 "the environment of this host changed during the search, so its runs cannot be compared",
                 "start the search again; it reuses the runs of the same environment",
             )
-        if report.quarantine not in {"", *SEARCHED.values()}:
-            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
+        if report.quarantine not in {"", *SEARCH_PURPOSES.values()}:
+            raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")

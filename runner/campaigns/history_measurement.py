@@ -13,8 +13,8 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.same_bytes import SameBytes
-from runner.measuring.sampling import Sampling, levels
-from runner.measuring.scaling import with_scaling_efficiency
+from runner.measuring.sampling import Sampling, compute_levels
+from runner.measuring.scaling import add_scaling_efficiency
 from runner.measuring.trial import Bench
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
@@ -27,26 +27,26 @@ from runner.workload import Workload
 MAX_FOLLOW_UPS = 20
 """Further plans to ask for after the first one, at most. The service ends them earlier: it orders one rerun of a case
 at a time, and only while that can end a doubt."""
-IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
+REASONS_IN_DOUBT = frozenset({Reason.CROSS_MEASUREMENT, Reason.RERUN})
 
 
 class HistoryObserver(Protocol):
     """Follows the progress of a history."""
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
-        """The plan is made; ``executions`` are ahead."""
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+        """Called when the runs are planned; ``executions`` are to come."""
 
-    def started(self, revision: Revision, case: Case) -> None:
-        """A planned run begins."""
+    def on_run_start(self, revision: Revision, case: Case) -> None:
+        """Called before a planned run."""
 
-    def executed(self) -> None:
-        """An execution has ended."""
+    def on_execution(self) -> None:
+        """Called after each execution."""
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
-        """A planned run has ended and its report is on disk; ``skipped_executions`` were not needed."""
+    def on_report(self, report: Report, skipped_executions: int) -> None:
+        """Called when the report of a run is on disk; ``skipped_executions`` of the plan were not needed."""
 
-    def absent(self, commit: str, runs: int) -> None:
-        """A commit that the service ordered is not in this clone, so some runs are left out."""
+    def on_missing_commit(self, commit: str, runs: int) -> None:
+        """Called for an ordered commit that is not in this clone, so that its runs are left out."""
 
 
 class HistorySummary(Struct):
@@ -56,10 +56,10 @@ class HistorySummary(Struct):
     stored: int = 0
     measured: int = 0
     reused: int = 0
-    """Revisions that were not measured, because their program has the bytes of one that was."""
+    """Revisions that were not measured because their program has the same bytes as a measured one."""
     failed: list[Report] = field(default_factory=list)
     contradicted: list[Report] = field(default_factory=list)
-    """Runs that count differently although nothing that their program asked about differs."""
+    """Runs with a different count although their program found the same files."""
     waiting: int = 0
     """Reports of this history that wait on disk, because the service has not received them yet."""
     waiting_before: int = 0
@@ -67,9 +67,9 @@ class HistorySummary(Struct):
     error: FaultwatchError | None = None
     """Why the service has not received them."""
     refused: list[str] = field(default_factory=list)
-    """Why the service rejected reports of this history for good; they are set aside on disk."""
+    """Why the service rejected reports of this history permanently; they are set aside on disk."""
     left_out: int = 0
-    """Commits of the range that are not measured, because they are of merged branches."""
+    """Commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
     """What became of the likely changes; None if none was to be proven."""
 
@@ -101,16 +101,17 @@ class HistoryMeasurement(Struct, frozen=True):
     service: Service
     spool: Spool
     planner: Service | None = None
-    """A more patient connection, for plans: the service judges what it has first. Otherwise as ``service``."""
+    """Like ``service``, but with a longer time limit: before it plans, the service judges the runs that it has."""
     samples: int | None = None
     beside: Sequence[Revision] = ()
-    """Further commits of the range, of merged branches: the service has to know them, to blame no merge for them."""
+    """Commits on merged branches in the range. The service must know them, or it would blame the merges for their
+    changes."""
     build_jobs: int = 1
     """How many revisions to build at once."""
     again: bool = False
     """Whether to measure every revision again that could not be measured before."""
     measure_all: bool = True
-    """Whether to measure revisions whose program has the bytes of the one measured before, too."""
+    """Whether to measure even revisions whose program has the same bytes as the one measured before."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -120,24 +121,24 @@ class HistoryMeasurement(Struct, frozen=True):
         """
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver()
-        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.refs())
-        planned, stored = self._plan(revisions, again=self.again, measure_all=self.measure_all)
+        self.service.send_revisions(self.repository.name, (*revisions, *self.beside), self.repository.list_refs())
+        planned, stored = self._plan_runs(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
         each = Sampling.from_workload(self.workload, self.samples).least + 1
         tried: set[tuple[str, str]] = set()
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
-            watcher.planned(planned, stored, len(planned) * each)
+            watcher.on_plan(planned, stored, len(planned) * each)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
-                watcher.reported(report, each - executions)
+                watcher.on_report(report, each - executions)
                 tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     summary.reused += report.reused is not None
                     summary.measured += report.reused is None
                     summary.contradicted += [report] if is_contradicted(report) else []
-                    latest[report.case.name] = levels(report.samples)
+                    latest[report.case.name] = compute_levels(report.samples)
                 else:
                     summary.failed.append(report)
 
@@ -149,17 +150,17 @@ class HistoryMeasurement(Struct, frozen=True):
             # The new runs may leave the service in doubt: an outlier, or two causes at once.
             done = len(tried)
             tried.clear()
-            planned = [run for run in self._plan(revisions)[0] if run.reason in IN_DOUBT] if done else []
+            planned = [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT] if done else []
             if planned:
                 measure_planned(planned, 0)
-        return self._concluded(summary, outbox)
+        return self._conclude(summary, outbox)
 
-    def _concluded(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
-        """Send what still waits, and note what became of the reports."""
-        if self.spool.waiting():
+    def _conclude(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
+        """Send the reports that still wait, and record the outcome in the summary."""
+        if self.spool.list_waiting():
             outbox.deliver(at_once=True)
         summary.waiting, summary.error = outbox.waiting, outbox.error
-        summary.waiting_before = len(self.spool.waiting()) - outbox.waiting
+        summary.waiting_before = len(self.spool.list_waiting()) - outbox.waiting
         summary.refused = list(outbox.refused.values())
         return summary
 
@@ -168,11 +169,11 @@ class HistoryMeasurement(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         each = Sampling.from_workload(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        watcher.planned(planned, 0, len(planned) * each)
+        watcher.on_plan(planned, 0, len(planned) * each)
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
-            watcher.reported(report, each - executions)
-        return self._concluded(HistorySummary(revisions=1), outbox)
+            watcher.on_report(report, each - executions)
+        return self._conclude(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
@@ -188,13 +189,14 @@ class HistoryMeasurement(Struct, frozen=True):
         newest = revisions[-1].commit if revisions else ""
         inferred: dict[str, tuple[Revision, PlannedRun, Report]] = {}
         """By case: the run before the current one, if its counts were reused."""
+        # Measure commit by commit, while the next ones are built.
         with BuildAhead(
             self.builder, self.repository, self.workload, commits, self.build_jobs, build_all=self.measure_all
         ) as builds:
             for commit, group in itertools.groupby(planned, key=lambda run: run.revision):
-                revision = by_commit.get(commit) or self.repository.known(commit)
+                revision = by_commit.get(commit) or self.repository.find_revision(commit)
                 if revision is None:
-                    watcher.absent(commit, sum(1 for _ in group))
+                    watcher.on_missing_commit(commit, sum(1 for _ in group))
                     continue
                 runs = [run.model_copy(update={"expected": latest.get(run.case.name) or run.expected}) for run in group]
                 doubted = []
@@ -206,7 +208,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     before = inferred.pop(run.case.name, None)
                     if report.reused:
                         inferred[run.case.name] = revision, run, report
-                    elif before and _differs(report, before[2]):
+                    elif before and _differs_from_inferred(report, before[2]):
                         doubted.append(before)
                 # A commit is blamed for a count that differs from one that was measured, too.
                 for earlier, run, _ in doubted:
@@ -214,17 +216,17 @@ class HistoryMeasurement(Struct, frozen=True):
                     for _, report, executions in self._measure_revision(earlier, builds, [rerun], watcher, None):
                         yield report, executions
 
-    def _plan(
+    def _plan_runs(
         self, revisions: Sequence[Revision], *, again: bool = False, measure_all: bool = False
     ) -> tuple[list[PlannedRun], int]:
         """Return the planned runs and the number of stored points; asks once for each environment of the cases."""
-        environments = {case.name: self.bench.environment_of(self.workload, case) for case in self.cases}
+        environments = {case.name: self.bench.capture_environment(self.workload, case) for case in self.cases}
         planned: list[PlannedRun] = []
         stored = 0
         by_environment = sorted(self.cases, key=lambda case: environments[case.name].hash)
         for _, group in itertools.groupby(by_environment, key=lambda case: environments[case.name].hash):
             cases = tuple(group)
-            plan = (self.planner or self.service).plan(
+            plan = (self.planner or self.service).request_plan(
                 PlanRequest(
                     subject=self.repository.name,
                     host=self.bench.host,
@@ -254,7 +256,7 @@ class HistoryMeasurement(Struct, frozen=True):
     ) -> Iterator[tuple[PlannedRun, Report, int]]:
         """Yield each planned run of a revision, its report, and the number of its executions."""
         subject = self.repository.name
-        watcher.started(revision, runs[0].case)
+        watcher.on_run_start(revision, runs[0].case)
         try:
             tree, build = builds.build(revision.commit)
         except BuildFailure as failure:
@@ -269,20 +271,20 @@ class HistoryMeasurement(Struct, frozen=True):
             return
         reports: list[Report] = []
         for run in runs:
-            watcher.started(revision, run.case)
+            watcher.on_run_start(revision, run.case)
             # Every other reason for a run is the doubt about a count.
-            source = same_bytes.source_of(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
+            source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
-                with builds.paused():
-                    taken = same_bytes.reuse_counts(source, revision, build, tree)
-                if taken:
-                    yield run, taken, 0
+                with builds.pause_builds():
+                    reused = same_bytes.reuse_counts(source, revision, build, tree)
+                if reused:
+                    yield run, reused, 0
                     continue
             executions = _ExecutionCounter(watcher)
             sampling = Sampling.from_workload(
-                self.workload, self.samples, levels(source.samples) if source else run.expected
+                self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
-            with builds.paused():
+            with builds.pause_builds():
                 report = measure(
                     self.workload,
                     run.case,
@@ -296,22 +298,22 @@ class HistoryMeasurement(Struct, frozen=True):
                     progress=executions,
                 )
             if same_bytes:
-                report = same_bytes.checked(report, source) if source else report
-                same_bytes.remember(report)
-            reports.append(with_scaling_efficiency(report, reports, self.workload))
+                report = same_bytes.attach_check(report, source) if source else report
+                same_bytes.record(report)
+            reports.append(add_scaling_efficiency(report, reports, self.workload))
             yield run, reports[-1], executions.count
 
 
 def is_contradicted(report: Report) -> bool:
-    """Return whether a run counts differently although nothing that its program asked about differs."""
+    """Return whether a run has other counts although its bytes are those of an earlier run."""
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 
 
-def _differs(report: Report, inferred: Report) -> bool:
+def _differs_from_inferred(report: Report, inferred: Report) -> bool:
     """Return whether a measured run has other counts than those that were reused for another."""
-    counted = levels(report.samples)
+    counted = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
-        name in counted and counted[name] != count for name, count in levels(inferred.samples).items()
+        name in counted and counted[name] != count for name, count in compute_levels(inferred.samples).items()
     )
 
 
@@ -324,4 +326,4 @@ class _ExecutionCounter:
 
     def __call__(self) -> None:
         self.count += 1
-        self._watcher.executed()
+        self._watcher.on_execution()

@@ -26,13 +26,13 @@ MAX_LEFT_DIFFERENCE = 0.25
 class ProofObserver(Protocol):
     """Follows the progress of the proofs."""
 
-    def proving(self, base: str, head: str, case: Case, left: float) -> None:
+    def on_proof_start(self, base: str, head: str, case: Case, left: float) -> None:
         """Two commits are about to be measured interleaved; ``left`` seconds remain for proofs."""
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         """An execution has ended."""
 
-    def proven(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+    def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """The service has the verdict on them."""
 
 
@@ -48,7 +48,7 @@ class ProofSummary(Struct):
     left_open: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
 
-    def document(self) -> dict[str, Any]:
+    def build_document(self) -> dict[str, Any]:
         """Return it as --json prints it."""
         return {
             "proven": self.proven,
@@ -133,16 +133,16 @@ class Prover(Struct):
         if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
             return self.decided.get(key)
         by_commit = {revision.commit: revision for revision in self.revisions}
-        self.watcher.proving(base, head, case, self._left())
+        self.watcher.on_proof_start(base, head, case, self._left())
         try:
             compared = self.pairs.compare(
                 case,
                 by_commit[base],
                 by_commit[head],
                 self.service.compare,
-                pairs=Pairs.proof(self.pairs.workload),
+                pairs=Pairs.for_proof(self.pairs.workload),
                 until=self.until,
-                progress=self.watcher.executed,
+                progress=self.watcher.on_execution,
             )
         except CommitNotBuiltError:
             self.decided[key] = None
@@ -160,7 +160,7 @@ class Prover(Struct):
         self.summary.proven += verdict is Verdict.CHANGED
         self.summary.refuted += verdict is Verdict.SAME
         self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
-        self.watcher.proven(key[1], key[2], verdict, pairs)
+        self.watcher.on_proof(key[1], key[2], verdict, pairs)
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

@@ -2,20 +2,26 @@
 
 from collections.abc import Mapping
 
-from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, ConfiguredCase, convert_like
+from runner.campaigns.setting_search import (
+    PARAMETER_PREFIX,
+    SETTINGS_PER_RUN,
+    VARIABLE_PREFIX,
+    ConfiguredCase,
+    convert_to_same_type,
+)
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.remedy import with_remedy
+from runner.workload.remedy import apply_remedy
 
-FIRST_PAIRS = 24
+MIN_PAIRS = 24
 """Pairs before the first verdict: enough for counts that repeat, and for the bounds of noisy metrics."""
 
 
-def remedy_trials(
+def build_remedy_trials(
     repository: Repository,
     builder: Builder,
     workload: Workload,
@@ -38,8 +44,8 @@ def remedy_trials(
         The revision does not build, there is no such remedy, or one of the two cannot be measured on this host.
     """
     present = ConfiguredCase(workload, case, bench)
-    remedied = _with_settings(present, settings)
-    commit = repository.revision(revision)
+    remedied = _apply_settings(present, settings)
+    commit = repository.get_revision(revision)
     try:
         tree, build = builder.build(repository, commit.commit, workload)
     except BuildFailure as failure:
@@ -53,26 +59,26 @@ def remedy_trials(
     return trials[0], trials[1]
 
 
-def case_with(case: Case, settings: Mapping[str, str | None]) -> Case:
-    """Return the case that a remedy makes of another one: with its values of the parameters."""
+def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
+    """Return a case with the parameter values of a remedy."""
     parameters = dict(case.parameters)
     for name, value in settings.items():
-        own = name.removeprefix(PARAMETER)
+        own = name.removeprefix(PARAMETER_PREFIX)
         if own in parameters and value is not None:
-            parameters[own] = convert_like(parameters[own], value)
+            parameters[own] = convert_to_same_type(parameters[own], value)
     return case.model_copy(update={"parameters": parameters})
 
 
-def _with_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
+def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None]) -> ConfiguredCase:
     """Return a case with other settings. It keeps its name, because only runs of one case are compared."""
     run: dict[str, str | None] = {}
     remedies: dict[str, str] = {}
     for name, value in settings.items():
-        if name in PER_RUN or name.startswith(VARIABLE):
+        if name in SETTINGS_PER_RUN or name.startswith(VARIABLE_PREFIX):
             run[name] = value
         elif value is not None:
-            remedies[name.removeprefix(PARAMETER)] = value
+            remedies[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
-            raise FaultwatchError(f"{name} cannot be taken away", f"only {VARIABLE}NAME can")
-    workload = with_remedy(present.workload, remedies)
-    return ConfiguredCase(workload, present.case, present.bench).with_settings(run)
+            raise FaultwatchError(f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can")
+    workload = apply_remedy(present.workload, remedies)
+    return ConfiguredCase(workload, present.case, present.bench).apply_settings(run)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from runner.contract.base import Parameter
 from runner.contract.report import Case, Environment, Report, Revision
 from runner.contract.setting_search import MeasureSettings, SettingChange, SettingSearch, SettingSearchRequest
-from runner.environment.allocator import NOT_THERE
+from runner.environment.allocator import IS_MISSING
 from runner.errors import FaultwatchError
 from runner.measuring.measurement import measure_revision
 from runner.measuring.sampling import Sampling
@@ -23,11 +23,11 @@ from runner.subject.build import Builder
 from runner.subject.repository import Repository
 from runner.workload import Workload
 
-VARIABLE = "variable."
-PARAMETER = "parameter."
-BUILD = "build."
+VARIABLE_PREFIX = "variable."
+PARAMETER_PREFIX = "parameter."
+BUILD_PREFIX = "build."
 """Prefix of settings that are variables of the build, such as ``build.CFLAGS``."""
-PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
+SETTINGS_PER_RUN = frozenset({HugePages.setting, MemoryGroup.setting})
 
 RunObserver = Callable[[SettingSearch, Report], None]
 """Called after each run with the search before the run, and the report."""
@@ -35,7 +35,7 @@ RunObserver = Callable[[SettingSearch, Report], None]
 
 def can_be_set(name: str) -> bool:
     """Return whether a setting can be set for a single run; only an administrator can set the others."""
-    return name in PER_RUN or name.startswith((VARIABLE, PARAMETER, BUILD))
+    return name in SETTINGS_PER_RUN or name.startswith((VARIABLE_PREFIX, PARAMETER_PREFIX, BUILD_PREFIX))
 
 
 class ConfiguredCase(Struct, frozen=True):
@@ -45,7 +45,7 @@ class ConfiguredCase(Struct, frozen=True):
     case: Case
     bench: Bench
 
-    def with_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
+    def apply_settings(self, values: Mapping[str, str | None]) -> "ConfiguredCase":
         """Return this setting with some settings changed; None removes a setting.
 
         Raises
@@ -53,6 +53,7 @@ class ConfiguredCase(Struct, frozen=True):
         FaultwatchError
             A setting does not take the value here.
         """
+        # Sort the values by what they change: the run, the build, the parameters or the variables.
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
         run: dict[str, str] = {}
@@ -69,12 +70,13 @@ class ConfiguredCase(Struct, frozen=True):
                 if value is not None:
                     build[rest] = build_settings[name] = value
             elif kind == "parameter" and value is not None:
-                parameters[rest] = convert_like(parameters[rest], value)
+                parameters[rest] = convert_to_same_type(parameters[rest], value)
             elif kind == "variable":
                 variables.pop(rest, None)
                 if value is not None:
                     variables[rest] = value
-        workload = _change_workload(self.workload, run, build)
+        # Put the case together again. Its environment also states what the build was given.
+        workload = _rebuild_workload(self.workload, run, build)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
 
@@ -89,32 +91,32 @@ class ConfiguredCase(Struct, frozen=True):
     @property
     def environment(self) -> Environment:
         """The environment while the case runs."""
-        return self.bench.environment_of(self.workload, self.case)
+        return self.bench.capture_environment(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
         """Refuse a setting that does not hold although it was set: such runs would not show its effect."""
-        held = self.environment.settings
+        actual = self.environment.settings
         for name, value in values.items():
-            if not name.startswith(PARAMETER) and held.get(name) != value:
+            if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:
                 raise FaultwatchError(
-                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {held.get(name) or 'not set'}",
-                    "leave it out with --without, or see `faultwatch doctor`",
+                    f"{name} cannot be set to {value or 'nothing'} on this host: it is {actual.get(name) or 'not set'}",
+                    "exclude it with --without, or run `faultwatch doctor`",
                 )
-        if values.get(f"{VARIABLE}LD_PRELOAD") and NOT_THERE in held.get("allocator", ""):
+        if values.get(f"{VARIABLE_PREFIX}LD_PRELOAD") and IS_MISSING in actual.get("allocator", ""):
             raise FaultwatchError(
-                f"this host does not have the library {values[f'{VARIABLE}LD_PRELOAD']}: {held['allocator']}"
+                f"this host does not have the library {values[f'{VARIABLE_PREFIX}LD_PRELOAD']}: {actual['allocator']}"
             )
 
 
-def convert_like(previous: Parameter, value: str) -> Parameter:
-    """Convert the text of a parameter to the type of its previous value."""
+def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
+    """Convert a parameter given as text to the type of its previous value."""
     try:
         return value == "true" if isinstance(previous, bool) else type(previous)(value)
     except ValueError:
         return value
 
 
-def _change_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+def _rebuild_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))
@@ -149,7 +151,7 @@ class SettingSearcher(Struct, frozen=True):
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (self.revision,))
-        before = self.before.with_settings({setting.name: setting.before for setting in settings})
+        before = self.before.apply_settings({setting.name: setting.before for setting in settings})
         request = SettingSearchRequest(
             subject=self.repository.name,
             revision=self.revision.commit,
@@ -164,13 +166,13 @@ class SettingSearcher(Struct, frozen=True):
             report = self._measure(settings, state.answer.changed).model_copy(update={"aside": True})
             outbox.post_now(report)
             if report.canary and not report.canary.holds:
-                raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "see `faultwatch doctor`")
+                raise FaultwatchError(f"the run cannot be used: {report.quarantine}", "run `faultwatch doctor`")
             observe(state, report)
         return state
 
     def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
         chosen = frozenset(changed)
-        setting = self.before.with_settings(
+        setting = self.before.apply_settings(
             {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}
         )
         return measure_revision(

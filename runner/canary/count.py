@@ -8,15 +8,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.canary.fault_cost import recall_cost
+from runner.canary.fault_cost import load_or_measure_cost
 from runner.contract.trust import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
 
 _SOURCE, _HEADER = (Path(__file__).with_name(name) for name in ("canary.c", "faultwatch_region.h"))
 _ANONYMOUS = "anonymous"
-KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
+FAULT_KINDS = (_ANONYMOUS, "file", "copy-on-write", "huge")
 _TIMED_RUNS = 3
 """Executions of which the quickest tells the cost of a fault."""
 _MAX_RETRIES = 2
@@ -56,25 +56,25 @@ def count_canary(programs: Path) -> CanaryOutcome:
     """
     try:
         program = compile_program(_SOURCE, programs, headers=[_HEADER])
-        canary = judge_canary(lambda kinds: _count(program, kinds))
-        cost = recall_cost(program, lambda: _cost(program)) if canary.holds else None
+        canary = judge_canary(lambda kinds: _count_faults(program, kinds))
+        cost = load_or_measure_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
         return CanaryOutcome(canary.model_copy(update={"seconds_per_fault": cost}))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
         return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")
 
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
-    """Return the counts of the canary: all kinds together, and each kind alone if that is wrong."""
-    first = faults_of(KINDS)
+    """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
+    first = faults_of(FAULT_KINDS)
     left_out = first.left_out
     if left_out:  # a kind that this host lacks may have been touched all the same
-        first = faults_of([kind for kind in KINDS if kind not in left_out])
-    together = _try_again(first, faults_of)
-    alone = [] if together.holds else [_try_again(faults_of([kind]), faults_of) for kind in together.kinds]
+        first = faults_of([kind for kind in FAULT_KINDS if kind not in left_out])
+    together = _retry_count(first, faults_of)
+    alone = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
     return Canary(counts=(together, *alone), left_out=left_out)
 
 
-def _try_again(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
     kinds, expected = tuple(first.expected), sum(first.expected.values())
     counted = [first.counted]
     if first.counted != expected:
@@ -82,24 +82,24 @@ def _try_again(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryF
     return CanaryCount(kinds=kinds, expected=expected, counted=tuple(counted))
 
 
-def _cost(program: Path) -> float | None:
+def _measure_fault_cost(program: Path) -> float | None:
     """Return the CPU time of one first touch: the least of a few executions, the one that was disturbed least."""
     costs = []
     for _ in range(_TIMED_RUNS):
-        readings = _execute(program, [_ANONYMOUS]).sample.readings
+        readings = _execute_canary(program, [_ANONYMOUS]).sample.readings
         faults, seconds = (readings[f"region:{name}"].value for name in ("minor-faults", "task-clock"))
         if faults and seconds:
             costs.append(seconds / faults)
     return min(costs, default=None)
 
 
-def _execute(program: Path, kinds: Sequence[str]) -> Execution:
+def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
     command = [f"./{program.name}", *kinds]
-    return count(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT_SECONDS, region=True)
+    return count_faults(command, directory=program.parent, state=ProcessState(), timeout=_TIMEOUT_SECONDS, region=True)
 
 
-def _count(program: Path, kinds: Sequence[str]) -> CanaryFaults:
-    done = _execute(program, kinds)
+def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
+    done = _execute_canary(program, kinds)
     reading = done.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
         raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")

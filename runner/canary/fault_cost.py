@@ -10,28 +10,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 from runner.system.tree import Tree
 
-NAME = "fault-cost.json"
+COST_FILE = "fault-cost.json"
 _MAX_AGE_SECONDS = 3600.0
 """Seconds."""
-_BOOT = "proc/sys/kernel/random/boot_id"
+_BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
-def recall_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
-    """Return the seconds that a fault costs; measure them if they are not known, or not any more."""
-    boot, now = Tree().text(_BOOT), time.clock_gettime(time.CLOCK_BOOTTIME)
+def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> float | None:
+    """Return the seconds that a fault costs: as stored, or measured if the stored value is missing or old."""
+    boot, now = Tree().read_text(_BOOT_ID), time.clock_gettime(time.CLOCK_BOOTTIME)
     made_for = [program.name, boot]
-    file = program.with_name(NAME)
+    file = program.with_name(COST_FILE)
     with suppress(OSError, ValueError, TypeError, KeyError):
-        known = json.loads(file.read_bytes())
-        if known["made_for"] == made_for and boot and 0 <= now - known["at"] < _MAX_AGE_SECONDS:
-            return float(known["seconds"])
+        stored = json.loads(file.read_bytes())
+        if stored["made_for"] == made_for and boot and 0 <= now - stored["at"] < _MAX_AGE_SECONDS:
+            return float(stored["seconds"])
     seconds = measure()
     if seconds is not None:
         # Where it cannot be stored, it is measured each time.
-        with suppress(OSError), scratch_folder(file.parent) as scratch:
-            (scratch / NAME).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
-            (scratch / NAME).rename(file)
+        with suppress(OSError), make_scratch_folder(file.parent) as scratch:
+            (scratch / COST_FILE).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
+            (scratch / COST_FILE).rename(file)
     return seconds

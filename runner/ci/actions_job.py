@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from runner.ci.system import CiJob
 
-_PULL = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)")
-_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,8})-[0-9a-f]{40,64}")
+_PULL_REF = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)")
+_MERGE_QUEUE_REF = re.compile(r"refs/heads/gh-readonly-queue/.+/pr-([1-9][0-9]{0,8})-[0-9a-f]{40,64}")
 """How GitHub names the branch of a pull request in a merge queue."""
 
 
@@ -18,8 +18,8 @@ def is_forgejo(environment: Mapping[str, str]) -> bool:
     return "true" in {environment.get("FORGEJO_ACTIONS"), environment.get("GITEA_ACTIONS")}
 
 
-def actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> CiJob | None:
-    """Return a job of Actions; None outside of it.
+def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> CiJob | None:
+    """Return the running job of GitHub Actions or a compatible system; None outside of one.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def actions_job(environment: Mapping[str, str], forge: str, run: str | None) -> 
     if environment.get("GITHUB_ACTIONS") != "true":
         return None
     repository, ref = environment.get("GITHUB_REPOSITORY"), environment.get("GITHUB_REF", "")
-    queued = _QUEUE.fullmatch(ref) if environment.get("GITHUB_EVENT_NAME") == "merge_group" else None
-    number = queued or _PULL.fullmatch(ref)
+    queued = _MERGE_QUEUE_REF.fullmatch(ref) if environment.get("GITHUB_EVENT_NAME") == "merge_group" else None
+    number = queued or _PULL_REF.fullmatch(ref)
     server = environment.get("GITHUB_SERVER_URL")
     log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
     # Without a number, the job was ordered by the service and runs on a branch: it finds the pull request by its head.

@@ -2,20 +2,24 @@
 
 from collections.abc import Collection, Mapping
 
-from runner.ci.actions_job import actions_job, is_forgejo
+from runner.ci.actions_job import is_forgejo, read_actions_job
 from runner.ci.system import CiJob, CiSystem, Place
 
 
-def _job(environment: Mapping[str, str]) -> CiJob | None:
-    return None if is_forgejo(environment) else actions_job(environment, "github", environment.get("GITHUB_RUN_ID"))
+def _read_job(environment: Mapping[str, str]) -> CiJob | None:
+    return (
+        None if is_forgejo(environment) else read_actions_job(environment, "github", environment.get("GITHUB_RUN_ID"))
+    )
 
 
-def _place(_: Collection[str]) -> Place:
+def _choose_place(_: Collection[str]) -> Place:
     return Place(
         ".github/workflows/faultwatch.yml",
-        "register a self-hosted runner with the label faultwatch, and have GitHub require an approval for the "
+        "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "
         "workflows of all outside contributors",
     )
 
 
-GITHUB = CiSystem("github", "github.yml", _place, marks=(".github/workflows/",), servers=("github",), job=_job)
+GITHUB = CiSystem(
+    "github", "github.yml", _choose_place, marks=(".github/workflows/",), servers=("github",), job=_read_job
+)

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Mapping
 
-from runner.ci.system import CiJob, CiSystem, Place, has_mark
+from runner.ci.system import CiJob, CiSystem, Place, find_marked_file
 
 _FILE = ".gitlab-ci.yml"
 
 
-def _job(environment: Mapping[str, str]) -> CiJob | None:
+def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     """Return a job of GitLab. Of a merge request from a fork, the target's project has the merge request."""
     number = environment.get("CI_MERGE_REQUEST_IID", "")
     repository = environment.get("CI_MERGE_REQUEST_PROJECT_PATH") or environment.get("CI_PROJECT_PATH")
@@ -18,12 +18,12 @@ def _job(environment: Mapping[str, str]) -> CiJob | None:
     return CiJob("gitlab", repository, int(number), log_url=environment.get("CI_JOB_URL", ""))
 
 
-def _place(files: Collection[str]) -> Place:
+def _choose_place(files: Collection[str]) -> Place:
     remark = "give a runner with the shell executor the tag faultwatch"
-    if not has_mark(files, _FILE):
+    if not find_marked_file(files, _FILE):
         return Place(_FILE, remark)
     path = ".gitlab/faultwatch.yml"
     return Place(path, f"add `include: {{local: {path}}}` to {_FILE}, and {remark}")
 
 
-GITLAB = CiSystem("gitlab", "gitlab.yml", _place, marks=(_FILE,), servers=("gitlab",), job=_job)
+GITLAB = CiSystem("gitlab", "gitlab.yml", _choose_place, marks=(_FILE,), servers=("gitlab",), job=_read_job)

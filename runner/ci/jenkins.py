@@ -2,14 +2,14 @@
 
 from collections.abc import Collection
 
-from runner.ci.system import CiSystem, Place, has_mark
+from runner.ci.system import CiSystem, Place, find_marked_file
 
 _FILE = "Jenkinsfile"
 
 
-def _place(files: Collection[str]) -> Place:
-    path = "Jenkinsfile.faultwatch" if has_mark(files, _FILE) else _FILE
+def _choose_place(files: Collection[str]) -> Place:
+    path = "Jenkinsfile.faultwatch" if find_marked_file(files, _FILE) else _FILE
     return Place(path, f"create a multibranch pipeline that reads {path}, and give an agent the label faultwatch")
 
 
-JENKINS = CiSystem("jenkins", "jenkins.groovy", _place, marks=(_FILE,))
+JENKINS = CiSystem("jenkins", "jenkins.groovy", _choose_place, marks=(_FILE,))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from runner.ci.system import CiSystem, Place, has_mark
+from runner.ci.system import CiSystem, Place, find_marked_file
 
 _OTHER_CI = {
     ".appveyor.yml": "AppVeyor",
@@ -24,14 +24,19 @@ _OTHER_CI = {
 """Systems for which there is no file, by what a project has for them."""
 
 
-def _place(files: Collection[str]) -> Place:
-    file = has_mark(files, *_OTHER_CI)
-    name = next((name for mark, name in _OTHER_CI.items() if has_mark([file], mark)), "")
-    use = f"init has no file for {name} ({file}): have it run the script" if file else "no CI was found: run the script"
+def _choose_place(files: Collection[str]) -> Place:
+    file = find_marked_file(files, *_OTHER_CI)
+    name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
+    use = (
+        f"init has no CI file for {name} ({file}): let it run the script"
+        if file
+        else "no CI system was found: run the script"
+    )
     return Place(
         "faultwatch-gate.sh",
-        f"{use} on your own machine that has Faultwatch; it compares HEAD with the branch that you merge into",
+        f"{use} on a machine of yours with Faultwatch installed; the script compares HEAD with the branch that you "
+        f"merge into",
     )
 
 
-SHELL = CiSystem("shell", "shell.sh", _place, is_program=True)
+SHELL = CiSystem("shell", "shell.sh", _choose_place, is_program=True)

@@ -15,11 +15,11 @@ class CiJob(Struct, frozen=True):
     repository
         None outside of a forge's CI.
     pull_request
-        None where the variables name none: the service then finds it by its head.
+        None if the variables name none: the service then finds it by its head.
     merge_group
         Whether it runs for a merge queue.
     log_url
-        Address of its log; empty where that is not known.
+        Address of its log; empty if that is not known.
     """
 
     forge: str = "github"
@@ -60,7 +60,7 @@ class CiSystem(Struct, frozen=True):
     servers
         Words in the names of its servers.
     job
-        Returns the job that environment variables describe; None where they describe no job of this system.
+        Returns the job that environment variables describe; None if they describe no job of this system.
     is_program
         Whether the file can be executed.
     """
@@ -74,8 +74,8 @@ class CiSystem(Struct, frozen=True):
     is_program: bool = False
 
 
-def has_mark(files: Collection[str], *marks: str) -> str:
-    """Return the first file that is one of some marks, or lies in one that ends in ``/``; empty if there is none."""
+def find_marked_file(files: Collection[str], *marks: str) -> str:
+    """Return the first file that is one of the marks, or lies in a mark that ends in ``/``; empty if none does."""
     return next(
         (file for file in files for mark in marks if file == mark or (mark.endswith("/") and file.startswith(mark))), ""
     )

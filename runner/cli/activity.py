@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from runner.cli.pace import Pace
-from runner.cli.terminal import say, terminal
+from runner.cli.terminal import get_console, say
 
 INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""
 
 
-def time_left(left: float) -> str:
+def format_time_left(left: float) -> str:
     """Return how long the rest of some work takes, in words; empty for a moment."""
     if left < 10:
         return ""
@@ -27,7 +27,7 @@ def time_left(left: float) -> str:
     return f"about {left / 60:.0f} min left" if left < 5400 else f"about {left / 3600:.1f} h left"
 
 
-def time_spent(seconds: float) -> str:
+def format_time_spent(seconds: float) -> str:
     """Return a duration: 12 s, or 3 min 20 s."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
@@ -60,8 +60,8 @@ class Activity:
         self.text = text
         self.changed()
 
-    def remain(self, steps: int) -> None:
-        """Say how many steps, such as executions, are ahead as far as is known now."""
+    def set_remaining(self, steps: int) -> None:
+        """Set how many steps, such as executions, are still to come as far as is known."""
         if self._remaining is None:
             # What came before, such as a build, says nothing about how long a step takes.
             self._pace = Pace(self._clock())
@@ -87,25 +87,27 @@ class Activity:
         """How long the rest takes, in words; empty if that is not known."""
         if self._left:
             return self._left()
-        return time_left(self._pace.left(self._clock(), self._remaining or 0)) if self._pace else ""
+        return (
+            format_time_left(self._pace.estimate_time_left(self._clock(), self._remaining or 0)) if self._pace else ""
+        )
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the state as a line of text."""
         counted = f"{self.done} of {self.total} steps" if self.total else ""
-        parts = (self.text, counted, time_spent(self._clock() - self._began), self.left)
+        parts = (self.text, counted, format_time_spent(self._clock() - self._began), self.left)
         return ", ".join(part for part in parts if part)
 
 
 @contextmanager
-def activity(text: str) -> Iterator[Activity]:
+def show_activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
-    shown = Activity(text)
-    with _bar(shown) if sys.stderr.isatty() else lines(shown, INTERVAL_SECONDS, say):
-        yield shown
+    activity = Activity(text)
+    with _show_bar(activity) if sys.stderr.isatty() else write_lines(activity, INTERVAL_SECONDS, say):
+        yield activity
 
 
 @contextmanager
-def _bar(shown: Activity) -> Iterator[None]:
+def _show_bar(activity: Activity) -> Iterator[None]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from runner.cli.formatting import escape_text
@@ -117,30 +119,30 @@ def _bar(shown: Activity) -> Iterator[None]:
         TextColumn("{task.description}"),
         TextColumn("{task.fields[left]}"),
     ]
-    with Progress(*columns, console=terminal(), transient=True, disable=terminal().quiet) as progress:
-        task = progress.add_task(escape_text(shown.text), total=None, left="")
+    with Progress(*columns, console=get_console(), transient=True, disable=get_console().quiet) as progress:
+        task = progress.add_task(escape_text(activity.text), total=None, left="")
 
         def update() -> None:
             progress.update(
                 task,
-                description=escape_text(shown.text),
-                completed=shown.done,
-                total=shown.total,
-                left=escape_text(shown.left),
+                description=escape_text(activity.text),
+                completed=activity.done,
+                total=activity.total,
+                left=escape_text(activity.left),
             )
 
-        shown.changed = update
+        activity.changed = update
         yield
 
 
 @contextmanager
-def lines(shown: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
-    """Write a line each time that some seconds have passed."""
+def write_lines(activity: Activity, every: float, write: Callable[[str], None]) -> Iterator[None]:
+    """Write a line of progress at regular intervals."""
     ended = threading.Event()
 
     def report() -> None:
         while not ended.wait(every):
-            write(shown.line())
+            write(activity.format_line())
 
     reporter = threading.Thread(target=report, name="activity", daemon=True)
     reporter.start()

@@ -12,8 +12,8 @@ from runner.cli import completers
 from runner.errors import FaultwatchError
 
 _PARENT = re.compile(r"(^|/)\.\.(/|$)")
-_FORM = "put the older commit first, as in v1.0..HEAD"
-_ONE = "this looks at more than one commit: write a range, as in {0}~10..{0}"
+_RANGE_HINT = "put the older commit first, as in v1.0..HEAD"
+_NOT_A_RANGE = "this command needs more than one commit: write a range, as in {0}~10..{0}"
 
 
 def is_range(word: str) -> bool:
@@ -21,7 +21,7 @@ def is_range(word: str) -> bool:
     return ".." in word and not _PARENT.search(word)
 
 
-def ends_of(span: str) -> tuple[str, str]:
+def parse_range(span: str) -> tuple[str, str]:
     """Return the two revisions of a range A..B, or A...B; without B, it is HEAD.
 
     A is required: in a CI job whose variable is empty, HEAD would be compared with itself.
@@ -34,7 +34,7 @@ def ends_of(span: str) -> tuple[str, str]:
     first, dots, last = span.partition("..")
     last = last.removeprefix(".")
     if not first or not dots or ".." in last:
-        raise FaultwatchError(f"{span!r} does not have the form A..B", _FORM)
+        raise FaultwatchError(f"{span!r} does not have the form A..B", _RANGE_HINT)
     return first, last or "HEAD"
 
 
@@ -66,8 +66,8 @@ class Target(Struct, frozen=True):
     span: str | None
 
 
-def tell_apart(words: Sequence[str], *, single: bool = False) -> Target:
-    """Tell a WORKLOAD from a RANGE, both of which may be left out.
+def parse_target(words: Sequence[str], *, single: bool = False) -> Target:
+    """Assign one or two words to the arguments WORKLOAD and RANGE, each of which may be left out.
 
     Parameters
     ----------
@@ -92,26 +92,28 @@ def tell_apart(words: Sequence[str], *, single: bool = False) -> Target:
             return Target(workload, span)
         case [(span, True), (workload, _)]:
             raise FaultwatchError("WORKLOAD comes before RANGE", f"swap them: {workload} {span}")
-    raise FaultwatchError(f"{words[1]!r} is not a range of commits", _ONE.format(words[1]))
+    raise FaultwatchError(f"{words[1]!r} is not a commit range", _NOT_A_RANGE.format(words[1]))
 
 
-_ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}
+_WORKLOAD_ARGUMENT: dict[str, Any] = {"metavar": "[WORKLOAD]", "required": False}
 
 
-def workload_argument(function: Any) -> Any:
+def add_workload_argument(function: Any) -> Any:
     """Add WORKLOAD to a command that looks at one commit. Default: the workload.toml of --repo or the folder."""
 
-    @click.argument("workload_name", **_ARGUMENT, shell_complete=completers.workloads)
+    @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
     def resolved(*, workload_name: str | None, **rest: Any) -> Any:
         if workload_name and is_range(workload_name):
-            raise click.UsageError(f"{workload_name!r} is a range, but this command takes one commit, with --revision.")
+            raise click.UsageError(
+                f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
+            )
         return function(workload_name=workload_name, **rest)
 
     return resolved
 
 
-def workload_and_range(*, required: bool = False, single: bool = False) -> Callable[[Any], Any]:
+def add_workload_and_range(*, required: bool = False, single: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that adds WORKLOAD and RANGE to a command.
 
     Parameters
@@ -125,12 +127,12 @@ def workload_and_range(*, required: bool = False, single: bool = False) -> Calla
     def decorate(function: Any) -> Any:
         metavar = "RANGE" if required else "[RANGE]"
 
-        @click.argument("workload_name", **_ARGUMENT, shell_complete=completers.workloads_and_revisions)
-        @click.argument("span", metavar=metavar, required=False, shell_complete=completers.revisions)
+        @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload_or_range)
+        @click.argument("span", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
         def resolved(*, workload_name: str | None, span: str | None, **rest: Any) -> Any:
             words = [word for word in (workload_name, span) if word is not None]
-            target = tell_apart(words, single=single)
+            target = parse_target(words, single=single)
             if required and target.span is None:
                 raise click.UsageError("Missing argument 'RANGE': write BASE..HEAD, as in main..HEAD.")
             return function(workload_name=target.workload, span=target.span, **rest)

@@ -6,22 +6,22 @@ from pathlib import Path
 import click
 from msgspec import Struct
 
-from runner.cli.activity import Activity, activity
-from runner.cli.arguments import workload_and_range
+from runner.cli.activity import Activity, show_activity
+from runner.cli.arguments import add_workload_and_range
 from runner.cli.options import (
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say, warn
-from runner.cli.workbench import find_target, host_turn, parse_variables, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.setting_search import FoundSettings, SettingSearch
@@ -29,13 +29,13 @@ from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.presence import find_present_revision, refuse_incomplete
+from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import check_metric, choose_one_case
 
-_SHOWN = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
+_PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
 
 _MAX_CANDIDATES = 20
@@ -43,19 +43,19 @@ _MAX_CANDIDATES = 20
 
 
 @click.command(name="bisect")
-@options(
-    workload_and_range(),
+@apply_options(
+    add_workload_and_range(),
     repo_option,
-    revision_option("With --settings or --change: the commit to search them at."),
+    make_revision_option("With --settings or --change: the commit at which to search."),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     click.option(
         "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
     ),
     click.option(
-        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="Smallest difference that matters."
+        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="The smallest difference that matters."
     ),
     click.option(
         "--proof/--no-proof",
@@ -104,12 +104,12 @@ def command(
 
     With --settings or --change, find the settings instead, at --revision.
 
-    Stored runs are not measured again, so an interrupted search continues where it was. Exit code 1 if the ends do
+    Stored runs are not measured again, so an interrupted search continues where it stopped. Exit code 1 if the ends do
     not differ or a culprit could not be proven.
     """
     for_settings = compared is not None or bool(changes)
     if for_settings and span is not None:
-        raise click.UsageError(f"The settings are searched at one commit, with --revision, not in the range {span}.")
+        raise click.UsageError(f"A search for settings takes one commit, with --revision, not the range {span}.")
     if not for_settings and span is None:
         raise click.UsageError("Missing argument 'RANGE': write GOOD..BAD, as in v1.0..HEAD.")
     settings = load_settings()
@@ -172,13 +172,15 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
+    # Check the range, and that its commits can be checked out.
     good, dots, bad = span.partition("..")
     if not good or not dots or not bad or bad.startswith("."):
         raise FaultwatchError(
             f"{span!r} does not have the form GOOD..BAD", "put the older revision first, as in v1.0..HEAD"
         )
     first, revisions = resolve_range(request.repository, good, bad)
-    refuse_incomplete(request.repository, request.workload, (revisions[-1], first, *revisions))
+    refuse_incomplete_checkouts(request.repository, request.workload, (revisions[-1], first, *revisions))
+    # State the search as a job of the service.
     question = BisectQuestion(
         subject=request.repository.name,
         case=request.case.name,
@@ -194,10 +196,15 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     searches: list[Search] = []
 
     def search(job: ClaimedJob) -> JobResult:
-        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, shown)))
-        return bisect_job.result_of(searches[0])
+        searches.append(bisect_job.search_commits(job, _ProgressLines(request.metric, activity)))
+        return bisect_job.build_result(searches[0])
 
-    with connect(request.settings) as service, host_turn(request.settings) as turn, activity("bisecting") as shown:
+    # Run the job, or resume it if it was paused.
+    with (
+        connect(request.settings) as service,
+        create_host_turn(request.settings) as turn,
+        show_activity("bisecting") as activity,
+    ):
         job = service.order_job(JobOrder(question=question, backend=Backend.CALLER))
         if job.state is State.PAUSED:
             job = service.decide_job(job.id, "resume", JobDecision(reason="The command was started again."))
@@ -207,8 +214,9 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
     if not searches:
         return False
+    # Print the result.
     by_commit = {revision.commit: revision for revision in revisions}
-    give_result(
+    output_result(
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
@@ -224,12 +232,13 @@ def _search_settings(
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
     from runner.cli.env import load
-    from runner.cli.untrusted_text import make_harmless
+    from runner.cli.untrusted_text import strip_terminal_commands
     from runner.reporting.embedded import connect
 
-    tip = find_present_revision(request.repository, request.workload, revision)
+    # Collect the settings of both sides: from two runs, from the case, and from --change.
+    tip = find_complete_revision(request.repository, request.workload, revision)
     sides = (
-        [setting_difference.settings_of(*load(side)) for side in setting_difference.split_sides(compared)]
+        [setting_difference.collect_settings(*load(side)) for side in setting_difference.split_change(compared)]
         if compared
         else [{}, {}]
     )
@@ -241,7 +250,8 @@ def _search_settings(
         for side, value in zip(sides, (change.before, change.after), strict=True):
             side.pop(change.name, None)
             side.update({change.name: value} if value is not None else {})
-    difference = setting_difference.difference(sides[0], sides[1], request.workload, without)
+    # Find what differs, and refuse what cannot be searched.
+    difference = setting_difference.find_differences(sides[0], sides[1], request.workload, without)
     foreign = [
         setting.name
         for setting in difference.settings
@@ -249,42 +259,45 @@ def _search_settings(
     ]
     if foreign:
         raise FaultwatchError(
-            f"{request.workload.name} has no {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
+            f"{request.workload.name} has no parameter {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
     if difference.left_out:
         warn(difference.left_out)
     if not difference.settings:
         raise FaultwatchError(
-            "no setting that can be changed for a single run differs", "name one with --change NAME=BEFORE..AFTER"
+            "none of the settings that differ can be changed for a single run",
+            "pass one with --change NAME=BEFORE..AFTER",
         )
 
     def show_run(state: SettingSearch, report: Report) -> None:
-        shown.advance()
+        activity.advance()
         say(setting_difference.describe_run(state, report, request.metric))
 
+    # Search.
     with (
         connect(request.settings) as service,
-        host_turn(request.settings) as turn,
-        activity("searching the settings") as shown,
+        create_host_turn(request.settings) as turn,
+        show_activity("searching the settings") as activity,
     ):
         service.check()
         workbench = prepare_workbench(request.settings, request.variables, turn=turn, confined=request.confined)
         searcher = SettingSearcher(
             repository=request.repository,
             revision=tip,
-            before=ConfiguredCase(request.workload, request.case, workbench.bench).with_settings(difference.common),
+            before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
             builder=workbench.builder,
-            service=service.patient(say),
+            service=service.connect_patiently(say),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )
         search = searcher.search(difference.settings, request.metric, show_run, request.least)
-    give_result(
-        setting_difference.document(search, difference),
+    # Print the result.
+    output_result(
+        setting_difference.build_document(search, difference),
         as_json=request.as_json,
         output_file=request.output_file,
         show=lambda: click.echo(
-            make_harmless("\n".join(setting_difference.describe_result(search, difference, request.metric)))
+            strip_terminal_commands("\n".join(setting_difference.describe_result(search, difference, request.metric)))
         ),
     )
     return isinstance(search.answer, FoundSettings)
@@ -293,20 +306,20 @@ def _search_settings(
 class _ProgressLines:
     """Prints the progress of a search, a line for each run."""
 
-    def __init__(self, metric: str, shown: Activity) -> None:
-        self._metric, self._shown = metric, shown
+    def __init__(self, metric: str, activity: Activity) -> None:
+        self._metric, self._activity = metric, activity
         self._least_left: int | None = None
 
-    def measuring(self, state: Search, commit: str) -> None:
+    def on_measurement_start(self, state: Search, commit: str) -> None:
         """Show how far the search is: the line follows with the result."""
         if isinstance(state.answer, Measure):
-            self._shown.remain(state.answer.left)
-        self._shown(f"measuring {commit[:10]}")
+            self._activity.set_remaining(state.answer.left)
+        self._activity(f"measuring {commit[:10]}")
 
-    def measured(self, state: Search, report: Report) -> None:
+    def on_run_stored(self, state: Search, report: Report) -> None:
         """Print the measured value."""
-        self._shown.advance()
-        line = _line(report, self._metric)
+        self._activity.advance()
+        line = _format_run(report, self._metric)
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
         # An estimate that does not shrink says nothing: a noisy search learns how many runs it needs as it goes.
         if left is not None and (self._least_left is None or left < self._least_left):
@@ -314,14 +327,14 @@ class _ProgressLines:
             line += f"; about {left} to go"
         say(line)
 
-    def proving(self, state: Search) -> None:
+    def on_proof_start(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
-            self._shown(f"proving {state.answer.commit[:10]}")
+            self._activity(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
             say(text)
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing: the result shows it."""
 
 
@@ -333,7 +346,7 @@ def _is_settled(search: Search) -> bool:
     )
 
 
-def _line(report: Report, name: str) -> str:
+def _format_run(report: Report, name: str) -> str:
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
@@ -364,7 +377,7 @@ def describe_result(
             lines.append(f"{doubt}{culprit.commit[:10]} {by_commit[culprit.commit].title!r}")
         else:
             count = len(culprit.candidates)
-            lines.append(f"{doubt}one of {count} commits, which measurements of the range cannot tell apart:")
+            lines.append(f"{doubt}one of {count} commits that measurements of the range cannot tell apart:")
             lines += [f"  {commit[:10]} {by_commit[commit].title!r}" for commit in culprit.candidates[:_MAX_CANDIDATES]]
             lines += [f"  and {count - _MAX_CANDIDATES} more"] if count > _MAX_CANDIDATES else []
         before = format_quantity(name, culprit.before, culprit.after)
@@ -372,9 +385,9 @@ def describe_result(
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.brought:
             brought = format_value(name, culprit.brought, sign=True)
-            lines.append(f"  the commits that it merges moved it by {brought} where they were made")
+            lines.append(f"  the merged commits moved it by {brought} on their own branch")
         if culprit.proof is None:
             lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:
-            lines.append(f"  {_SHOWN[culprit.proof.state]}: {culprit.proof.sentence}")
+            lines.append(f"  {_PROOF_LABELS[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

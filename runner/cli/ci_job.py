@@ -10,14 +10,14 @@ from runner.ci.registry import CI_SYSTEMS
 from runner.ci.system import CiJob
 from runner.contract.gate import Project
 
-_ADDRESS = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
+_URL = re.compile(r"https?://[^\s<>\"()\[\]]{1,980}")
 
 
-def ci_job(environment: Mapping[str, str]) -> CiJob:
+def detect_ci_job(environment: Mapping[str, str]) -> CiJob:
     """Return the job that these variables describe; outside the CI of a forge, one without a repository."""
     job = next((job for system in CI_SYSTEMS.values() if (job := system.job(environment)) is not None), CiJob())
     try:
         TypeAdapter(Project).validate_python(job.repository)
     except ValidationError:
         return CiJob()
-    return job if _ADDRESS.fullmatch(job.log_url) else replace(job, log_url="")
+    return job if _URL.fullmatch(job.log_url) else replace(job, log_url="")

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import Struct, field
 
-from runner.cli.activity import Activity, activity
-from runner.cli.arguments import ends_of, workload_and_range
-from runner.cli.formatting import count_of
+from runner.cli.activity import Activity, show_activity
+from runner.cli.arguments import add_workload_and_range, parse_range
+from runner.cli.formatting import format_count
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_sandbox_option,
     repo_option,
     result_options,
     samples_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
@@ -42,7 +42,7 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.judge import Contest
@@ -53,13 +53,13 @@ if TYPE_CHECKING:
 
 
 @click.command(name="compare")
-@options(
-    workload_and_range(required=True),
+@apply_options(
+    add_workload_and_range(required=True),
     repo_option,
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     again_option,
     result_options,
 )
@@ -76,7 +76,7 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Measure both ends of a RANGE, BASE..HEAD, interleaved until every change is decided, or for max_samples pairs.
+    """Measure both ends of a RANGE, BASE..HEAD, interleaved until all changes are decided or max_samples is reached.
 
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
@@ -84,25 +84,25 @@ def command(
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    ends = ends_of(span)
+    ends = parse_range(span)
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
-    base, head = (find_present_revision(repository, workload, end).commit for end in ends)
+    base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     confinement = wants_sandbox(confined, repository, settings)
-    with connect(settings) as service, host_turn(settings) as turn:
+    with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        patient = service.patient(say)
+        patient = service.connect_patiently(say)
         contests = [Contest(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
         _remember(patient, results, workload)
-    give_result(
-        [document(result) for result in results],
+    output_result(
+        [build_document(result) for result in results],
         as_json=as_json,
         output_file=output_file,
         show=lambda: show_results(results, TypedTarget(workload.name, workload_name, repo, variables)),
     )
-    if any(_is_bad(result) for result in results):
+    if any(_is_regressed(result) for result in results):
         raise click.exceptions.Exit(1)
 
 
@@ -150,14 +150,14 @@ def compare_cases(
         Skip measuring base if its stored run shows that head is the same.
     """
     results = []
-    with activity("comparing") as shown:
-        base, head = (_Sides(repository, workbench, repository.revision(name), shown) for name in ends)
-        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), shown)
+    with show_activity("comparing") as activity:
+        base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
+        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), activity)
         for number, contest in enumerate(contests, 1):
             case = contest.head_case
             session.begin(case, len(contests) - number)
             if contest.base is None:
-                results.append(_head_alone(base.find_side(contest.head), head.find_side(contest.head), case))
+                results.append(_report_added_case(base.find_side(contest.head), head.find_side(contest.head), case))
                 continue
             sides = base.find_side(contest.base), head.find_side(contest.head)
             stored = _compare_with_stored(*sides, case, session) if from_store and contest.alike else None
@@ -180,24 +180,24 @@ class _Side(Struct, frozen=True, dict=True):
     workload: Workload
     workbench: Workbench
     revision: Revision
-    shown: Activity
+    activity: Activity
 
     @cached_property
     def built(self) -> _Built:
         from runner.subject.build import BuildFailure
 
-        self.shown(f"building {self.revision.commit[:10]}")
+        self.activity(f"building {self.revision.commit[:10]}")
         try:
             return _Built(*self.workbench.builder.build(self.repository, self.revision.commit, self.workload))
         except BuildFailure as failure:
             return _Built(Path(), failure.build, failure)
 
-    def trial(self, case: Case) -> Trial:
-        return self._trial_of(case, self.built.tree, self.built.build)
+    def get_trial(self, case: Case) -> Trial:
+        return self._make_trial(case, self.built.tree, self.built.build)
 
-    def unbuilt_trial(self, case: Case) -> Trial:
+    def get_unbuilt_trial(self, case: Case) -> Trial:
         """Return the trial of a case that is never executed."""
-        return self._trial_of(case, Path(), Build())
+        return self._make_trial(case, Path(), Build())
 
     def prepare_further_trial(self, case: Case, number: int) -> Trial:
         """Return the trial of a further build.
@@ -207,12 +207,12 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.shown(f"building {self.revision.commit[:10]} again")
+        self.activity(f"building {self.revision.commit[:10]} again")
         build = self.workbench.builder.build
-        return self._trial_of(case, *build(self.repository, self.revision.commit, self.workload, number=number))
+        return self._make_trial(case, *build(self.repository, self.revision.commit, self.workload, number=number))
 
     @contextmanager
-    def trial_in_place_of(self, case: Case, tree: Path) -> Iterator[Trial]:
+    def build_trial_in_place(self, case: Case, tree: Path) -> Iterator[Trial]:
         """Yield the trial of this revision, built where another one was.
 
         Raises
@@ -220,12 +220,12 @@ class _Side(Struct, frozen=True, dict=True):
         BuildFailure
             It does not build again.
         """
-        self.shown(f"building {self.revision.commit[:10]} in the place of the other revision")
+        self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
         builder = self.workbench.builder
-        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as there:
-            yield self._trial_of(case, there, self.built.build)
+        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
+            yield self._make_trial(case, rebuilt_tree, self.built.build)
 
-    def _trial_of(self, case: Case, tree: Path, build: Build) -> Trial:
+    def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
         subject = Subject(self.repository.name, self.revision, case, build)
         return Trial(self.workload, subject, self.workbench.bench, tree)
 
@@ -236,13 +236,13 @@ class _Sides(Struct, frozen=True):
     repository: Repository
     workbench: Workbench
     revision: Revision
-    shown: Activity
+    activity: Activity
     known: dict[int, _Side] = field(default_factory=dict)
 
     def find_side(self, workload: Workload) -> _Side:
         """Return the side that is built and run as a workload says."""
-        made = _Side(self.repository, workload, self.workbench, self.revision, self.shown)
-        return self.known.setdefault(id(workload), made)
+        side = _Side(self.repository, workload, self.workbench, self.revision, self.activity)
+        return self.known.setdefault(id(workload), side)
 
 
 class _Session(Struct):
@@ -251,20 +251,20 @@ class _Session(Struct):
     service: Service
     pairs: Pairs
     cases: int
-    shown: Activity
+    activity: Activity
     title: str = ""
     later: int = 0
     """Executions of the cases after this one, at least."""
 
-    def begin(self, case: Case, others: int) -> None:
-        """Begin with a case; so many others follow."""
+    def begin(self, case: Case, remaining_cases: int) -> None:
+        """Begin a case; ``remaining_cases`` follow."""
         self.title = f"comparing {case.name}"
-        self.later = others * (2 + 2 * self.pairs.first)
+        self.later = remaining_cases * (2 + 2 * self.pairs.first)
 
     def start_executing(self, executions: int) -> None:
-        """Show that so many executions are ahead before the first decision about the case."""
-        self.shown(self.title)
-        self.shown.remain(executions + self.later)
+        """Show how many executions precede the first decision about the case."""
+        self.activity(self.title)
+        self.activity.set_remaining(executions + self.later)
 
     def decide(self, request: ComparisonRequest) -> Comparison:
         """Let the service decide, and show how many executions it still needs."""
@@ -272,8 +272,8 @@ class _Session(Struct):
         more = min(decision.more, self.pairs.most - len(request.head.samples))
         if more > 0:
             # Else the time that is left would seem to grow for no reason.
-            self.shown(f"{self.title}, not decided after {count_of(len(request.head.samples), 'pair')}")
-        self.shown.remain(max(0, more) * (1 if request.base_stored else 2) + self.later)
+            self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
+        self.activity.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
         return decision
 
 
@@ -284,7 +284,7 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
     """
     if head.workload.metrics.judging.requested or head.built.failure:
         return None
-    trial = head.trial(case)
+    trial = head.get_trial(case)
     if trial.obstacle:
         return None
     query = BaseQuery(
@@ -299,36 +299,39 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
         return None
     session.start_executing(1 + max(2, session.pairs.first))
     return compare_with_stored(
-        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.shown.advance
+        stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
     )
 
 
-def _head_alone(base: _Side, head: _Side, case: Case) -> Compared:
+def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
     """Return the result of a case that base cannot run, because head adds its parameters."""
-    skipped = base.unbuilt_trial(case)
-    trial = head.trial(case)
-    known = {skipped: skipped.skipped("head adds this case, and the base cannot run it")}
+    skipped = base.get_unbuilt_trial(case)
+    trial = head.get_trial(case)
+    reports = {skipped: skipped.report_skipped("head adds this case, and the base cannot run it")}
     if failure := head.built.failure:
-        known[trial] = trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        reports[trial] = trial.report_failed(
+            Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary
+        )
     elif trial.obstacle:
-        known[trial] = trial.skipped(trial.obstacle)
-    return make_undecided(skipped, trial, known)
+        reports[trial] = trial.report_skipped(trial.obstacle)
+    return make_undecided(skipped, trial, reports)
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
-    base, head = (side.trial(case) for side, case in zip(sides, cases, strict=True))
+    # Report a side that cannot be measured.
+    base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {
-        trial: trial.failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
+        trial: trial.report_failed(Stage.BUILD, failure.message, failure.build.log, temporary=failure.temporary)
         for side, trial in zip(sides, (base, head), strict=True)
         if (failure := side.built.failure)
     }
     for trial in (base, head):
         if trial not in failed and trial.obstacle:
-            failed[trial] = trial.skipped(trial.obstacle)
+            failed[trial] = trial.report_skipped(trial.obstacle)
     if failed:
         return make_undecided(base, head, failed)
 
-    def other_builds(number: int) -> tuple[Trial, Trial] | None:
+    def build_other_trials(number: int) -> tuple[Trial, Trial] | None:
         from runner.subject.build import BuildFailure
 
         try:
@@ -338,6 +341,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
         return base, head
 
+    # Measure both sides interleaved.
     session.start_executing(2 + 2 * session.pairs.first)
     return compare(
         base,
@@ -345,13 +349,13 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         session.decide,
         pairs=session.pairs,
         cases=session.cases,
-        other_builds=other_builds,
-        other_place=lambda: sides[0].trial_in_place_of(cases[0], sides[1].built.tree),
-        progress=session.shown.advance,
+        other_builds=build_other_trials,
+        other_place=lambda: sides[0].build_trial_in_place(cases[0], sides[1].built.tree),
+        progress=session.activity.advance,
     )
 
 
-def document(result: Compared) -> dict[str, Any]:
+def build_document(result: Compared) -> dict[str, Any]:
     """Return the result of a case as --json prints it."""
     return {
         "base": result.base.model_dump(mode="json"),
@@ -361,7 +365,7 @@ def document(result: Compared) -> dict[str, Any]:
     }
 
 
-def _is_bad(result: Compared) -> bool:
+def _is_regressed(result: Compared) -> bool:
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
     return any(metric_verdict.over for metric_verdict in result.comparison.metrics)

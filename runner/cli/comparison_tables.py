@@ -7,13 +7,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import count_of, format_percent, format_span, format_value, has_own_unit
 from runner.cli.formatting import escape_text as escape
+from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
 from runner.cli.suggestion import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
+from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_a_side
 from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
@@ -31,6 +31,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     target
         What the command was called for; None if no other command can name both sides.
     """
+    # Title; or, without a comparison, why there is none.
     console = Console()
     title = f"{result.base.subject}: {result.base.revision.commit[:10]} → {result.head.revision.commit[:10]}"
     console.print(f"[bold]{escape(result.base.case.name)}[/]  {escape(title)}", highlight=False)
@@ -38,24 +39,29 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         for side, report in (("base", result.base), ("head", result.head)):
             if report.failure:
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
-                show_end_of_log(console, report.failure.log)
+                print_log_tail(console, report.failure.log)
         return
+    # Verdict, and whether the environments are the same.
     comparison = result.comparison
     alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
     because = ": same bytes" if alike else ""
-    pairs = count_of(len(result.head.samples), "pair" if not result.base_stored else "sample")
+    pairs = format_count(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.settings:
         console.print(
             f"[yellow]the environments differ in {escape(', '.join(comparison.settings))}[/]", highlight=False
         )
-    shown = [
+    # Table of the metrics; those that are zero on both sides take one line.
+    metrics_shown = [
         metric_verdict for metric_verdict in comparison.metrics if metric_verdict.counts or not _is_zero(metric_verdict)
     ]
-    console.print(_table(shown))
-    zero = [escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in shown]
+    console.print(_build_table(metrics_shown))
+    zero = [
+        escape(metric_verdict.metric) for metric_verdict in comparison.metrics if metric_verdict not in metrics_shown
+    ]
     if zero:
         console.print(f"0 on both sides: {', '.join(zero)}", style="dim", highlight=False)
+    # Remarks, and the command that explains a regression.
     for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
     for line in _describe_unwatched(result):
@@ -63,67 +69,67 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):
         span = f"{result.base.revision.commit[:10]}..{result.head.revision.commit[:10]}"
         command = target.suggest("profile", span, result.head.case.name)
-        console.print(f"  `{escape(command)}` says where it comes from", highlight=False, soft_wrap=True)
+        console.print(f"  `{escape(command)}` shows where the change comes from", highlight=False, soft_wrap=True)
 
 
 def _describe_unwatched(result: Compared) -> list[str]:
-    """Return what to think of the counts of sides of which no execution could be watched."""
+    """Return a remark on the sides whose files are unprepared because no execution could be watched."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
         return []
     return [
-        f"{' and '.join(sides)}: no execution could be watched, so the files that the program maps are not prepared: a "
-        "small difference can be one of the page cache"
+        f"{' and '.join(sides)}: no execution could be watched, so the page cache of the files that the program maps "
+        f"was not prepared: it can cause small differences"
     ]
 
 
-def show_end_of_log(console: Console, log: str) -> None:
+def print_log_tail(console: Console, log: str) -> None:
     """Print the last lines of a log; nothing if it is empty."""
     lines = log.rstrip().splitlines()[-LOG_LINES:]
     if lines:
-        console.print(f"    the last {count_of(len(lines), 'line')} of the log:", style="dim", highlight=False)
+        console.print(f"    the last {format_count(len(lines), 'line')} of the log:", style="dim", highlight=False)
     for line in lines:
         console.print(f"    {escape(line)}", style="dim", highlight=False, soft_wrap=True)
 
 
 def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
-    """Return each sentence on what decides, or on why one side has no value, once, with the metrics it is about."""
-    said: dict[str, list[str]] = {}
+    """Return each explanation of a verdict once, with the metrics that it is about."""
+    metrics_by_sentence: dict[str, list[str]] = {}
     for metric_verdict in metrics:
         if metric_verdict.counts or lacks_a_side(metric_verdict):
-            said.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
-    return said
+            metrics_by_sentence.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
+    return metrics_by_sentence
 
 
 def _is_zero(metric_verdict: MetricVerdict) -> bool:
     return all(side.level == side.low == side.high == 0 for side in (metric_verdict.base, metric_verdict.head))
 
 
-def _table(metrics: Sequence[MetricVerdict]) -> Table:
+def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
     for metric_verdict in sorted(metrics, key=lambda metric_verdict: not metric_verdict.counts):
         style = None if metric_verdict.counts else "dim"
         base, head = (
-            _side(metric_verdict.metric, metric_verdict.base),
-            _side(metric_verdict.metric, metric_verdict.head),
+            _format_side(metric_verdict.metric, metric_verdict.base),
+            _format_side(metric_verdict.metric, metric_verdict.head),
         )
         table.add_row(
             _name_metric(metric_verdict.metric),
             base,
             head,
-            _change(metric_verdict),
-            _label(metric_verdict),
+            _format_change(metric_verdict),
+            _format_verdict(metric_verdict),
             style=style,
         )
     return table
 
 
-def _label(metric_verdict: MetricVerdict) -> str:
-    words = escape(verdict_words(metric_verdict))
+def _format_verdict(metric_verdict: MetricVerdict) -> str:
+    words = escape(describe_verdict(metric_verdict))
     moved = metric_verdict.counts and metric_verdict.verdict is Verdict.CHANGED
-    return f"[bold]{words}[/]" if moved or stands_out(metric_verdict) else words
+    return f"[bold]{words}[/]" if moved or is_prominent(metric_verdict) else words
 
 
 def _name_metric(name: str) -> str:
@@ -136,19 +142,19 @@ def _name_metric(name: str) -> str:
     )
 
 
-def _side(name: str, side: Side) -> str:
+def _format_side(name: str, side: Side) -> str:
     """Format a level, and the range of its samples if they differ."""
-    level = _number(name, side.level)
+    level = _format_number(name, side.level)
     if side.low is None or side.high is None or side.low == side.high:
         return level
     return f"{level} [{format_span(name, side.low, side.high)}]"
 
 
-def _number(name: str, value: Number | None) -> str:
+def _format_number(name: str, value: Number | None) -> str:
     return "–" if value is None else format_value(name, value)
 
 
-def _change(metric_verdict: MetricVerdict) -> str:
+def _format_change(metric_verdict: MetricVerdict) -> str:
     if metric_verdict.change is None:
         return "–"
     percent = (

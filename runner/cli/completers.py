@@ -13,7 +13,7 @@ _TIMEOUT_SECONDS = 2.0
 _MAX_COMPLETIONS = 200
 
 
-def workloads(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def complete_workload(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the shipped workloads by name, and files where no name fits."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
@@ -21,17 +21,20 @@ def workloads(_context: click.Context, _parameter: click.Parameter, word: str) -
     return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
 
 
-def workloads_and_revisions(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer what the first argument of a command with a RANGE can be."""
-    return [*workloads(context, parameter, word), *(revisions(context, parameter, word) if word else ())]
+def complete_workload_or_range(context: click.Context, parameter: click.Parameter, word: str) -> list[CompletionItem]:
+    """Offer workloads and revisions, for the first argument of a command with a RANGE."""
+    return [
+        *complete_workload(context, parameter, word),
+        *(complete_revision(context, parameter, word) if word else ()),
+    ]
 
 
-def folders(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def complete_folder(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer folders."""
     return [CompletionItem(word, type="dir")]
 
 
-def revisions(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def complete_revision(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the branches and tags of the repository; after ``A..``, for the other end of the range."""
     first, dots, last = word.rpartition("..")
     words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
@@ -43,15 +46,15 @@ def revisions(context: click.Context, _parameter: click.Parameter, word: str) ->
     return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MAX_COMPLETIONS]]
 
 
-def cases(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
+def complete_case(context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
     """Offer the cases of the workload that the command line names."""
     from runner.errors import FaultwatchError
-    from runner.workload import cases as cases_of
+    from runner.workload import list_cases
     from runner.workload.lookup import find_workload
 
-    named = context.params.get("workload_name") or context.params.get("repo") or "."
+    workload_name = context.params.get("workload_name") or context.params.get("repo") or "."
     try:
-        names = [case.name for case in cases_of(find_workload(str(named)))]
+        names = [case.name for case in list_cases(find_workload(str(workload_name)))]
     except (FaultwatchError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(word)][:_MAX_COMPLETIONS]

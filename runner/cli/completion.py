@@ -2,25 +2,25 @@
 
 import click
 
-from runner.cli.options import options
+from runner.cli.options import apply_options
 
 _PROGRAMS = ("faultwatch", "faultwatch-service")
 
 
 @click.command(name="completion")
-@options(click.argument("shell", type=click.Choice(["bash", "zsh", "fish"])))
+@apply_options(click.argument("shell", type=click.Choice(["bash", "zsh", "fish"])))
 def command(shell: str) -> None:
-    """Print what completes the commands in a shell. An installed wheel has these files in share/ already.
+    """Print the completion script for a shell. An installed wheel already has these scripts in share/.
 
     Bash: `source <(faultwatch completion bash)` in ~/.bashrc. Zsh: the same with zsh, in ~/.zshrc, after compinit.
     Fish: `faultwatch completion fish | source` in config.fish.
     """
     for program in _PROGRAMS:
-        click.echo(completion_script(program, shell))
+        click.echo(render_completion_script(program, shell))
 
 
-def completion_script(program: str, shell: str) -> str:
-    """Return the script that makes a shell ask a program what to offer."""
+def render_completion_script(program: str, shell: str) -> str:
+    """Return the script by which a shell asks a program for completions."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(shell)

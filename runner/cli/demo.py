@@ -11,24 +11,24 @@ from typing import Any
 import click
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.history import give_history, prepare
-from runner.cli.options import options, result_options
+from runner.cli.history import output_history, prepare
+from runner.cli.options import apply_options, result_options
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say, terminal
-from runner.cli.workbench import host_turn
+from runner.cli.terminal import get_console, say
+from runner.cli.workbench import create_host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
 from runner.workload.lookup import SHIPPED_WORKLOADS
 
-WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
+DEMO_WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")
 """The configuration change halfway through the demo: another allocator that returns memory to the kernel at once."""
 
 
 @click.command(name="demo")
-@options(
+@apply_options(
     click.option("--serve", is_flag=True, help="Serve the dashboard afterwards, until Ctrl-C."),
     click.option(
         "--port",
@@ -37,7 +37,7 @@ ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0
         default=8080,
         show_default=True,
         metavar="PORT",
-        help="The port of the dashboard; FAULTWATCH_PORT sets it, too.",
+        help="The port of the dashboard; FAULTWATCH_PORT also sets it.",
     ),
     result_options,
 )
@@ -49,14 +49,14 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
     repository = settings.home / "demo" / "copy-service"
     _make_history(repository)
     summary, drifts = _measure(settings, repository)
-    target = TypedTarget(WORKLOAD.name, WORKLOAD.name, str(repository))
-    give_history(summary, drifts, target, as_json=as_json, output_file=output_file)
+    target = TypedTarget(DEMO_WORKLOAD.name, DEMO_WORKLOAD.name, str(repository))
+    output_history(summary, drifts, target, as_json=as_json, output_file=output_file)
     if serve:
-        _serve(settings, port)
+        _run_service(settings, port)
 
 
 def _make_history(repository: Path) -> None:
-    script = WORKLOAD / "make_history.py"
+    script = DEMO_WORKLOAD / "make_history.py"
     try:
         repository.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,20 +78,20 @@ def _make_history(repository: Path) -> None:
 
 def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
     """Measure the first half with the host's allocator, and the second half with another one."""
-    with host_turn(settings) as turn, connect(settings) as service:
+    with create_host_turn(settings) as turn, connect(settings) as service:
         halves = [
-            prepare(settings, turn, repo=str(repository), span="config-change", workload_name=str(WORKLOAD)),
+            prepare(settings, turn, repo=str(repository), span="config-change", workload_name=str(DEMO_WORKLOAD)),
             prepare(
                 settings,
                 turn,
                 repo=str(repository),
                 span="config-change..HEAD",
-                workload_name=str(WORKLOAD),
+                workload_name=str(DEMO_WORKLOAD),
                 assignments=ALLOCATOR_CHANGE,
             ),
         ]
         summaries = [half.measure(service) for half in halves]
-        drifts = service.patient(say).drifts(subject=halves[0].repository.name)
+        drifts = service.connect_patiently(say).list_drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts
 
 
@@ -107,7 +107,7 @@ def _refuse_taken_port(port: int) -> None:
             ) from None
 
 
-def _serve(settings: Settings, port: int) -> None:
+def _run_service(settings: Settings, port: int) -> None:
     """Run the service in the foreground until it is stopped."""
     process = subprocess.Popen(
         [
@@ -118,7 +118,7 @@ def _serve(settings: Settings, port: int) -> None:
         cwd=SAFE_DIRECTORY,
     )
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    terminal().print("\nStarting the dashboard; Ctrl-C ends it.\n")
+    get_console().print("\nStarting the dashboard; Ctrl-C ends it.\n")
     while True:
         try:
             status = process.wait()

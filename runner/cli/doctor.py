@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from runner.cli.activity import activity
-from runner.cli.options import json_option, options
+from runner.cli.activity import show_activity
+from runner.cli.options import apply_options, json_option
 from runner.cli.result import print_json
 
 if TYPE_CHECKING:
@@ -15,52 +15,52 @@ if TYPE_CHECKING:
 
 
 @click.command(name="doctor")
-@options(
+@apply_options(
     click.option(
-        "--fix", "wanted", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
+        "--fix", "action", flag_value="fix", help="First apply the fixes that are safe and can be undone (as root)."
     ),
-    click.option("--undo", "wanted", flag_value="undo", help="First restore everything as it was before --fix."),
+    click.option("--undo", "action", flag_value="undo", help="First restore everything as it was before --fix."),
     json_option,
 )
-def command(wanted: str | None, as_json: bool) -> None:
+def command(action: str | None, as_json: bool) -> None:
     """Check for everything that prevents or distorts measurements on this host, and show how to fix it.
 
-    --fix quietens processors and interrupts through `pyperf system tune` and corrects the memory settings. It lasts
-    until the host reboots. Without root, it lists what root could fix. It waits for measurements on this host to end.
+    --fix tunes processors and interrupts with `pyperf system tune` and corrects the memory settings until the host
+    reboots. Without root, it lists what root can fix. It waits until no measurement runs on this host.
 
-    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, or is left to
-    root, or failed.
+    Exit code 0: this host can measure, and --fix or --undo was complete. 1: something prevents measuring, needs root,
+    or failed.
     """
-    from runner.cli.workbench import host_turn
-    from runner.doctor.checks import examine, is_measurable
-    from runner.doctor.fix import fix, undo
+    from runner.cli.workbench import create_host_turn
+    from runner.doctor.checks import is_measurable, run_checks
+    from runner.doctor.fix import apply_fixes, undo_fixes
     from runner.doctor.probe import HostProbe
     from runner.settings import load_settings
 
     settings = load_settings()
     host = HostProbe(home=settings.home)
     report = None
-    if wanted:
-        with host_turn(settings) as turn:
+    if action:
+        with create_host_turn(settings) as turn:
             turn.begin()  # A change of the host would spoil a measurement.
-            with activity("fixing this host" if wanted == "fix" else "undoing the fixes"):
-                report = {"fix": fix, "undo": undo}[wanted](host)
-    with activity("examining this host"):
-        checks = list(examine(host))
+            with show_activity("fixing this host" if action == "fix" else "undoing the fixes"):
+                report = {"fix": apply_fixes, "undo": undo_fixes}[action](host)
+    with show_activity("examining this host"):
+        checks = list(run_checks(host))
     measurable = is_measurable(checks)
     if as_json:
-        document = {"measurable": measurable, "checks": [check.document() for check in checks]}
-        print_json(document | ({wanted: asdict(report)} if wanted and report else {}))
+        document = {"measurable": measurable, "checks": [check.build_document() for check in checks]}
+        print_json(document | ({action: asdict(report)} if action and report else {}))
     else:
         from runner.doctor.results_table import show_checks
 
         show_checks(checks, measurable)
         if report:
-            _show_report(report, undoing=wanted == "undo")
+            _show_fixes(report, undoing=action == "undo")
     sys.exit(0 if measurable and not (report and (report.failed or report.needs_root)) else 1)
 
 
-def _show_report(report: "FixReport", *, undoing: bool) -> None:
+def _show_fixes(report: "FixReport", *, undoing: bool) -> None:
     click.echo("\nUndone:" if undoing else "\nFixed:")
     for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")

@@ -14,14 +14,14 @@ from typing import NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 from runner.errors import FaultwatchError
 from runner.log_commands import guard_stream
 
 COMMANDS = {
     "bisect": "Find the commits of a range that moved a metric.",
     "compare": "Measure two revisions interleaved and report what changed.",
-    "completion": "Print what completes commands, options and workloads in a shell.",
+    "completion": "Print the shell completion for commands, options and workloads.",
     "demo": "Measure the demo history and show it on the dashboard.",
     "doctor": "Find what prevents or distorts measurements on this host, and fix it.",
     "env": "Show every setting of this host that can move a fault count.",
@@ -42,48 +42,48 @@ COMMANDS = {
 click command called ``command``."""
 
 
-def _be_quiet(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from runner.cli.terminal import be_quiet
+def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    if enabled:
+        from runner.cli.terminal import silence_console
 
-        be_quiet()
-
-
-def _be_verbose(_context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from runner.cli.terminal import be_verbose
-
-        be_verbose()
+        silence_console()
 
 
-_EVERYWHERE = (
+def _apply_verbose(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    if enabled:
+        from runner.cli.terminal import enable_execution_log
+
+        enable_execution_log()
+
+
+_COMMON_OPTIONS = (
     click.Option(
         ["--quiet", "-q"],
         is_flag=True,
         expose_value=False,
         is_eager=True,
-        callback=_be_quiet,
-        help="No progress and no remarks on standard error; errors that end the command are shown.",
+        callback=_apply_quiet,
+        help="Print no progress and no remarks on standard error, only errors that end the command.",
     ),
     click.Option(
         ["--verbose", "-v"],
         is_flag=True,
         expose_value=False,
         is_eager=True,
-        callback=_be_verbose,
-        help="Also show what is executed and waited for: builds, perf command lines, requests.",
+        callback=_apply_verbose,
+        help="Also show builds, perf command lines, requests and waiting times.",
     ),
 )
 """Options of every command."""
 
 
-def _with_common_options(command: click.Command) -> click.Command:
+def _add_common_options(command: click.Command) -> click.Command:
     """Add the common options to a command, or to the commands of a group."""
     if isinstance(command, click.Group):
-        for one in command.commands.values():
-            _with_common_options(one)
-    elif _EVERYWHERE[0] not in command.params:
-        command.params += _EVERYWHERE
+        for subcommand in command.commands.values():
+            _add_common_options(subcommand)
+    elif _COMMON_OPTIONS[0] not in command.params:
+        command.params += _COMMON_OPTIONS
     return command
 
 
@@ -105,14 +105,14 @@ class LazyGroup(click.Group):
         gc.freeze()
         gc.enable()
         command.short_help = COMMANDS[cmd_name]
-        return _with_common_options(command)
+        return _add_common_options(command)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Offer the subcommands without importing them."""
-        named = [
+        completions = [
             CompletionItem(name, help=text) for name, text in sorted(COMMANDS.items()) if name.startswith(incomplete)
         ]
-        return named if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
+        return completions if not incomplete.startswith("-") else click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -136,11 +136,11 @@ def cli() -> None:
     """Measure page faults, system time and throughput of native programs, and report which change moved them."""
 
 
-_CANNOT_WRITE = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
+_WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR}
 """Errors of the kernel when files cannot be written. Any other error is a bug, and is shown in full."""
 
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
 _COLLECTION_THRESHOLD_OBJECTS = 50_000
 """New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
@@ -162,8 +162,8 @@ def _run_guarded() -> None:
     except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
-            _exit_stopped()
-        _exit_with_own_code(error)
+            _exit_after_interrupt()
+        _exit_after_crash(error)
 
 
 def _look_for_no_plugins() -> None:
@@ -182,46 +182,46 @@ _signals: list[int] = []
 """The signals that have asked this command to end."""
 
 
-def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    """End as after Ctrl-C, so that what was started is ended and what was changed is restored."""
+def _raise_interrupt(number: int, _frame: FrameType | None) -> NoReturn:
+    """Raise the interrupt of Ctrl-C for another signal, so that programs are ended and settings restored."""
     signal.signal(number, signal.SIG_IGN)
     _signals.append(number)
     raise KeyboardInterrupt
 
 
-def _exit_stopped() -> NoReturn:
+def _exit_after_interrupt() -> NoReturn:
     click.echo("faultwatch: stopped; completed measurements are kept", err=True)
     sys.exit(128 + (_signals[0] if _signals else signal.SIGINT))
 
 
-def _exit_with_own_code(error: Exception) -> NoReturn:
-    """End with its own exit code: 1, as Python has it, would say that a metric got worse."""
+def _exit_after_crash(error: Exception) -> NoReturn:
+    """Exit with a code of its own after an internal error: Python's 1 would mean that a metric got worse."""
     import traceback
 
     from runner.environment.secrets import hide_secrets
 
     text = "".join(traceback.format_exception(error))
-    click.echo(make_harmless(hide_secrets(text, os.environ)), err=True, nl=False)
-    click.echo("faultwatch: this is an error of Faultwatch; nothing was decided", err=True)
+    click.echo(strip_terminal_commands(hide_secrets(text, os.environ)), err=True, nl=False)
+    click.echo("faultwatch: this is a bug in Faultwatch; there is no verdict", err=True)
     click.echo("  → please report it, with the lines above", err=True)
     sys.exit(os.EX_SOFTWARE)
 
 
 def _show_usage(error: click.UsageError) -> None:
-    """Say what is wrong with the arguments; where there are none, what there is to choose from."""
+    """Print what is wrong with the arguments; without arguments, print the choices."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         click.echo(error.format_message(), err=True)
         return
     path = error.ctx.command_path if error.ctx else "faultwatch"
-    click.echo(make_harmless(f"{path}: {' '.join(error.format_message().split())}"), err=True)
-    click.echo(f"  → {_form_of_commit(error)}`{path} -h` shows what it takes", err=True)
+    click.echo(strip_terminal_commands(f"{path}: {' '.join(error.format_message().split())}"), err=True)
+    click.echo(f"  → {_hint_at_revision_option(error)}`{path} -h` shows its arguments and options", err=True)
 
 
-def _form_of_commit(error: click.UsageError) -> str:
-    """Return how a commit is named, if there is one argument too many for a command that takes one; else nothing."""
-    names = {one.name for one in error.ctx.command.params} if error.ctx else set()
+def _hint_at_revision_option(error: click.UsageError) -> str:
+    """Return a hint at --revision if a command for one commit got one argument too many; else nothing."""
+    names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
-    return "a commit is named with --revision; " if too_many else ""
+    return "pass a commit with --revision; " if too_many else ""
 
 
 def _run() -> None:
@@ -232,22 +232,22 @@ def _run() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         # Not what nohup and shells have ignored.
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
-            signal.signal(number, _end)
+            signal.signal(number, _raise_interrupt)
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
         status = cli(prog_name="faultwatch", standalone_mode=False)
     except click.exceptions.Abort:
-        _exit_stopped()
+        _exit_after_interrupt()
     except click.UsageError as error:
         _show_usage(error)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        click.echo(make_harmless(f"faultwatch: {error.format_message()}"), err=True)
+        click.echo(strip_terminal_commands(f"faultwatch: {error.format_message()}"), err=True)
         sys.exit(error.exit_code)
     except FaultwatchError as error:
-        click.echo(make_harmless(f"faultwatch: {error.what}"), err=True)
+        click.echo(strip_terminal_commands(f"faultwatch: {error.what}"), err=True)
         if error.remedy:
-            click.echo(make_harmless(f"  → {error.remedy}"), err=True)
+            click.echo(strip_terminal_commands(f"  → {error.remedy}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader closed the pipe; nothing is wrong.
@@ -255,10 +255,10 @@ def _run() -> None:
         sys.exit(141)
     except OSError as error:
         # Writing to an open file tells no name.
-        if error.errno not in (_CANNOT_WRITE if error.filename else _FULL):
+        if error.errno not in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
             raise
-        click.echo(make_harmless(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
-        click.echo("  → name a folder with free space that you may write to with FAULTWATCH_HOME", err=True)
+        click.echo(strip_terminal_commands(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
+        click.echo("  → set FAULTWATCH_HOME to a writable folder with free space", err=True)
         sys.exit(2)
     else:
         sys.exit(status if isinstance(status, int) else 0)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import click
 
-from runner.cli.options import env_option, json_option, options
+from runner.cli.options import apply_options, env_option, json_option
 from runner.cli.result import print_json
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="env")
-@options(
+@apply_options(
     env_option,
     click.option(
         "--diff",
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 def command(variables: tuple[str, ...], diff: tuple[str, str] | None, as_json: bool) -> None:
     """Print every setting of this host that can move a fault count.
 
-    With --diff, print the differences between two environments, of files or of stored runs. Exit code 0: no difference;
-    1: at least one.
+    With --diff, print the differences between two environments, from files or from stored runs. Exit code 0: no
+    difference; 1: at least one.
     """
     if diff:
-        _compare(*diff, as_json=as_json)
+        _print_differences(*diff, as_json=as_json)
         return
-    environment = _capture_here(variables)
+    environment = _capture_environment(variables)
     if as_json:
         print_json({"hash": environment.hash, "settings": environment.settings})
         return
-    _table(("Setting", "Value"), list(environment.settings.items()))
+    _print_table(("Setting", "Value"), list(environment.settings.items()))
     click.echo(f"\nEnvironment {environment.hash}")
 
 
-def _capture_here(assignments: tuple[str, ...]) -> "Environment":
+def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
     """Return the environment of a run whose workload sets nothing."""
     from runner.cli.workbench import prepare_workbench
     from runner.process_state.process_state import ProcessState
@@ -53,14 +53,14 @@ def _capture_here(assignments: tuple[str, ...]) -> "Environment":
     return bench.capture(ProcessState(variables=bench.variables, cpus=bench.cpus))
 
 
-def _compare(before: str, after: str, *, as_json: bool) -> None:
-    from runner.environment.capture import difference
+def _print_differences(before: str, after: str, *, as_json: bool) -> None:
+    from runner.environment.capture import find_differences
 
-    settings = difference(load(before)[0], load(after)[0])
+    settings = find_differences(load(before)[0], load(after)[0])
     if as_json:
         print_json([dict(zip(("setting", "before", "after"), setting, strict=True)) for setting in settings])
     elif settings:
-        _table(("Setting", before, after), [(name, old or "–", new or "–") for name, old, new in settings])
+        _print_table(("Setting", before, after), [(name, old or "–", new or "–") for name, old, new in settings])
     else:
         click.echo("No difference.")
     sys.exit(1 if settings else 0)
@@ -72,7 +72,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     Raises
     ------
     FaultwatchError
-        The file or the run holds no environment.
+        The file or the run contains no environment.
     """
     from pydantic import ValidationError
 
@@ -84,7 +84,7 @@ def load(name: str) -> "tuple[Environment, Case | None]":
         from runner.settings import load_settings
 
         with connect(load_settings()) as service:
-            run = service.run(name)
+            run = service.get_run(name)
             return run.environment, run.case
     try:
         document = json.loads(Path(name).read_text(encoding="utf-8"))
@@ -92,11 +92,11 @@ def load(name: str) -> "tuple[Environment, Case | None]":
         return Environment(settings=document.get("environment", document)["settings"]), case
     except OSError as error:
         raise FaultwatchError(
-            f"{name}: {error.strerror}", "name files that `faultwatch env --json` wrote, or run ids"
+            f"{name}: {error.strerror}", "pass files that `faultwatch env --json` wrote, or run ids"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
         raise FaultwatchError(
-            f"{name} holds no environment", "name files that `faultwatch env --json` wrote, or saved reports"
+            f"{name} contains no environment", "pass files that `faultwatch env --json` wrote, or saved reports"
         ) from None
 
 
@@ -109,7 +109,7 @@ def _is_run(name: str) -> bool:
     return not Path(name).exists()
 
 
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     from rich.console import Console
     from rich.table import Table
 

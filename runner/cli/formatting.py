@@ -2,12 +2,12 @@
 
 from rich.markup import escape
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 from runner.contract import number_text
 from runner.contract.metrics import metric
 
 
-def count_of(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 run, 2 runs."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
@@ -17,7 +17,7 @@ def escape_text(text: str) -> str:
 
     Titles and program output are untrusted. Line breaks and tabs stay.
     """
-    return escape(make_harmless(text))
+    return escape(strip_terminal_commands(text))
 
 
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
@@ -26,10 +26,10 @@ def format_value(name: str, value: float, *, sign: bool = False) -> str:
     A table names the unit of a metric once. Bytes and seconds have no such unit: each is as short as it can be.
     """
     unit = metric(name).unit
-    shown = number_text.difference(value, unit) if sign else number_text.quantity(value, unit)
+    text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
     if not has_own_unit(name):
-        shown = shown.removesuffix(number_text.unit_of(value, unit))
-    return number_text.with_plain_spaces(shown).rstrip()
+        text = text.removesuffix(number_text.choose_unit(value, unit))
+    return number_text.replace_no_break_spaces(text).rstrip()
 
 
 def format_quantity(name: str, value: float | None, beside: float | None = None) -> str:
@@ -42,23 +42,23 @@ def format_quantity(name: str, value: float | None, beside: float | None = None)
     """
     if value is None:
         return "no value"
-    return number_text.with_plain_spaces(number_text.quantity(value, metric(name).unit, beside))
+    return number_text.replace_no_break_spaces(number_text.format_quantity(value, metric(name).unit, beside))
 
 
 def format_span(name: str, low: float, high: float) -> str:
     """Format the lowest and the highest value of a metric, with enough digits to differ."""
     unit = metric(name).unit
-    shown = number_text.span(low, high, unit)
+    text = number_text.format_range(low, high, unit)
     if not has_own_unit(name):
-        shown = shown.removesuffix(number_text.unit_of(high, unit))
-    return number_text.with_plain_spaces(shown).rstrip()
+        text = text.removesuffix(number_text.choose_unit(high, unit))
+    return number_text.replace_no_break_spaces(text).rstrip()
 
 
 def has_own_unit(name: str) -> bool:
     """Return whether each value of a metric is written with its own unit: MiB, ms."""
-    return number_text.scale_of(2**40, metric(name).unit) is not None
+    return number_text.choose_scale(2**40, metric(name).unit) is not None
 
 
 def format_percent(value: float) -> str:
     """Format a relative change, as in ``+8.25 %``."""
-    return number_text.with_plain_spaces(number_text.percent(value))
+    return number_text.replace_no_break_spaces(number_text.format_percent(value))

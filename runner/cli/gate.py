@@ -5,39 +5,39 @@ from typing import Any
 
 import click
 
-from runner.cli.arguments import ends_of, workload_and_range
+from runner.cli.arguments import add_workload_and_range, parse_range
 from runner.cli.gate_output import output_options, write_outputs
-from runner.cli.gate_plan import gate_plan
+from runner.cli.gate_plan import plan_gate
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_sandbox_option,
     repo_option,
     result_options,
     samples_option,
-    sandbox_option,
 )
 from runner.cli.output_files import require_writable
-from runner.cli.result import give_result, write_result
+from runner.cli.result import output_result, write_result
 from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
-from runner.cli.untrusted_text import make_harmless
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.missing_parts import find_complete_revision
 
 
 @click.command(name="gate")
-@options(
-    workload_and_range(required=True),
+@apply_options(
+    add_workload_and_range(required=True),
     repo_option,
     choice_options,
     env_option,
     samples_option,
-    sandbox_option("always"),
+    make_sandbox_option("always"),
     again_option,
     click.option(
         "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
@@ -60,49 +60,50 @@ def command(
     output_file: Path | None,
     **files: Path | None,
 ) -> None:
-    """Compare HEAD of a RANGE, BASE..HEAD, with its merge base with BASE, and print the verdict as one word.
+    """Compare the HEAD of a RANGE, BASE..HEAD, with the merge base of both ends, and print the verdict as one word.
 
-    The workload file of BASE judges. With several merge bases, what merging HEAD would make is compared with BASE.
+    BASE's workload file says how HEAD is measured and judged. With several merge bases, the result of merging HEAD is
+    compared with BASE.
 
-    In a GitHub Actions job, the verdict and the path of the report become outputs of the step, and the tables become
-    its summary. A service that FAULTWATCH_URL names publishes the verdict on the forge. Exit code 1 if the verdict is
-    `regressed` or `failed`, or if HEAD is the reason why nothing is decided, and nobody has accepted it.
+    In a GitHub Actions job, the verdict and the path of the report become step outputs, and the tables become the step
+    summary. The service at FAULTWATCH_URL publishes the verdict on the forge. Exit code 1 if the verdict is `regressed`
+    or `failed`, or if HEAD prevents a decision, unless somebody has accepted HEAD.
     """
-    from runner.cli.compare import compare_cases, document, show_results
-    from runner.cli.gate_report import gate_report
+    from runner.cli.compare import build_document, compare_cases, show_results
+    from runner.cli.gate_report import build_gate_report
     from runner.cli.github_actions import add_summary, set_outputs
     from runner.reporting.embedded import connect
 
     require_writable({**files, "output": output_file})
-    base, head = ends_of(span)
+    base, head = parse_range(span)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     code = CodeOrigin.PULL_REQUEST
     stored = not fresh and samples is None
     confinement = needs_sandbox(code, confined)
-    with gate_plan(
+    with plan_gate(
         workload, repository, base, head, name=workload_name, choices=choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
         # What base lacks is a reason to measure head alone.
-        find_present_revision(ends.repository, plan.files.head, ends.measured)
-        with connect(settings) as service, host_turn(settings) as turn:
+        find_complete_revision(ends.repository, plan.files.head, ends.measured)
+        with connect(settings) as service, create_host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=confinement, origin=code, again=again
             )
-            patient = service.patient(say)
+            patient = service.connect_patiently(say)
             pair = (ends.base, ends.measured)
             results = compare_cases(
                 patient, ends.repository, judge, workbench, pair, plan.contests, samples, from_store=stored
             )
             turn.end()
-            report = gate_report(results, plan)
+            report = build_gate_report(results, plan)
             measured = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
-            measured["cases"] = [document(result) for result in results]
+            measured["cases"] = [build_document(result) for result in results]
             # Before asking the service, so that the measurements are kept in any case.
             write_result(measured, output_file)
-            answer = patient.gate(report)
+            answer = patient.judge_gate(report)
     judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
     write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})
@@ -110,18 +111,18 @@ def command(
 
     def show() -> None:
         if answer.judge:
-            click.echo(make_harmless(answer.judge))
+            click.echo(strip_terminal_commands(answer.judge))
         # The commit of a merge ends with this command.
         target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
-        click.echo(make_harmless(answer.sentence))
+        click.echo(strip_terminal_commands(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 
-    give_result(judged, as_json=as_json, output_file=output_file, show=show)
+    output_result(judged, as_json=as_json, output_file=output_file, show=show)
     if not answer.passed:
         raise click.exceptions.Exit(1)
 
 
 def _describe_comparison(report: GateReport) -> dict[str, Any]:
-    """Return what was compared and who judged, as --json prints it."""
+    """Return the compared revisions and the judging workload file, as --json prints them."""
     return report.model_dump(mode="json", include={"target", "merge", "merge_bases", "judged_by", "changes"})

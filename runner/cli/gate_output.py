@@ -6,29 +6,29 @@ from typing import Any
 
 import click
 
-from runner.cli.options import options
+from runner.cli.options import apply_options
 from runner.cli.output_files import write_output_file
 from runner.contract.gate import GateAnswer, GateReport
 
 _OPTIONS = {
-    "markdown": "Write the text of the comment on the pull request, as Markdown.",
+    "markdown": "Write the text of the pull request comment as Markdown.",
     "junit": "Write the verdict as JUnit XML: a test for each case.",
-    "code-quality": "Write what has to be looked at as GitLab's code-quality JSON.",
-    "sarif": "Write what has to be looked at as SARIF 2.1.0.",
+    "code-quality": "Write the findings as GitLab's code-quality JSON.",
+    "sarif": "Write the findings as SARIF 2.1.0.",
 }
 
 
-def _option(name: str, text: str) -> Any:
+def _make_option(name: str, text: str) -> Any:
     kind = click.Path(dir_okay=False, path_type=Path)
     return click.option(f"--{name}", name.replace("-", "_"), type=kind, metavar="FILE", help=text)
 
 
-output_options = options(*(_option(name, text) for name, text in _OPTIONS.items()))
+output_options = apply_options(*(_make_option(name, text) for name, text in _OPTIONS.items()))
 """Adds the parameters ``markdown``, ``junit``, ``code_quality`` and ``sarif`` to a command, each a path or None."""
 
 
 def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: GateAnswer) -> None:
-    """Write the files that were asked for, each whole or not at all.
+    """Write the requested files, each completely or not at all.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
     FaultwatchError
         One cannot be written.
     """
-    from runner.gate_files.code_quality import code_quality
-    from runner.gate_files.junit import junit
-    from runner.gate_files.sarif import sarif
+    from runner.gate_files.code_quality import format_code_quality
+    from runner.gate_files.junit import format_junit
+    from runner.gate_files.sarif import format_sarif
 
     writers = {
         "markdown": lambda: answer.summary,
-        "junit": lambda: junit(report, answer),
-        "code_quality": lambda: code_quality(answer),
-        "sarif": lambda: sarif(report, answer),
+        "junit": lambda: format_junit(report, answer),
+        "code_quality": lambda: format_code_quality(answer),
+        "sarif": lambda: format_sarif(report, answer),
     }
     for name, file in files.items():
         if file is not None:

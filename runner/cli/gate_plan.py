@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.errors import FaultwatchError
-from runner.subject.committed_workload import Asked, load_committed_workload, locate_asked_for
-from runner.subject.gate_ends import GateEnds, gate_ends
+from runner.subject.committed_workload import RequestedWorkload, load_committed_workload, locate_requested_workload
+from runner.subject.gate_ends import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.judge import Contest, Files, changes, contests
+from runner.workload.judge import Contest, Files, list_changes, list_contests
 
 
 class GatePlan(Struct, frozen=True):
@@ -36,7 +36,7 @@ class GatePlan(Struct, frozen=True):
 
 
 @contextmanager
-def gate_plan(
+def plan_gate(
     workload: Workload,
     repository: Repository,
     base: str,
@@ -46,7 +46,7 @@ def gate_plan(
     choices: Sequence[str] = (),
     case_names: Sequence[str] = (),
 ) -> Iterator[GatePlan]:
-    """Plan the gate of the range ``base..head``; what it takes from other commits exists until this ends.
+    """Yield the plan of a gate of the range ``base..head``, with temporary files from its commits.
 
     Parameters
     ----------
@@ -58,35 +58,37 @@ def gate_plan(
     Raises
     ------
     FaultwatchError
-        There is nothing to compare, or no case that matches; see :func:`gate_ends`.
+        There is nothing to compare, or no case that matches; see :func:`prepare_gate_ends`.
     """
-    with gate_ends(repository, base, head) as ends, scratch_folder() as scratch:
-        asked = locate_asked_for(repository, workload, name)
-        if asked:
-            files, source, changed = _files(ends, asked, scratch)
+    with prepare_gate_ends(repository, base, head) as ends, make_scratch_folder() as scratch:
+        requested = locate_requested_workload(repository, workload, name)
+        if requested:
+            files, source, changed = _find_workload_files(ends, requested, scratch)
         else:
             files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
-        chosen = contests(files, choices, case_names)
+        chosen = list_contests(files, choices, case_names)
         yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
 
 
-def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
-    """Find the workload of each side, and whose judges.
+def _find_workload_files(
+    ends: GateEnds, requested: RequestedWorkload, scratch: Path
+) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
+    """Find the workload file of each side, and the one by which the gate judges.
 
     That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.
     """
-    head, committed = _find_head_workload(ends, asked, scratch)
+    head, committed = _find_head_workload(ends, requested, scratch)
     mistake = ""
     judge = base = None
     try:
-        judge = load_committed_workload(ends.repository, ends.target, asked, scratch)
+        judge = load_committed_workload(ends.repository, ends.target, requested, scratch)
     except FaultwatchError as error:
         mistake = error.what
     if ends.base == ends.target:
         base = judge
     else:
         with suppress(FaultwatchError):
-            base = load_committed_workload(ends.repository, ends.base, asked, scratch)
+            base = load_committed_workload(ends.repository, ends.base, requested, scratch)
     if mistake:
         # Somebody has to be able to mend the file, and somebody else has to look at that.
         changed = JudgeChange(key="file", before=(mistake[:300],))
@@ -95,11 +97,11 @@ def _files(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Files, JudgeSou
     if judge is None:
         return Files(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
     files = Files(judge, base or judge, head)
-    return files, JudgeSource.TARGET, changes(files)
+    return files, JudgeSource.TARGET, list_changes(files)
 
 
-def _find_head_workload(ends: GateEnds, asked: Asked, scratch: Path) -> tuple[Workload, bool]:
+def _find_head_workload(ends: GateEnds, requested: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
     """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
-    own = load_committed_workload(ends.repository, ends.measured, asked, scratch, by_name=False)
+    own = load_committed_workload(ends.repository, ends.measured, requested, scratch, by_name=False)
     checked_out = ends.repository.resolve("HEAD") == ends.measured
-    return (asked.workload if own is None or checked_out else own), own is not None
+    return (requested.workload if own is None or checked_out else own), own is not None

@@ -4,14 +4,16 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from runner.cli.ci_job import ci_job
+from runner.cli.ci_job import detect_ci_job
 from runner.cli.gate_plan import GatePlan
 from runner.contract.gate import ForgeKind, GateCase, GateReport
 from runner.measuring.comparison import Compared
-from runner.workload.budget_lines import budget_lines
+from runner.workload.budget_lines import find_budget_lines
 
 
-def gate_report(results: Sequence[Compared], plan: GatePlan, environment: Mapping[str, str] = os.environ) -> GateReport:
+def build_gate_report(
+    results: Sequence[Compared], plan: GatePlan, environment: Mapping[str, str] = os.environ
+) -> GateReport:
     """Return the report of a gate; outside the CI of a forge it names no pull request.
 
     Parameters
@@ -19,9 +21,10 @@ def gate_report(results: Sequence[Compared], plan: GatePlan, environment: Mappin
     results
         Of each case of the plan.
     """
-    job = ci_job(environment)
+    job = detect_ci_job(environment)
     ends, judge = plan.ends, plan.files.judge
-    file, lines = _budgets(plan.named.path, ends.repository.path)
+    file, lines = _find_budget_lines(plan.named.path, ends.repository.path)
+    # The service judges the cases; this only states what was measured, where and under which rules.
     return GateReport(
         forge=ForgeKind(job.forge),
         repository=job.repository,
@@ -54,7 +57,7 @@ def gate_report(results: Sequence[Compared], plan: GatePlan, environment: Mappin
     )
 
 
-def _budgets(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
+def _find_budget_lines(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     """Return the workload file relative to its repository, and the line of each budget; empty if it lies outside.
 
     Parameters
@@ -66,4 +69,4 @@ def _budgets(file: Path, tree: Path) -> tuple[str, dict[str, int]]:
     top = next((folder for folder in (tree, *tree.parents) if (folder / ".git").exists()), tree)
     if not path.is_relative_to(top):
         return "", {}
-    return path.relative_to(top).as_posix(), budget_lines(path.read_text(encoding="utf-8"))
+    return path.relative_to(top).as_posix(), find_budget_lines(path.read_text(encoding="utf-8"))

@@ -12,25 +12,25 @@ from msgspec.structs import replace
 from runner.campaigns.commit_pairs import CommitPairs
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
 from runner.campaigns.proving import ProofSummary, Prover, compute_budget
-from runner.cli.activity import activity
-from runner.cli.arguments import Duration, ends_of, is_range, workload_and_range
+from runner.cli.activity import show_activity
+from runner.cli.arguments import Duration, add_workload_and_range, is_range, parse_range
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     committed_only_option,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
 from runner.cli.proof_progress import ProofProgress
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.terminal import say, terminal
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.terminal import get_console, say
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, wants_sandbox
@@ -38,7 +38,7 @@ from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import refuse_incomplete
+from runner.subject.missing_parts import refuse_incomplete_checkouts
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -49,14 +49,14 @@ _MAX_CHARTS = 3
 
 
 @click.command(name="history")
-@options(
-    workload_and_range(),
+@apply_options(
+    add_workload_and_range(),
     repo_option,
-    revision_option("Without a RANGE: the last commit of the history."),
+    make_revision_option("Without a RANGE: the last commit of the history."),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     committed_only_option,
     click.option("--all-parents", is_flag=True, help="Include the commits of merged branches."),
     click.option(
@@ -70,9 +70,11 @@ _MAX_CHARTS = 3
     click.option(
         "--measure-all",
         is_flag=True,
-        help="Build and measure every revision. Default: build none that changes only files which the last build did "
-        "not read, reuse the counts of a measured revision whose program is answered the same, and measure one in "
-        "twenty of those to check the host.",
+        help=(
+            "Build and measure every revision. By default, a revision that changes only files that the last build "
+            "did not read is not built, one whose program finds the same files reuses the counts, and one in twenty "
+            "of those is measured to check the host."
+        ),
     ),
     click.option(
         "--prove-for",
@@ -109,11 +111,11 @@ def command(
 
     If B does not descend from A, the range begins where B left it. Without a RANGE, the whole history up to --revision
     is measured. A revision that does not build is recorded with its log, and the command continues. It also continues
-    if the service fails; unsent reports wait on disk (see `faultwatch spool`). What failed because of the host, such as
-    a full disk or a time-out, is measured again up to three times. A revision whose program would be answered the same
-    of all that it asks about its files as in the one measured before is not measured: its counts are reused. The last
-    revision, and the last one before a count that differs, always are. One that changes only files which the last build
-    did not ask about uses that build.
+    if the service fails; unsent reports wait on disk (see `faultwatch spool`). A measurement that failed because of the
+    host, such as a full disk or a time-out, is repeated up to three times. A revision is not measured if its program
+    finds the same files as in the revision measured before: its counts are reused. The last revision, and the last one
+    before a different count, are always measured. A revision that changes only files that the last build did not read
+    uses that build.
 
     What the runs make likely is then proven or refuted: the two commits are measured interleaved, as a gate does. Exit
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
@@ -122,10 +124,11 @@ def command(
     from runner.reporting.embedded import connect
 
     if span and is_range(span) and revision != "HEAD":
-        raise click.UsageError("RANGE and --revision name the last commit twice: pass one of them.")
+        raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
+    # Check everything before the turn on this host begins.
     settings = load_settings()
     began = time.monotonic()
-    with host_turn(settings) as turn:
+    with create_host_turn(settings) as turn:
         prepared = prepare(
             settings,
             turn,
@@ -143,11 +146,12 @@ def command(
             again=again,
             measure_all=measure_all,
         )
+        # Measure, and ask what the service has detected.
         with connect(settings) as service:
             if prepared.begins_new_series(service):
                 say(
-                    f"{prepared.workload.name} has changed since it was last measured here: its file, or what lies "
-                    "beside it. This begins new series, and every revision is measured again."
+                    f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
+                    f"measurement here. This begins new series, so every revision is measured again."
                 )
             summary = prepared.measure(service)
             if not (no_prove or summary.waiting):
@@ -155,23 +159,24 @@ def command(
                 summary.proofs = prepared.prove(service, budget)
             turn.end()
             # While reports wait, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.drifts(service.patient(say))
-            charts = [] if summary.waiting else _charts(service, prepared)
+            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
+            charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
+    # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
-    give_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
+    output_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
     if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
 
-def _charts(service: "Service", prepared: "PreparedHistory") -> list[str]:
+def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> list[str]:
     """Return the addresses of the charts of the first cases' faults on this host."""
-    from runner.cli.page_address import page_address
+    from runner.cli.page_address import build_page_address
 
-    shown = prepared.cases[:_MAX_CHARTS]
+    charted_cases = prepared.cases[:_MAX_CHARTS]
     where = {**prepared.own, "metric": "minor-faults"}
-    charts = [one for case in shown for one in service.series(**where, case=case.name)[:1]]
-    return [page_address(prepared.settings, f"/series/{one['id']}") for one in charts]
+    charts = [series for case in charted_cases for series in service.list_series(**where, case=case.name)[:1]]
+    return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
 
 
 class PreparedHistory(Struct, frozen=True):
@@ -195,24 +200,24 @@ class PreparedHistory(Struct, frozen=True):
 
     @property
     def own(self) -> dict[str, str]:
-        """Return what selects the series of this workload, as it is now, on this host."""
+        """Return the filters for the series of this workload's present definition on this host."""
         return {
             "subject": self.repository.name,
             "host": self.settings.host,
             "definition": self.workload.definition,
         }
 
-    def drifts(self, service: Service) -> list[dict[str, Any]]:
-        """Return the drifts in the range, of the measured cases: the series can have others, and older ones too."""
+    def list_drifts(self, service: Service) -> list[dict[str, Any]]:
+        """Return the drifts of the measured cases within the range of commits."""
         commits = {revision.commit for revision in self.revisions}
         cases = {case.name for case in self.cases}
-        detected = service.drifts(**self.own)
+        detected = service.list_drifts(**self.own)
         return [drift for drift in detected if drift["revision"] in commits and drift["case"] in cases]
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""
         where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
-        definitions = {str(one["definition"]) for one in service.series(**where, metric="minor-faults")}
+        definitions = {str(series["definition"]) for series in service.list_series(**where, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:
@@ -226,7 +231,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.patient(say),
+            planner=service.connect_patiently(say),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
@@ -234,7 +239,7 @@ class PreparedHistory(Struct, frozen=True):
             again=self.again,
             measure_all=self.measure_all,
         )
-        with ProgressBar(terminal(), f"{self.repository.name} {self.span}") as watcher:
+        with ProgressBar(get_console(), f"{self.repository.name} {self.span}") as watcher:
             summary = measurement.measure(self._measured, watcher)
         return replace(summary, left_out=len(self.beside))
 
@@ -244,17 +249,17 @@ class PreparedHistory(Struct, frozen=True):
 
     def prove(self, service: Service, seconds: float) -> ProofSummary:
         """Prove or refute the likely changes of the range for some seconds, the most likely first."""
-        patient = service.patient(say)
-        with activity("looking for likely changes") as shown:
+        patient = service.connect_patiently(say)
+        with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
                 service=patient,
                 revisions=self._measured,
                 cases=frozenset(case.name for case in self.cases),
-                watcher=ProofProgress(shown),
+                watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
             )
-            return prover.prove(lambda: patient.nominations(**self.own).items)
+            return prover.prove(lambda: patient.list_nominations(**self.own).items)
 
 
 def prepare(
@@ -285,12 +290,12 @@ def prepare(
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
-    revisions = repository.revisions(span, first_parent=first_parent)
+    revisions = repository.list_revisions(span, first_parent=first_parent)
     # The newest first: it is the most likely to be whole.
-    refuse_incomplete(repository, workload, reversed(revisions))
+    refuse_incomplete_checkouts(repository, workload, reversed(revisions))
     first = _find_first(repository, span)
     measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())
-    merged = repository.revisions(span, first_parent=False) if first_parent else ()
+    merged = repository.list_revisions(span, first_parent=False) if first_parent else ()
     register_subject(settings, repository, workload)
     return PreparedHistory(
         settings=settings,
@@ -315,11 +320,11 @@ def _find_first(repository: Repository, span: str) -> Revision | None:
     """Return the commit that a range begins after: A of A..B, or where B left it; None without a range."""
     if not is_range(span):
         return None
-    bases = repository.merge_bases(*ends_of(span))
-    return repository.revision(bases[0])
+    bases = repository.find_merge_bases(*parse_range(span))
+    return repository.get_revision(bases[0])
 
 
-def give_history(
+def output_history(
     summary: HistorySummary,
     drifts: list[dict[str, Any]],
     target: TypedTarget,
@@ -332,15 +337,15 @@ def give_history(
     """Print the result of a history, and write it to the file of --output."""
     from runner.cli.history_tables import show_history
 
-    give_result(
-        document(summary, drifts),
+    output_result(
+        build_document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
         show=lambda: show_history(summary, drifts, target, charts, served=served),
     )
 
 
-def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
+def build_document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the result of a history as --json prints it."""
     failed = [
         {
@@ -371,6 +376,6 @@ def document(summary: HistorySummary, drifts: list[dict[str, Any]]) -> dict[str,
         "waiting": summary.waiting,
         "waiting_before": summary.waiting_before,
         "refused": summary.refused,
-        "proofs": summary.proofs.document() if summary.proofs else None,
+        "proofs": summary.proofs.build_document() if summary.proofs else None,
         "drifts": drifts,
     }

@@ -7,13 +7,13 @@ from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
-from runner.cli.activity import time_spent
-from runner.cli.formatting import count_of, escape_text, format_percent, format_value
+from runner.cli.activity import format_time_spent
+from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.cli.suggestion import TypedTarget
 
-_DEFAULT = "minor-faults"
+_DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""
-_SIGNS = {"regression": "▲ regression", "improvement": "▼ improvement"}
+_DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
 
 def show_history(
@@ -31,34 +31,36 @@ def show_history(
     served
         Whether a service answers at these addresses.
     """
+    # Numbers of runs.
     console = Console()
-    same = f"{summary.reused} reused from a run of the same bytes, " if summary.reused else ""
+    same = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
     console.print(
-        f"{count_of(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
+        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
         f"before, {len(summary.failed)} failed.",
         soft_wrap=True,
     )
     if summary.left_out:
-        console.print(describe_left_out(summary.left_out), soft_wrap=True)
+        console.print(describe_skipped_commits(summary.left_out), soft_wrap=True)
+    # Runs that contradict the counts that were reused.
     for report in summary.contradicted:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]Nothing that the program asked about its files differs, and yet its count does: "
-            f"{escape_text(sentence)}.[/]\nThe run is judged by what it counted. From there on every revision was "
-            "measured.",
+            f"[yellow]The program found the same files, and yet its count differs: {escape_text(sentence)}.[/]\nThe "
+            f"measured count is judged. From there on, every revision was measured.",
             highlight=False,
             soft_wrap=True,
         )
+    # Reports that the service does not have.
     if summary.refused:
         console.print(
-            f"[yellow]The service refused {count_of(len(summary.refused), 'report')}: "
+            f"[yellow]The service refused {format_count(len(summary.refused), 'report')}: "
             f"{escape_text(summary.refused[0])}[/]\nThey are set aside; see `faultwatch spool`.",
             soft_wrap=True,
         )
     why = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
-        count = count_of(summary.waiting_before, "report")
+        count = format_count(summary.waiting_before, "report")
         console.print(f"{count} of earlier commands still on disk{why}; see `faultwatch spool`.", soft_wrap=True)
     if summary.waiting:
         console.print(
@@ -66,6 +68,7 @@ def show_history(
             "them, or `faultwatch spool --flush`."
         )
         return
+    # Drifts and charts.
     if not summary.measured and not summary.stored and not summary.reused:
         console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
     else:
@@ -75,14 +78,14 @@ def show_history(
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print("  → `faultwatch-service serve` shows it: no service answers there yet", highlight=False)
+        console.print("  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False)
 
 
-def describe_left_out(commits: int) -> str:
-    """Return that the commits of merged branches are not measured, and how they are."""
+def describe_skipped_commits(commits: int) -> str:
+    """Return the remark that commits of merged branches are left out, and how to measure them."""
     are = "is" if commits == 1 else "are"
     return (
-        f"{count_of(commits, 'commit')} of merged branches {are} left out, because a history follows the "
+        f"{format_count(commits, 'commit')} of merged branches {are} left out, because a history follows the "
         "first parents. --all-parents measures them, too."
     )
 
@@ -99,7 +102,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         within += f"  {describe_standing(drift)}"
         percent = f", {format_percent(100 * (after - before) / abs(before))}" if before else ""
         console.print(
-            f"[bold]{_SIGNS[drift['direction']]} {escape_text(name)}[/] "
+            f"[bold]{_DIRECTION_LABELS[drift['direction']]} {escape_text(name)}[/] "
             f"{format_value(name, before)} → {format_value(name, after)} "
             f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(drift['case'])}{within}",
             highlight=False,
@@ -111,7 +114,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     if folded := len(drifts) - len(above):
-        console.print(f"{folded} below the floor: runs of the same bytes can differ by as much.", style="dim")
+        console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -124,11 +127,11 @@ def describe_standing(drift: dict[str, Any]) -> str:
     """Return how sure a drift is: proven by pairs, certain by its runs alone, or suspected."""
     evidence = drift.get("evidence", {})
     if evidence.get("pairs"):
-        return f"proven in {count_of(evidence['pairs'], 'interleaved pair')}"
+        return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
     if not _is_suspected(drift):
         return "certain by its runs"
     before, after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = f" by {count_of(before, 'run')} before and {after:,} after" if before and after else ""
+    runs = f" by {format_count(before, 'run')} before and {after:,} after" if before and after else ""
     return f"suspected{runs}, not measured interleaved"
 
 
@@ -146,15 +149,15 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
     compared = proofs.proven + proofs.refuted + proofs.undecided
     if compared:
         console.print(
-            f"{count_of(compared, 'comparison')} of two commits in {time_spent(proofs.seconds)}: "
+            f"{format_count(compared, 'comparison')} of two commits in {format_time_spent(proofs.seconds)}: "
             f"{proofs.proven} differ, {proofs.refuted} do not, {proofs.undecided} undecided.",
             highlight=False,
             soft_wrap=True,
         )
     if proofs.left_open:
         console.print(
-            f"[yellow]There was no time to prove {count_of(len(proofs.left_open), 'likely change')}: --prove-for 30m "
-            "gives more.[/]",
+            f"[yellow]There was no time to prove {format_count(len(proofs.left_open), 'likely change')}: "
+            "--prove-for 30m gives more.[/]",
             highlight=False,
             soft_wrap=True,
         )
@@ -169,18 +172,22 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
     # Where the position of the change is uncertain, the candidates lie between other runs than these two.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
-    known = drift.get("candidates_known", True)
+    candidates_known = drift.get("candidates_known", True)
     provisional = bool(drift.get("evidence", {}).get("wants_rerun"))
     if provisional:
         cause = f"provisional: {cause}"
     if drift["cause"] not in {"commit", "both"}:
         decides = ["    the runs of the next commits decide"] if provisional else []
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
-    if len(commits) < 2 and known:
+    if len(commits) < 2 and candidates_known:
         only = "the only candidate is " if provisional and commits else ""
         decides = [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if provisional else []
         return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
-    who = f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}" if known else f"one of the commits up to {bad}"
-    options = () if drift["metric"] == _DEFAULT else ("--metric", drift["metric"])
+    who = (
+        f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
+        if candidates_known
+        else f"one of the commits up to {bad}"
+    )
+    options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
     return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if provisional else ''}says which"]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.activity import activity
-from runner.cli.options import json_option, options
+from runner.cli.activity import show_activity
+from runner.cli.options import apply_options, json_option
 from runner.cli.result import print_json
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
@@ -25,19 +25,25 @@ REPORTS_PER_REQUEST = 500
 
 
 @click.command(name="import")
-@options(
+@apply_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
     click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
-    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not name it."),
-    click.option("--case", default="", metavar="NAME", help="The case, if a file does not name it."),
-    click.option("--host", default="", metavar="HOST", help="The host. Default: as a file says, else this host."),
-    click.option("--started-at", default="", metavar="TIME", help="The time of the run, if a file does not say it."),
-    click.option("--format", "format_", default="", help="The format. Default: as the content says.", metavar="FORMAT"),
+    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not contain it."),
+    click.option("--case", default="", metavar="NAME", help="The case, if a file does not contain it."),
+    click.option(
+        "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
+    ),
+    click.option(
+        "--started-at", default="", metavar="TIME", help="The time of the run, if a file does not contain it."
+    ),
+    click.option(
+        "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
+    ),
     click.option(
         "--better",
         multiple=True,
         metavar="METRIC=lower|higher",
-        help="Which direction of a metric is an improvement, if the file does not say it. Repeatable.",
+        help="Which direction of a metric is an improvement, if the file does not say so. Repeatable.",
     ),
     click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
     click.option(
@@ -58,19 +64,20 @@ def command(
     repo: str,
     as_json: bool,
 ) -> None:
-    """Store the results of other benchmark tools as runs: those of a file, or of all files below a folder.
+    """Store the results of other benchmark tools as runs, from a file or from all files below a folder.
 
     Reads Google Benchmark, hyperfine, pytest-benchmark, Criterion, Go benchmarks, JMH, github-action-benchmark, asv,
     LNT, pyperf and `perf stat`, and CSV with --columns. The same file may be imported again: each run is stored once. A
     file or a folder is imported completely or not at all. See the guide “Importing the results of other tools”.
     """
-    from runner.importing import ImportDefaults, ImportedRun, make_reports, read, read_folder
+    from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
     from runner.importing.formats.csv_columns import parse_map
     from runner.importing.imported_run import parse_time
     from runner.reporting.embedded import connect
 
+    # Collect the defaults that the options give.
     settings = load_settings()
-    look_up, repository = _repository(repo, settings)
+    look_up, repository = _open_repository(repo, settings)
     defaults = ImportDefaults(
         subject=subject or repository,
         host=host,
@@ -79,27 +86,30 @@ def command(
         started_at=parse_time(started_at, "--started-at") if started_at else None,
         columns=parse_map(columns),
         this_host=settings.host,
-        format=_format(format_),
-        better=_directions(better),
+        format=_check_format(format_),
+        better=_parse_directions(better),
         look_up=look_up,
     )
+    # Read the files.
     records: list[ImportedRun] = []
     left_out: list[str] = []
-    with activity("reading") as shown:
-        shown.remain(len(files))
+    with show_activity("reading") as activity:
+        activity.set_remaining(len(files))
         for file in files:
-            shown(f"reading {file}")
+            activity(f"reading {file}")
             if file.is_dir():
-                found = read_folder(file, defaults)
-                records += found.runs
-                left_out += found.left_out
+                folder_runs = read_folder(file, defaults)
+                records += folder_runs.runs
+                left_out += folder_runs.left_out
             else:
-                records += read(file, defaults)
-            shown.advance()
+                records += read_file(file, defaults)
+            activity.advance()
+    # Send the reports.
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
         document = _send(service, reports, len(records))
+    # Print the result.
     if as_json:
         print_json({**document, "left_out": left_out, "not_judged": not_judged})
         return
@@ -108,17 +118,19 @@ def command(
         f"{document['known']} already known, in {document['seconds']:.1f} s"
     )
     if document["conflicting"]:
-        click.echo(f"{document['conflicting']} were not stored: other details of the same runs are stored already")
+        click.echo(
+            f"{document['conflicting']} were not stored, because different results of the same runs are already stored"
+        )
     if left_out:
-        click.echo(f"files of no known format, left out: {_list_some(left_out)}")
+        click.echo(f"files skipped because their format is unknown: {_join_names(left_out)}")
     if not_judged:
         click.echo(
             "stored, but not judged, because nothing says which direction is an improvement: "
-            f"{_list_some(not_judged)}; pass --better METRIC=lower or METRIC=higher"
+            f"{_join_names(not_judged)}; pass --better METRIC=lower or METRIC=higher"
         )
 
 
-def _format(name: str) -> str:
+def _check_format(name: str) -> str:
     """Check ``--format``."""
     from runner.importing import FORMATS
 
@@ -127,7 +139,7 @@ def _format(name: str) -> str:
     return name
 
 
-def _directions(texts: tuple[str, ...]) -> "dict[str, Better]":
+def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
     """Parse every ``--better METRIC=lower|higher``."""
     directions: dict[str, Better] = {}
     for text in texts:
@@ -140,13 +152,13 @@ def _directions(texts: tuple[str, ...]) -> "dict[str, Better]":
     return directions
 
 
-def _list_some(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     """Write the first few of many names."""
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return make_harmless(", ".join(name[:80] for name in names[:5])) + more
+    return strip_terminal_commands(", ".join(name[:80] for name in names[:5])) + more
 
 
-def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
+def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str], Revision | None], str]":
     """Return a function that looks up a revision, and the repository's name."""
     if not location:
         return lambda _: None, ""
@@ -156,7 +168,7 @@ def _repository(location: str, settings: Settings) -> "tuple[Callable[[str], Rev
 
     def look_up(name: str) -> Revision | None:
         try:
-            return repository.revision(name)
+            return repository.get_revision(name)
         except FaultwatchError:
             return None
 
@@ -171,21 +183,21 @@ def _send(service: Service, reports: list[Report], records: int) -> dict[str, fl
         by_subject.setdefault(report.subject, {})[report.revision.commit] = report.revision
     for subject, revisions in by_subject.items():
         service.send_revisions(subject, list(revisions.values()))
-    created = known = conflicting = 0
-    with activity("storing runs") as shown:
-        shown.remain(len(reports))
+    created = already_stored = conflicting = 0
+    with show_activity("storing runs") as activity:
+        activity.set_remaining(len(reports))
         for first in range(0, len(reports), REPORTS_PER_REQUEST):
             batch = reports[first : first + REPORTS_PER_REQUEST]
             receipts = service.send_reports(batch)
-            shown.advance(len(batch))
+            activity.advance(len(batch))
             created += receipts.created
-            known += receipts.known
+            already_stored += receipts.known
             conflicting += len(receipts.conflicting)
     return {
         "records": records,
         "runs": len(reports),
         "created": created,
-        "known": known,
+        "known": already_stored,
         "conflicting": conflicting,
         "seconds": round(time.monotonic() - start, 3),
     }

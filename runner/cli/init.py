@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from runner.ci.registry import CI_SYSTEMS, NO_CI
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
-from runner.cli.options import options, result_options, sandbox_option
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
+from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.terminal import say
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
 from runner.workload import WORKLOAD_FILE
@@ -31,44 +31,52 @@ if TYPE_CHECKING:
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
-_WORK = (
-    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` counts it, with "
-    "the same build"
+_DO_WORK_HINT = (
+    "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
+    "faults with the same build"
 )
-_IDLE = "`{}` has no input, so it may only start. " + _WORK
-_USAGE = (
-    "`{}` only says {}, so this counts next to nothing: a start, which hardly any change of the project moves. Keep an "
-    "input in the repository, and have `command` in [run] of workload.toml do with it what users wait for, such as "
-    "`{} … INPUT`; `faultwatch measure` counts it, with the same build"
+_NO_INPUT_REMARK = "`{}` gets no input, so it may do nothing but start. " + _DO_WORK_HINT
+_ONLY_USAGE_REMARK = (
+    "`{}` only prints {}, so this counts little more than the program's start, which hardly any change of the project "
+    "affects. Put an input into the repository, and let `command` in [run] of workload.toml process it as users "
+    "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
 )
-_STAND_IN = "The program reads {}, which may not be an input for it. " + _WORK
-_FAILED = (
-    "This may be better work, but was not measured: {}. To measure it, have `command` in [build] of workload.toml make "
-    "what it needs, or give it less to do, and make it the `command` in [run]"
+_STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
+_FAILED_REMARK = (
+    "This command may do better work, but it was not measured: {}. To measure it, let `command` in [build] of "
+    "workload.toml create the files that it needs, or reduce its work, and make it the `command` in [run]"
 )
 
-_GATE_READS = (
-    "The gate builds in a sandbox without a network, which has to show {0}: {1}. On the gate's host these folders have "
-    "to hold the same tools and packages; a first `faultwatch measure` there downloads the packages"
+_GATE_READS_REMARK = (
+    "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "
+    "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
 )
-_GATE_FAILS = "The gate builds in a sandbox without a network, and there this does not build: {}"
+_GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the build fails there: {}"
 
 
 @click.command(name="init")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     click.option(
-        "--repo", metavar="PATH", help="The repository to adopt. Default: that of WORKLOAD, or of the folder."
+        "--repo",
+        metavar="PATH",
+        help="The repository to adopt. Default: the one that contains WORKLOAD or the current folder.",
     ),
-    click.option("--yes", "-y", is_flag=True, help="Ask nothing, and take every default. Existing files are kept."),
-    click.option("--build", "build_command", metavar="COMMAND", help="How to build. Default: as the files suggest."),
-    click.option("--run", "run_command", metavar="COMMAND", help="What to measure. Default: a program that was built."),
+    click.option("--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are kept."),
+    click.option(
+        "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
+    ),
+    click.option(
+        "--run", "run_command", metavar="COMMAND", help="The command to measure. Default: a program that was built."
+    ),
     click.option(
         "--ci",
         type=click.Choice([*CI_SYSTEMS, NO_CI]),
-        help="The CI system to write a file for. Default: the one that the repository uses, else a shell script.",
+        help=(
+            "The CI system to write a file for. Default: the one that the repository uses, or otherwise a shell script."
+        ),
     ),
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def command(
@@ -82,77 +90,89 @@ def command(
     as_json: bool,
     output_file: Path | None,
 ) -> None:
-    """Propose a workload.toml for a repository, build and measure its last commit, and write a file for its CI.
+    """Propose a workload.toml for a repository, build and measure its last commit, and write its CI file.
 
-    If the repository has a workload.toml, such as one that you wrote for a driver, or if WORKLOAD names one or its
-    folder, it is kept: it is measured, and only the file for the CI is written. Otherwise the build system is detected:
-    CMake, Meson, Autotools, Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is
-    replaced unless you say so. Exit code 1 if the program was not measured.
+    If the repository has a workload.toml, such as one that you wrote for a driver, or if you pass one as WORKLOAD, init
+    keeps and measures it, and writes only the CI file. Otherwise the build system is detected: CMake, Meson, Autotools,
+    Make, Cargo, Go, Python or Fortran. Every question has a default. No existing file is replaced without your consent.
+    Exit code 1 if the program was not measured.
     """
-    from runner.adoption.ci_files import ci_file, detect_ci
-    from runner.adoption.existing_workload import folder_of, workload_place
+    from runner.adoption.ci_files import detect_ci, render_ci_file
+    from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
-    from runner.adoption.sources import sources_of
+    from runner.adoption.sources import read_sources
     from runner.adoption.systems.python import build_install_command
-    from runner.adoption.version_from_git import version_remark
+    from runner.adoption.version_from_git import describe_version
     from runner.subject.repository import Repository, open_repository
-    from runner.subject.workload_files import workload_files
+    from runner.subject.workload_files import list_workload_files
 
+    # Open the repository, and find the workload file that it has.
     new = bool(build_command or run_command)
     if new and workload_name:
-        raise click.UsageError("--build and --run are for a new workload file: leave them or WORKLOAD out.")
+        raise click.UsageError("--build and --run are for a new workload file: omit them, or omit WORKLOAD.")
     _refuse_own_folder(build_command, run_command)
     settings = load_settings()
     questions = Questions(silent=yes)
-    location = repo or (folder_of(workload_name) if workload_name else ".")
-    found = open_repository(location, settings.clones)
-    top = _work_tree(found)
-    repository = Repository(top, found.name)
-    revision = repository.revision("HEAD")
-    sources = sources_of(repository, revision.commit)
+    location = repo or (get_workload_folder(workload_name) if workload_name else ".")
+    opened = open_repository(location, settings.clones)
+    top = _get_work_tree(opened)
+    repository = Repository(top, opened.name)
+    revision = repository.get_revision("HEAD")
+    sources = read_sources(repository, revision.commit)
     if new:
-        _refuse_two(workload_files(repository), top / WORKLOAD_FILE, questions)
-    existing = top / WORKLOAD_FILE if new else workload_place(repository, top, workload_name)
-    kept = None if new else _find_kept_workload(existing, top, questions)
-    rejected = kept is None and existing.exists()
-    is_whole_needed = not (kept and kept.build.incomplete)
-    missing = _submodules_missing(top, questions, kept) if is_whole_needed and sources.has(".gitmodules") else ()
-    _refuse_torn(repository, revision, kept, missing)
-    with host_turn(settings) as turn:
+        _refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions)
+    existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
+    kept_workload = None if new else _find_kept_workload(existing, top, questions)
+    rejected = kept_workload is None and existing.exists()
+    # Refuse a clone that lacks what is to be built.
+    is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
+    missing = _fetch_submodules(top, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
+    _refuse_incomplete_commit(repository, revision, kept_workload, missing)
+    # Propose a workload unless there is one, and measure it.
+    with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, turn=turn, confined=bool(confined))
         first = FirstMeasurement(repository, revision, sources, existing, workbench)
         text, workload, remarks, before = (
-            ("", kept, [], ()) if kept else _propose_workload(first, questions, build_command, run_command, missing)
+            ("", kept_workload, [], ())
+            if kept_workload
+            else _propose_workload(first, questions, build_command, run_command, missing)
         )
         reports = _measure_workload(first, workload)
-    remarks.append(version_remark(sources, workload.build.environment, git=workload.build.git))
+    remarks.append(describe_version(sources, workload.build.environment, git=workload.build.git))
+    # Write the workload file, and the file of the gate for the CI system.
     written = []
     if text:
         written += _write_workload(top, text, questions, replace=rejected)
-    chosen = ci or _ask_ci(questions, detect_ci(sources, _remote(repository)))
-    gate = GateTrial() if chosen == NO_CI or confined else _gate_tried(repository, revision, workload, settings)
+    chosen = ci or _ask_ci(questions, detect_ci(sources, _get_remote(repository)))
+    gate = GateTrial() if chosen == NO_CI or confined else _try_gate(repository, revision, workload, settings)
     within = str(existing.relative_to(top))
-    file = ci_file(chosen, sources, workload=within, branch=_branch(repository), readable=gate.readable)
+    file = render_ci_file(chosen, sources, workload=within, branch=_detect_branch(repository), readable=gate.readable)
     if file:
         written += _write(top, file, questions)
-        remarks += [] if file.path in written else _describe_ungated(top / file.path, within)
+        remarks += [] if file.path in written else _describe_other_ci_file(top / file.path, within)
+    # Print the result.
     measured = any(report.samples for report in reports)
-    give_result(
+    output_result(
         _build_document(top, existing, written, reports, before, gate),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _show(
+        show=lambda: _show_result(
             reports,
             before,
             written,
             [
                 *remarks,
-                *_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
+                *_list_gate_remarks(gate, file, build_install_command(sources, " ".join(workload.build.command or ()))),
             ],
             file,
             " ".join(
-                [*_type_workload(existing, top), *_select_last_commits(repository), "--repo", shlex.quote(location)]
+                [
+                    *_format_workload_argument(existing, top),
+                    *_select_last_commits(repository),
+                    "--repo",
+                    shlex.quote(location),
+                ]
             ),
         ),
     )
@@ -160,14 +180,14 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _describe_ungated(ci: Path, workload: str) -> list[str]:
+def _describe_other_ci_file(ci: Path, workload: str) -> list[str]:
     """Return the remark that a file of the CI that was kept does not measure a workload."""
     text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
         return []
     return [
-        f"{ci.name} was kept and does not name {workload}, so no gate measures that: repeat the gate's step for it, "
-        "with its own files for what it writes"
+        f"{ci.name} was kept and does not mention {workload}, so no gate measures that workload: add another gate "
+        f"step for it, with different output files"
     ]
 
 
@@ -179,17 +199,18 @@ def _refuse_own_folder(*commands: str | None) -> None:
     FaultwatchError
         A command names it.
     """
-    from runner.workload.definition import OWN_FOLDER
+    from runner.workload.definition import OWN_FOLDER_PLACEHOLDER
 
-    if any(OWN_FOLDER in command for command in commands if command):
+    if any(OWN_FOLDER_PLACEHOLDER in command for command in commands if command):
         raise FaultwatchError(
-            f"{OWN_FOLDER} is the folder of the workload file, and init writes that file to the top of the repository",
-            "name files by their paths in the repository, or write a workload.toml in its own folder",
+            f"{OWN_FOLDER_PLACEHOLDER} is the folder of the workload file, but init writes that file to the top of the "
+            "repository",
+            "use paths relative to the repository, or write a workload.toml in a separate folder",
         )
 
 
-def _refuse_two(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
-    """Refuse commands for a new workload file where one is that stays: the gate would run another than was measured.
+def _refuse_second_workload(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
+    """Refuse a second workload file beside one that stays: the gate would run another than was measured.
 
     Parameters
     ----------
@@ -206,11 +227,11 @@ def _refuse_two(files: Sequence[Path], top_file: Path, questions: Questions) -> 
     file = top_file if top_file.exists() else next(iter(files), None)
     if file is None:
         return
-    if file == top_file and questions.confirm(f"{file} exists. Replace it by a new one?", default=False):
+    if file == top_file and questions.confirm(f"{file} exists. Replace it with a new one?", default=False):
         return
     raise FaultwatchError(
-        f"{file} exists, and --build and --run are for a new one",
-        "leave them out to measure it as it is; or write them into it; or remove it first",
+        f"{file} exists, but --build and --run are for a new file",
+        "omit both options to measure the existing file, write the commands into it, or remove it first",
     )
 
 
@@ -227,19 +248,19 @@ def _find_kept_workload(file: Path, top: Path, questions: Questions) -> "Workloa
 
 
 def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
-    from runner.adoption.first_measurement import describe
+    from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
     try:
-        with activity(f"measuring {workload.name}") as shown:
-            return first.measure(workload, progress=shown)
+        with show_activity(f"measuring {workload.name}") as activity:
+            return first.measure(workload, progress=activity)
     except BuildFailure as failure:
-        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe(failure)}"
-        remedy = "correct the file, or remove it and name commands with --build and --run"
+        what = f"{workload.path} does not build at {first.revision.commit[:10]}: {describe_build_failure(failure)}"
+        remedy = "correct the file, or remove it and pass the commands with --build and --run"
         raise FaultwatchError(what, remedy if workload.path.exists() else "correct the commands") from None
 
 
-def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None") -> tuple[str, ...]:
+def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload | None") -> tuple[str, ...]:
     """Offer to fetch the submodules that a clone lacks; return the paths of those that are still missing.
 
     Raises
@@ -247,93 +268,95 @@ def _submodules_missing(top: Path, questions: Questions, kept: "Workload | None"
     FaultwatchError
         They cannot be fetched, and the workload file that is kept needs them.
     """
-    from runner.adoption.submodules import COMMAND, fetch_submodules, find_missing_submodules
+    from runner.adoption.submodules import UPDATE_COMMAND, fetch_submodules, find_missing_submodules
 
     missing = find_missing_submodules(top)
-    command = " ".join(COMMAND)
+    command = " ".join(UPDATE_COMMAND)
     if missing:
         say(f"this clone lacks submodules: {', '.join(missing)}")
         if questions.confirm(f"Run `{command}`?", default=True):
             try:
-                with activity(command):
+                with show_activity(command):
                     fetch_submodules(top)
             except FaultwatchError as failure:
-                if kept:
-                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept.path}"
+                if kept_workload:
+                    remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
-                say(f"{failure.what}\n  → going on without them")
+                say(f"{failure.what}\n  → continuing without them")
             missing = find_missing_submodules(top)
     return missing
 
 
-def _refuse_torn(
-    repository: "Repository", revision: "Revision", kept: "Workload | None", missing: tuple[str, ...]
+def _refuse_incomplete_commit(
+    repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
-    """Refuse a commit of which the clone lacks a part, other than the submodules that are done without."""
-    from runner.subject.presence import refuse_incomplete, refuse_lacking
+    """Refuse a commit of which the clone lacks more than the submodules that the build does without."""
+    from runner.subject.missing_parts import refuse_incomplete_checkouts, refuse_missing_parts
 
-    if kept:
-        refuse_incomplete(repository, kept, (revision,))
+    if kept_workload:
+        refuse_incomplete_checkouts(repository, kept_workload, (revision,))
     elif not missing:
-        refuse_lacking(repository, (revision,))
+        refuse_missing_parts(repository, (revision,))
 
 
 def _propose_workload(
     first: "FirstMeasurement", questions: Questions, build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> tuple[str, "Workload", list[str], tuple[int, ...]]:
-    """Return the text of a new workload file, the workload, what is left to do by hand, and what its trial counted.
+    """Return the text of a new workload file, the workload, remarks for the user, and the counts of its trial.
 
     Parameters
     ----------
     missing
         Submodules that the clone lacks.
     """
-    from runner.adoption.workload_text import workload_text
-    from runner.cli.init_choice import choose
+    from runner.adoption.workload_text import render_workload
+    from runner.cli.init_choice import choose_build_and_run
 
-    choice = choose(first, questions, build=build, run=run, missing=missing)
+    choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
     seconds = choice.tried.seconds
     # A limit that a slower host does not reach.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
-    text = workload_text(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
-    remarks = [_weakness(choice.tried), *_describe_left_out(choice)]
-    return text, first.workload_of(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
+    text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
+    remarks = [_describe_weakness(choice.tried), *_describe_rejected_commands(choice)]
+    return text, first.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
 
 
-def _weakness(tried: "Tried") -> str:
-    """Return why what is proposed may not be worth to be measured; empty if nothing says so."""
+def _describe_weakness(tried: "Tried") -> str:
+    """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
     if not tried.worked:
         says = "how it is used" if tried.usage else "what it is"
-        return _USAGE.format(run.command, says, run.command.removesuffix(" --version").removesuffix(" --help"))
+        return _ONLY_USAGE_REMARK.format(
+            run.command, says, run.command.removesuffix(" --version").removesuffix(" --help")
+        )
     if run.stand_in:
-        return _STAND_IN.format(run.stand_in)
-    return _IDLE.format(run.command) if run.idle and not run.test else ""
+        return _STAND_IN_REMARK.format(run.stand_in)
+    return _NO_INPUT_REMARK.format(run.command) if run.idle and not run.test else ""
 
 
-def _describe_left_out(choice: "Choice") -> list[str]:
-    """Return which commands fail, or take too long, that promise more work than the one that is proposed."""
+def _describe_rejected_commands(choice: "Choice") -> list[str]:
+    """Return the commands that failed or took too long but promise more work than the proposed one."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []
-    failed = [one for one in choice.failures if one.run.promising and one.run.command != chosen.run.command]
-    return [_FAILED.format(one.problem) for one in failed]
+    failed = [tried for tried in choice.failures if tried.run.promising and tried.run.command != chosen.run.command]
+    return [_FAILED_REMARK.format(tried.problem) for tried in failed]
 
 
-def _gate_tried(
+def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build as the gate will, and where it will look for builds, and say how that went."""
+    """Build in the sandbox of the gate and in its cache, and return how that went."""
     from runner.adoption.gate_trial import try_gate
     from runner.contract.code_trust import CodeOrigin
-    from runner.measuring.preflight import prepare
+    from runner.measuring.preflight import prepare_bench
 
-    with activity("building in the gate's sandbox"):
+    with show_activity("building in the gate's sandbox"):
         trial = try_gate(
             repository,
             revision,
             workload,
-            lambda: prepare(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
+            lambda: prepare_bench(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
         say(f"this does not build in the gate's sandbox: {trial.problem}")
@@ -344,8 +367,8 @@ def _gate_tried(
     return trial
 
 
-def _gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
-    """Return what the gate's host needs.
+def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
+    """Return remarks on what the host of the gate needs.
 
     Parameters
     ----------
@@ -355,13 +378,17 @@ def _gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> lis
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
-        fill = [f"This downloads what pip installs: `{filling}`"] if filling and NO_NETWORK in gate.problem else []
-        return [_GATE_FAILS.format(gate.problem), *fill]
+        fill = (
+            [f"This command downloads the packages that pip installs: `{filling}`"]
+            if filling and NO_NETWORK in gate.problem
+            else []
+        )
+        return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
     if not gate.readable:
         return []
     setting = f"FAULTWATCH_SANDBOX_READ={':'.join(gate.readable)}"
     where = f"{file.path} sets {setting}" if file and "FAULTWATCH_SANDBOX_READ" in file.text else f"set {setting}"
-    return [_GATE_READS.format(", ".join(gate.readable), where)]
+    return [_GATE_READS_REMARK.format(", ".join(gate.readable), where)]
 
 
 def _ask_ci(questions: Questions, detected: str) -> str:
@@ -371,18 +398,18 @@ def _ask_ci(questions: Questions, detected: str) -> str:
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
     from runner.adoption.ci_files import CiFile
-    from runner.adoption.workload_text import SCHEMA
-    from runner.schemas import schema_text
+    from runner.adoption.workload_text import SCHEMA_PATH
+    from runner.schemas import read_schema
 
     written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
-    return written + _write(top, CiFile(SCHEMA, schema_text("workload")), questions)
+    return written + _write(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
 
 
 def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
     """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
-    from runner.adoption.new_file import exists_otherwise, write_file
+    from runner.adoption.new_file import has_other_content, write_file
 
-    differs = not replace and exists_otherwise(top, file.path, file.text)
+    differs = not replace and has_other_content(top, file.path, file.text)
     if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
         say(f"{file.path} exists and is kept")
         return []
@@ -390,22 +417,22 @@ def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = F
     return [file.path]
 
 
-def _work_tree(repository: "Repository") -> Path:
+def _get_work_tree(repository: "Repository") -> Path:
     try:
-        return repository.work_tree()
+        return repository.get_work_tree()
     except FaultwatchError:
         what = f"{repository.path} has no work tree to write files to"
-        raise FaultwatchError(what, "name a clone with one") from None
+        raise FaultwatchError(what, "pass a clone that has one") from None
 
 
-def _remote(repository: Any) -> str:
+def _get_remote(repository: Any) -> str:
     try:
         return str(repository.git("remote", "get-url", "origin")).strip()
     except FaultwatchError:
         return ""
 
 
-def _branch(repository: Any) -> str:
+def _detect_branch(repository: Any) -> str:
     """Return the branch into which changes are merged, as far as the clone knows."""
     for arguments in (("refs/remotes/origin/HEAD",), ("HEAD",)):
         try:
@@ -417,7 +444,7 @@ def _branch(repository: Any) -> str:
     return "main"
 
 
-def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     """Judge how the count of a case repeats; None if it could not be measured.
 
     Parameters
@@ -425,11 +452,11 @@ def _exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     before
         What its trial counted: a few samples more may agree by chance.
     """
-    from runner.adoption.exactness import exactness
+    from runner.adoption.exactness import judge_exactness
     from runner.adoption.first_measurement import FAULTS
 
     counts = report.values(FAULTS)
-    return exactness((*before, *counts), report.environment.settings) if counts else None
+    return judge_exactness((*before, *counts), report.environment.settings) if counts else None
 
 
 def _build_document(
@@ -440,23 +467,23 @@ def _build_document(
     before: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    judged = [_exactness(report, before) for report in reports]
+    judged = [_judge_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
         "written": written,
         "gate": {"readable": list(gate.readable), "problem": gate.problem},
-        "exact": [one and one.exact for one in judged],
+        "exact": [exactness and exactness.exact for exactness in judged],
         "reports": [report.model_dump(mode="json") for report in reports],
     }
 
 
-def _type_workload(file: Path, top: Path) -> list[str]:
+def _format_workload_argument(file: Path, top: Path) -> list[str]:
     """Return how a command names a workload file; nothing for one at the top, which every command finds."""
     if file.parent == top:
         return []
-    here = Path.cwd()
-    return [shlex.quote(str(file.relative_to(here) if file.is_relative_to(here) else file))]
+    current_folder = Path.cwd()
+    return [shlex.quote(str(file.relative_to(current_folder) if file.is_relative_to(current_folder) else file))]
 
 
 def _select_last_commits(repository: Any) -> list[str]:
@@ -466,7 +493,7 @@ def _select_last_commits(repository: Any) -> list[str]:
     return [f"HEAD~{before}..HEAD"] if before else []
 
 
-def _show(
+def _show_result(
     reports: "list[Report]",
     before: tuple[int, ...],
     written: list[str],
@@ -474,21 +501,21 @@ def _show(
     file: "CiFile | None",
     history: str,
 ) -> None:
-    from runner.adoption.slowness import slowness
+    from runner.adoption.slowness import describe_slowness
     from runner.cli.report_tables import show_reports
-    from runner.cli.untrusted_text import make_harmless
+    from runner.cli.untrusted_text import strip_terminal_commands
 
     show_reports(reports)
     for report in reports:
-        if judged := _exactness(report, before):
+        if judged := _judge_exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
-            click.echo(make_harmless(f"{prefix}{judged.sentence}"))
+            click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
-    for remark in filter(None, [slowness(longest, len(reports)), *remarks]):
-        click.echo(f"  → {make_harmless(remark)}")
+    for remark in filter(None, [describe_slowness(longest, len(reports)), *remarks]):
+        click.echo(f"  → {strip_terminal_commands(remark)}")
     if written:
-        click.echo(make_harmless(f"\nWritten: {', '.join(written)}"))
+        click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written)}"))
     if file and file.path in written and file.remark:
-        click.echo(f"  → {make_harmless(file.remark)}")
+        click.echo(f"  → {strip_terminal_commands(file.remark)}")
     click.echo(f"Next: `faultwatch history {history}` measures the last commits,")
     click.echo("      `faultwatch-service serve` shows the results.")

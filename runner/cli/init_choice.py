@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.cli.activity import activity
+from runner.cli.activity import show_activity
 from runner.cli.questions import Questions
 from runner.cli.terminal import say
 from runner.errors import FaultwatchError
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.proposal import BuildProposal
 
-_DRIVER = (
-    "for a library, write a small driver into its own folder, with a workload.toml{} that builds both; "
+_DRIVER_HINT = (
+    "for a library, write a small driver into a separate folder, with a workload.toml{} that builds both; "
     "`faultwatch init FOLDER` then measures it and writes the CI file"
 )
-_ONE_TARGET = (
-    "name a build of less, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and its "
-    "program with --run"
+_ONE_TARGET_HINT = (
+    "build only a part, such as --build \"sh -c 'cmake -B build && cmake --build build --target PROGRAM'\", and pass "
+    "its program with --run"
 )
-_ONLY_USAGE = ", but it only prints how it is used"
-_NO_PROGRAM = "the build makes no program that could be run"
+_ONLY_PRINTS_USAGE = ", but it only prints its usage"
+_NO_PROGRAM = "the build produces no executable program"
 
 
 class Choice(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Choice(Struct, frozen=True):
     failures: tuple["Tried", ...] = ()
 
 
-def choose(
+def choose_build_and_run(
     first: "FirstMeasurement",
     questions: Questions,
     *,
@@ -52,7 +52,7 @@ def choose(
     run: str | None = None,
     missing: tuple[str, ...] = (),
 ) -> Choice:
-    """Return how to build, and what to measure.
+    """Choose how to build the project and which command to measure.
 
     If no program of a build works, the next build may install what the programs need, and another build system may make
     other programs. If they only say what they are, another build may make benchmarks.
@@ -69,9 +69,10 @@ def choose(
     FaultwatchError
         Nothing can be built, or nothing that was built can be measured.
     """
-    from runner.adoption.first_measurement import list_steadying_variables
+    from runner.adoption.first_measurement import list_stabilizing_variables
 
-    proposals = _proposals(first, build, run, missing)
+    # Build one way after the other until a program does some work.
+    proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
     chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
     while proposals:
@@ -82,32 +83,35 @@ def choose(
                 break
             raise
         tried = _try_commands(first, proposal, tree, run)
-        failures += [one for one in tried if not one.faults]
-        starts = any(one.faults for one in tried)
+        failures += [result for result in tried if not result.faults]
+        starts = any(result.faults for result in tried)
         chosen = (proposal, tree, tried) if starts and chosen is None else chosen
-        if any(one.worked for one in tried) or (starts and run):
+        if any(result.worked for result in tried) or (starts and run):
             chosen = (proposal, tree, tried)
             break
         proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
-    favourite = _ask_person(questions, tried, run)
-    steady = first.steadied(proposal, favourite, tree)
+    # Choose the command, and the variables under which its count repeats.
+    favourite = _ask_user(questions, tried, run)
+    steady = first.find_stable_environment(proposal, favourite, tree)
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
-        say(f"  with {variables}: {_range(steady.faults)} minor faults: the count {repeats}")
+        say(f"  with {variables}: {_format_range(steady.faults)} minor faults: the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
-            f"{name}={value}" for one in list_steadying_variables(proposal.tools) for name, value in one.items()
+            f"{name}={value}"
+            for variables in list_stabilizing_variables(proposal.tools)
+            for name, value in variables.items()
         )
-        say(f"  with {' '.join(names)}: the count varies all the same")
+        say(f"  with {' '.join(names)}: the count still varies")
     return Choice(proposal, steady, tuple(failures))
 
 
 def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
-    """Return whether another build may make a program that does some work, where that of one build does none.
+    """Return whether another build may make a program that does more work than those of a finished build.
 
     Parameters
     ----------
@@ -120,28 +124,28 @@ def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool
     return bool(other.runs) or other.system != built.system or other.tests
 
 
-def _proposals(
+def _list_proposals(
     first: "FirstMeasurement", build: str | None, run: str | None, missing: tuple[str, ...]
 ) -> list["BuildProposal"]:
     """Return the ways to build the project, the most likely first."""
-    from runner.adoption.detection import KNOWN, detect
+    from runner.adoption.detection import KNOWN_BUILD_SYSTEMS, propose_builds
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tools_found import with_tools
-    from runner.adoption.version_from_git import version_from_git
-    from runner.subject.packages import GO, GO_OBJECTS, managers_of
+    from runner.adoption.tool_paths import add_tool_paths
+    from runner.adoption.version_from_git import detect_version_from_git
+    from runner.subject.packages import GO, GO_CACHE_VARIABLES, find_managers
 
-    proposals = detect(first.sources)
+    proposals = propose_builds(first.sources)
     if build is not None:
-        used = managers_of([build])
+        used = find_managers([build])
         # Whichever way it builds, it runs what reads the version from the history.
-        read = version_from_git(first.sources, *(proposal.system for proposal in proposals))
+        read = detect_version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
                 "your command",
                 build,
                 tuple(word for manager in used for word in manager.programs[:1] if word != "pip"),
                 {manager.variable: manager.folder for manager in used}
-                | (GO_OBJECTS if GO in used else {})
+                | (GO_CACHE_VARIABLES if GO in used else {})
                 | dict(read.variables),
                 least=next((proposal.least for proposal in proposals if proposal.least), {}),
                 git=read.git,
@@ -151,10 +155,10 @@ def _proposals(
         proposals = [BuildProposal("no build system that init knows", "")]
     if not proposals:
         raise FaultwatchError(
-            f"{first.repository.path} has no build system that init knows ({KNOWN})",
-            "name the commands with --build and --run",
+            f"{first.repository.path} has no build system that init knows ({KNOWN_BUILD_SYSTEMS})",
+            "pass the commands with --build and --run",
         )
-    return [replace(with_tools(proposal), incomplete=bool(missing)) for proposal in proposals]
+    return [replace(add_tool_paths(proposal), incomplete=bool(missing)) for proposal in proposals]
 
 
 def _build_project(
@@ -166,12 +170,12 @@ def _build_project(
     missing: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; the ways that were tried are removed."""
-    from runner.adoption.first_measurement import describe
-    from runner.adoption.tools_found import describe_tools
+    from runner.adoption.first_measurement import describe_build_failure
+    from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
 
-    said, named, slow = "", "", False
+    problem, missing_tool, slow = "", "", False
     reasons: set[str] = set()
     while proposals:
         number = 0
@@ -181,59 +185,67 @@ def _build_project(
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
         tool, lacks = describe_tools(proposal)
-        if tool and tool != named:
+        if tool and tool != missing_tool:
             say(f"uses {tool}")
-            named = tool
+            missing_tool = tool
         try:
-            with activity(f"building {first.revision.commit[:10]}"):
+            with show_activity(f"building {first.revision.commit[:10]}"):
                 tree, seconds = first.build(proposal)
         except (BuildFailure, FaultwatchError) as failure:
             if isinstance(failure, BuildFailure) and failure.stage is Stage.CHECKOUT:
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            said = f"{lacks}; " * bool(lacks) + describe(failure)
+            problem = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
                 # What builds the tests as well takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
-            reason = said.partition("\n")[2] or said
-            known = reason in reasons
+            reason = problem.partition("\n")[2] or problem
+            already_reported = reason in reasons
             reasons.add(reason)
-            say("this does not build either, for the same reason" if known else f"this does not build: {said}")
+            say(
+                "this does not build either, for the same reason"
+                if already_reported
+                else f"this does not build: {problem}"
+            )
             continue
-        if build is not None or run is not None or first.runs(proposal, tree):
+        if build is not None or run is not None or first.list_runs(proposal, tree):
             say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
         say(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
     raise FaultwatchError(
         # That a library has no program says more than why its benchmarks do not build.
-        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else said.splitlines()[0]}",
-        _ONE_TARGET if slow and build is None else _remedy(build, missing),
+        f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
+        _ONE_TARGET_HINT if slow and build is None else _suggest_remedy(build, missing),
     )
 
 
-def _remedy(build: str | None, missing: tuple[str, ...]) -> str:
-    """Return what to do about a project of which nothing can be built that runs."""
+def _suggest_remedy(build: str | None, missing: tuple[str, ...]) -> str:
+    """Return the remedy if no program could be built and run."""
     fetch = f"fetch the submodules ({', '.join(missing)}), or " if missing else ""
     if build is not None:
         return f"{fetch}correct --build {shlex.quote(build)}"
-    driver = _DRIVER.format(" (`incomplete = true` in [build])" if missing else "")
-    return f"{fetch}name the commands with --build and --run; or, {driver}"
+    driver = _DRIVER_HINT.format(" (`incomplete = true` in [build])" if missing else "")
+    return f"{fetch}pass the commands with --build and --run; or, {driver}"
 
 
 def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None) -> list["Tried"]:
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
-    runs = [RunProposal(run)] if run else first.runs(proposal, tree)
+    runs = [RunProposal(run)] if run else first.list_runs(proposal, tree)
     tried: list[Tried] = []
-    with activity("trying what was built") as show:
-        for one in first.try_runs(proposal, runs, tree, show):
-            counted = f"{_range(one.faults)} minor faults{_ONLY_USAGE if one.usage else ''}" if one.faults else ""
-            say(f"  {one.run.command}: {counted or one.problem}")
-            tried.append(one)
+    with show_activity("trying what was built") as show:
+        for result in first.try_runs(proposal, runs, tree, show):
+            counted = (
+                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.usage else ''}"
+                if result.faults
+                else ""
+            )
+            say(f"  {result.run.command}: {counted or result.problem}")
+            tried.append(result)
     return tried
 
 
@@ -241,7 +253,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     from runner.adoption.printed_text import find_missing_module
 
     first = failures[0]
-    tip = f"name one with --run, such as --run './program --input FILE'; or, {_DRIVER.format('')}"
+    tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
         tip = (
@@ -249,23 +261,23 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
             f"{module}'\" --run '{first.run.command.replace('python3 ', 'venv/bin/python ', 1)}'"
         )
     if run:
-        tip = tip if module else "correct --run, or have --build make what it needs"
+        tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
     return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
 
 
-def _ask_person(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
     from runner.adoption.first_measurement import choose_best
 
     chosen = choose_best(tried)
     assert chosen
-    working = [chosen, *(one for one in tried if one.faults and one is not chosen)]
+    working = [chosen, *(result for result in tried if result.faults and result is not chosen)]
     if run is None:
-        number = questions.choose("What is measured?", [one.run.command for one in working])
+        number = questions.choose("What is measured?", [result.run.command for result in working])
         chosen = working[number]
     return chosen
 
 
-def _range(counts: tuple[int, ...]) -> str:
+def _format_range(counts: tuple[int, ...]) -> str:
     low, high = min(counts), max(counts)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -6,9 +6,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.arguments import workload_argument
-from runner.cli.options import json_option, options, reason_option, repo_option, result_options, sandbox_option
-from runner.cli.result import give_result, print_json
+from runner.cli.arguments import add_workload_argument
+from runner.cli.options import (
+    apply_options,
+    json_option,
+    make_sandbox_option,
+    reason_option,
+    repo_option,
+    result_options,
+)
+from runner.cli.result import output_result, print_json
 from runner.cli.terminal import say
 from runner.settings import load_settings
 
@@ -17,7 +24,7 @@ if TYPE_CHECKING:
 
     from runner.contract.job import Job
 
-_ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
+_JOB_ID = click.argument("job_id", metavar="ID", type=click.IntRange(1, 2**63 - 1))
 
 
 @click.group(name="job")
@@ -26,11 +33,11 @@ def command() -> None:
 
 
 @command.command(name="run")
-@options(
-    _ID,
-    workload_argument,
+@apply_options(
+    _JOB_ID,
+    add_workload_argument,
     repo_option,
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def run(
@@ -43,29 +50,29 @@ def run(
 ) -> None:
     """Claim job ID, run it on this host, and report the result to the service.
 
-    Without a WORKLOAD and --repo, those that the job names or that this host knows are measured. An interrupted job
-    continues where it was: stored runs are not measured again. Exit code 1 if the job failed.
+    Without a WORKLOAD and --repo, the job or earlier commands on this host determine both. An interrupted job continues
+    where it stopped: stored runs are not measured again. Exit code 1 if the job failed.
     """
     from runner.cli.job_preparer import JobPreparer
-    from runner.cli.workbench import host_turn
+    from runner.cli.workbench import create_host_turn
     from runner.contract.job import State
     from runner.errors import AlreadyEnded
     from runner.jobs.job_runner import JobRunner
     from runner.reporting.embedded import connect
 
     settings = load_settings()
-    with connect(settings) as service, host_turn(settings) as turn:
+    with connect(settings) as service, create_host_turn(settings) as turn:
         preparer = JobPreparer(settings, turn, repo, workload_name, confined)
         try:
-            job = JobRunner(settings, service, turn, say, _log_url(), verbose=True).run(job_id, preparer.prepare)
+            job = JobRunner(settings, service, turn, say, _get_log_url(), verbose=True).run(job_id, preparer.prepare)
         except AlreadyEnded as error:
             say(error.what)
-            job = service.job(job_id)
-    give_result(
+            job = service.get_job(job_id)
+    output_result(
         job.model_dump(mode="json"),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: _print(f"job {job_id} is {job.state}: {job.sentence}"),
+        show=lambda: _print_line(f"job {job_id} is {job.state}: {job.sentence}"),
     )
     if job.state is State.FAILED:
         raise click.exceptions.Exit(1)
@@ -79,7 +86,7 @@ def run(
     default=50,
     show_default=True,
     metavar="N",
-    help="The most jobs to list.",
+    help="The largest number of jobs to list.",
 )
 @json_option
 def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
@@ -88,49 +95,51 @@ def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
 
     filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
     with connect(load_settings()) as service:
-        jobs = service.jobs(**filters)
+        jobs = service.list_jobs(**filters)
     if as_json:
         print_json(jobs.model_dump(mode="json"))
     else:
-        show(jobs.items)
+        show_jobs(jobs.items)
 
 
 @command.command(name="show")
-@options(_ID, json_option)
+@apply_options(_JOB_ID, json_option)
 def show_one(job_id: int, as_json: bool) -> None:
     """Show a job and the history of its states."""
-    from runner.cli.page_address import page_address
+    from runner.cli.page_address import build_page_address
     from runner.reporting.embedded import connect
 
     settings = load_settings()
     with connect(settings) as service:
-        job = service.job(job_id)
+        job = service.get_job(job_id)
     if as_json:
         print_json(job.model_dump(mode="json"))
         return
-    show([job])
+    show_jobs([job])
     for step in job.course:
-        _print(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
+        _print_line(f"  {step.at:%Y-%m-%d %H:%M:%S}  {step.state:10}  {step.by}  {step.sentence}")
     if job.log_url:
-        _print(f"  log: {page_address(settings, job.log_url) if job.log_url.startswith('/') else job.log_url}")
+        _print_line(
+            f"  log: {build_page_address(settings, job.log_url) if job.log_url.startswith('/') else job.log_url}"
+        )
 
 
 @command.command(name="pause")
-@options(_ID, reason_option)
+@apply_options(_JOB_ID, reason_option)
 def pause(job_id: int, reason: str) -> None:
     """Pause a job: its runner stops after the current measurement."""
     _decide(job_id, "pause", reason)
 
 
 @command.command(name="resume")
-@options(_ID, reason_option)
+@apply_options(_JOB_ID, reason_option)
 def resume(job_id: int, reason: str) -> None:
     """Resume a paused job."""
     _decide(job_id, "resume", reason)
 
 
 @command.command(name="cancel")
-@options(_ID, reason_option)
+@apply_options(_JOB_ID, reason_option)
 def cancel(job_id: int, reason: str) -> None:
     """Cancel a job. Stored runs are kept."""
     _decide(job_id, "cancel", reason)
@@ -141,10 +150,10 @@ def _decide(job_id: int, verb: str, reason: str) -> None:
     from runner.reporting.embedded import connect
 
     with connect(load_settings()) as service:
-        show([service.decide_job(job_id, verb, JobDecision(reason=reason))])
+        show_jobs([service.decide_job(job_id, verb, JobDecision(reason=reason))])
 
 
-def show(jobs: "Sequence[Job]") -> None:
+def show_jobs(jobs: "Sequence[Job]") -> None:
     """Print jobs as lines."""
     if not jobs:
         click.echo("There are no jobs.")
@@ -157,10 +166,10 @@ def show(jobs: "Sequence[Job]") -> None:
             left,
             job.sentence,
         )
-        _print(f"{job.id:>5}  {question.kind:8} {job.state:10} " + "  ".join(part for part in parts if part))
+        _print_line(f"{job.id:>5}  {question.kind:8} {job.state:10} " + "  ".join(part for part in parts if part))
 
 
-def _print(text: str) -> None:
+def _print_line(text: str) -> None:
     from rich.console import Console
 
     from runner.cli.formatting import escape_text
@@ -168,7 +177,7 @@ def _print(text: str) -> None:
     Console().print(escape_text(text), soft_wrap=True, highlight=False)
 
 
-def _log_url() -> str:
+def _get_log_url() -> str:
     """Return the address of this run's log on GitHub; empty elsewhere."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, number = (os.environ.get(name, "") for name in names)

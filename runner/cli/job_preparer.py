@@ -15,8 +15,8 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.lookup import workload_of_name
-from runner.subject.presence import refuse_incomplete
+from runner.subject.lookup import find_workload_by_name
+from runner.subject.missing_parts import refuse_incomplete_checkouts
 from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
@@ -58,12 +58,14 @@ class JobPreparer(Struct, frozen=True):
         if not location:
             raise FaultwatchError(
                 f"this host does not know the repository of {question.subject}",
-                "name it with --repo, or order the job with an address to clone",
+                "pass it with --repo, or order the job with a clone address",
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
-        workload = self._workload(job, repository, entry)
+        workload = self._find_workload(job, repository, entry)
         case = choose_one_case(workload, (), (question.case,))
-        refuse_incomplete(repository, workload, [repository.revision(name) for name in _revisions(question)])
+        refuse_incomplete_checkouts(
+            repository, workload, [repository.get_revision(name) for name in _list_revisions(question)]
+        )
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
         confined = wants_sandbox(self.confined, repository, self.settings)
         begin()
@@ -80,7 +82,7 @@ class JobPreparer(Struct, frozen=True):
             heartbeat=heartbeat,
         )
 
-    def _workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
+    def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)
@@ -89,11 +91,11 @@ class JobPreparer(Struct, frozen=True):
         registered = entry.workloads.get(name, "")
         if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
             return workload
-        return workload_of_name(name, repository, self.settings) or find_workload(name)
+        return find_workload_by_name(name, repository, self.settings) or find_workload(name)
 
 
-def _revisions(question: Question) -> list[str]:
-    """Return the revisions that a question names, the one that has to be measured first."""
+def _list_revisions(question: Question) -> list[str]:
+    """Return the revisions of a question, beginning with the one that is measured first."""
     match question:
         case BisectQuestion():
             return [question.bad, question.good]
@@ -107,7 +109,7 @@ def _load_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; a link must not lead out of it."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):
-        raise FaultwatchError(f"{path} leads out of {repository.path}")
+        raise FaultwatchError(f"{path} points outside {repository.path}")
     if not file.exists():
         raise FaultwatchError(
             f"{repository.path} has no {path}", "run the job in a checkout (--repo), or pass the file as WORKLOAD"

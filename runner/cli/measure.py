@@ -5,30 +5,30 @@ from pathlib import Path
 
 import click
 
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
 from runner.cli.github_actions import set_outputs
 from runner.cli.options import (
     again_option,
+    apply_options,
     choice_options,
     committed_only_option,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
 from runner.cli.result import print_result, write_result
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
 from runner.subject.lookup import refuse_dirty
-from runner.subject.presence import find_present_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -39,14 +39,14 @@ _MAX_COMMITS = 1_000
 
 
 @click.command(name="measure")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     repo_option,
-    revision_option(),
+    make_revision_option(),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     committed_only_option,
     again_option,
     click.option(
@@ -86,9 +86,9 @@ def command(
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
         _require_one_case(len(chosen))
-    tip = find_present_revision(repository, workload, revision)
+    tip = find_complete_revision(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
-    with host_turn(settings) as turn:
+    with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         reports = _measure(workload, chosen, repository, tip, workbench, samples)
     if suite:
@@ -124,12 +124,13 @@ def _measure(
 ) -> list[Report]:
     from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
-    from runner.measuring.scaling import with_scaling_efficiency
+    from runner.measuring.scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     rule = Sampling.from_workload(workload, samples)
     each = rule.least + 1  # The first execution is no sample.
-    with activity(f"building {revision.commit[:10]}") as shown:
+    # Build; a failed build is reported for each case.
+    with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
             tree, build = workbench.builder.build(repository, revision.commit, workload)
         except BuildFailure as failure:
@@ -139,10 +140,11 @@ def _measure(
                 )
                 for case in chosen
             ]
+        # Measure case by case.
         reports: list[Report] = []
         for number, case in enumerate(chosen):
-            shown(f"measuring {case.name}")
-            shown.remain(each * (len(chosen) - number))
+            activity(f"measuring {case.name}")
+            activity.set_remaining(each * (len(chosen) - number))
             report = measure(
                 workload,
                 case,
@@ -152,9 +154,9 @@ def _measure(
                 revision=revision,
                 build=build,
                 sampling=rule,
-                progress=shown.advance,
+                progress=activity.advance,
             )
-            reports.append(with_scaling_efficiency(report, reports, workload))
+            reports.append(add_scaling_efficiency(report, reports, workload))
     return reports
 
 
@@ -168,19 +170,21 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
     for report in reports:
         spool.add(report)
     with connect(settings) as service:
-        service.send_revisions(repository.name, repository.revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
+        service.send_revisions(repository.name, repository.list_revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:
         raise FaultwatchError(next(iter(outbox.refused.values())), "the report is set aside; see `faultwatch spool`")
-    if outbox.error and any(spool.file_of(report).exists() for report in reports):
+    if outbox.error and any(spool.get_file(report).exists() for report in reports):
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
 def _require_one_case(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
-        raise FaultwatchError(f"--suite takes one case, but {number} were chosen", "choose one with --set or --case")
+        raise FaultwatchError(
+            f"--suite accepts only one case, but {number} were chosen", "choose one with --set or --case"
+        )
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
@@ -189,5 +193,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The failure is shown with the case.
     suite = build_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("no metric of this run fits into a pyperf file: each has a zero or lacks a value")
+        raise FaultwatchError("a pyperf file cannot hold any metric of this run: each has a zero or a missing value")
     suite.dump(str(file), replace=True)

@@ -6,18 +6,24 @@ from pathlib import Path
 
 import click
 
-from runner.cli.options import options, result_options, sandbox_option
-from runner.cli.result import give_result
-from runner.cli.terminal import say, terminal, warn
-from runner.cli.untrusted_text import make_harmless
-from runner.cli.workbench import host_turn, prepare_workbench
+from runner.cli.options import apply_options, make_sandbox_option, result_options
+from runner.cli.result import output_result
+from runner.cli.terminal import get_console, say, warn
+from runner.cli.untrusted_text import strip_terminal_commands
+from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
-from runner.log_commands import json_without_commands
+from runner.log_commands import break_commands_in_json
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.nightly.cell_run import PreparedCell, run_cell
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
+from runner.nightly.cells import (
+    apply_configuration,
+    build_github_jobs,
+    format_case_choices,
+    list_host_cells,
+    plan_cells,
+)
 from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
@@ -25,7 +31,7 @@ from runner.workload.lookup import find_workload
 
 
 @click.command(name="nightly")
-@options(
+@apply_options(
     click.option(
         "--matrix",
         "file",
@@ -44,7 +50,7 @@ from runner.workload.lookup import find_workload
     ),
     click.option("--plan", is_flag=True, help="Only send the planned cells to the service."),
     click.option("--digest", "only_digest", is_flag=True, help="Only show the digest."),
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def command(
@@ -66,57 +72,60 @@ def command(
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
-        click.echo(json_without_commands(json.dumps({"include": github_jobs(matrix)})))
+        click.echo(break_commands_in_json(json.dumps({"include": build_github_jobs(matrix)})))
         return
     cells = plan_cells(matrix, settings.host)
     if listing == "cells":
         for cell in cells:
-            click.echo(make_harmless(f"{cell.host}  {cell.configuration}  {cell.workload}"))
+            click.echo(strip_terminal_commands(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = chosen_name or datetime.now(UTC).date().isoformat()
     with connect(settings) as service:
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient = service.patient(say)
+        patient = service.connect_patiently(say)
         if not only_digest:
-            with host_turn(settings) as turn:
-                _run(name, matrix, settings, patient, turn, confined)
+            with create_host_turn(settings) as turn:
+                _run_cells(name, matrix, settings, patient, turn, confined)
         digest = fetch_last_digest(name, patient, service)
-    _give(digest, as_json=as_json, output_file=output_file)
+    _output_digest(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
 
 
 def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
-    """Return the digest once all runs are judged; as it is where the patience for that ends."""
+    """Return the digest once all runs are judged, or as it is when the wait is over."""
     try:
         return patient.find_nightly_run(name)
     except ServiceUnavailable as error:
-        warn(f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows it later")
+        warn(
+            f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "
+            f"complete digest later"
+        )
         return service.find_nightly_run(name, judged=False)
 
 
-def _run(
+def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
 ) -> None:
     from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
-    planned = cells_of_host(matrix, settings.host)
+    planned = list_host_cells(matrix, settings.host)
     if not planned:
         raise FaultwatchError(f"{matrix.path}: no cell is planned for this host, {settings.host}")
     for cell, entry in planned:
 
         def prepare(cell: NightlyCell = cell, entry: WorkloadEntry = entry) -> PreparedCell:
-            return _prepare(matrix, cell, entry, settings, service, turn, confined, benches)
+            return _prepare_cell(matrix, cell, entry, settings, service, turn, confined, benches)
 
-        with ProgressBar(terminal(), f"{cell.configuration}  {cell.workload}") as watcher:
+        with ProgressBar(get_console(), f"{cell.configuration}  {cell.workload}") as watcher:
             run_cell(name, cell, prepare, service=service, watcher=watcher, retries=matrix.retries)
 
 
-def _prepare(
+def _prepare_cell(
     matrix: Matrix,
     cell: NightlyCell,
     entry: WorkloadEntry,
@@ -128,16 +137,16 @@ def _prepare(
 ) -> PreparedCell:
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.presence import find_present_revision
+    from runner.subject.missing_parts import find_complete_revision
     from runner.subject.repository import open_repository
-    from runner.workload import cases
+    from runner.workload import list_cases
 
     file = matrix.path.parent / entry.path
     base = find_workload(str(file) if file.exists() else entry.path)
-    repository = open_repository(_location(matrix, entry) or str(base.path.parent), settings.clones)
-    workload, chosen = apply_configuration(base, cell.configuration, matrix.configuration(cell.configuration))
-    selected = cases(workload, (*case_choices(entry), *chosen))
-    revision = find_present_revision(repository, workload, entry.revision)
+    repository = open_repository(_resolve_location(matrix, entry) or str(base.path.parent), settings.clones)
+    workload, chosen = apply_configuration(base, cell.configuration, matrix.get_configuration(cell.configuration))
+    selected = list_cases(workload, (*format_case_choices(entry), *chosen))
+    revision = find_complete_revision(repository, workload, entry.revision)
     sandboxed = wants_sandbox(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
@@ -153,7 +162,7 @@ def _prepare(
     return PreparedCell(measurement, revision, selected)
 
 
-def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
+def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     """Return the location of the repository; a path is relative to the matrix file."""
     if entry.repository is None or "://" in entry.repository:
         return entry.repository
@@ -161,13 +170,13 @@ def _location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
     return str(folder) if folder.exists() else entry.repository
 
 
-def _give(digest: NightlyDigest, *, as_json: bool, output_file: Path | None) -> None:
+def _output_digest(digest: NightlyDigest, *, as_json: bool, output_file: Path | None) -> None:
     from runner.cli.github_actions import add_summary, set_outputs
-    from runner.cli.nightly_markdown import markdown
+    from runner.cli.nightly_markdown import render_digest
     from runner.cli.nightly_tables import show_digest
 
     set_outputs({"complete": str(digest.complete).lower()})
-    add_summary(markdown(digest))
-    give_result(
+    add_summary(render_digest(digest))
+    output_result(
         digest.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=lambda: show_digest(digest)
     )

@@ -2,31 +2,31 @@
 
 from runner.cli.formatting import format_value
 from runner.contract.nightly import NightlyDigest
-from runner.nightly.digest import gaps
+from runner.nightly.digest import list_gaps
 
 _MAX_ROWS = 500
 
 
-def markdown(digest: NightlyDigest) -> str:
+def render_digest(digest: NightlyDigest) -> str:
     """Return the nightly run in a sentence, then its drifts, then what did not run and why."""
-    lines = [f"## Nightly run {escape(digest.name)}: {escape(digest.sentence)}", ""]
+    lines = [f"## Nightly run {escape_markdown(digest.name)}: {escape_markdown(digest.sentence)}", ""]
     if digest.drifts:
         lines += ["| host | case | metric | before | after | cause | revision |", "|---|---|---|--:|--:|---|---|"]
         for drift in digest.drifts[:_MAX_ROWS]:
             levels = format_value(drift.metric, drift.before), format_value(drift.metric, drift.after)
             cells = (drift.host, drift.case, drift.metric, *levels, drift.cause, drift.blamed)
-            lines.append(f"| {' | '.join(map(escape, cells))} |")
+            lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
         lines.append("")
-    missing = list(gaps(digest))
+    missing = list(list_gaps(digest))
     if missing:
         lines += ["| host | configuration | workload | what did not run, and why |", "|---|---|---|---|"]
         for cell, why in missing[:_MAX_ROWS]:
-            lines.append(f"| {' | '.join(map(escape, (cell.host, cell.configuration, cell.workload, why)))} |")
+            lines.append(f"| {' | '.join(map(escape_markdown, (cell.host, cell.configuration, cell.workload, why)))} |")
         lines.append("")
     return "\n".join(lines) + "\n"
 
 
-def escape(raw: str) -> str:
+def escape_markdown(raw: str) -> str:
     """Escape text: each character with a meaning in Markdown or HTML becomes an entity."""
     line = " ".join(raw.split())
     return "".join(char if char.isalnum() or char in " ,=+-–→%" else f"&#{ord(char)};" for char in line)

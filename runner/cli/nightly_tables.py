@@ -5,7 +5,7 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text, format_value
 from runner.contract.nightly import CaseState, NightlyDigest
-from runner.nightly.digest import gaps
+from runner.nightly.digest import list_gaps
 
 
 def show_digest(digest: NightlyDigest) -> None:
@@ -26,7 +26,7 @@ def show_digest(digest: NightlyDigest) -> None:
             str(cell.attempts),
         )
     console.print(table)
-    for cell, why in gaps(digest):
+    for cell, why in list_gaps(digest):
         where = f"{cell.host} {cell.configuration} {cell.workload}"
         console.print(f"  [yellow]{escape_text(where)}: {escape_text(why)}[/]", highlight=False)
     for drift in digest.drifts:

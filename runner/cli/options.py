@@ -12,7 +12,7 @@ from runner.cli.output_files import require_writable
 repo_option = click.option(
     "--repo",
     metavar="PATH|URL",
-    shell_complete=completers.folders,
+    shell_complete=completers.complete_folder,
     help="The repository under test. Default: the one that contains the workload.",
 )
 set_option = click.option(
@@ -27,7 +27,7 @@ case_option = click.option(
     "case_names",
     multiple=True,
     metavar="NAME",
-    shell_complete=completers.cases,
+    shell_complete=completers.complete_case,
     help="Choose a case by its name, as the dashboard shows it. Repeatable.",
 )
 env_option = click.option(
@@ -41,7 +41,7 @@ samples_option = click.option(
     "--samples",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="Number of executions, or of pairs, to measure. Default: as many as prove the counts.",
+    help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
 again_option = click.option(
     "--again", is_flag=True, help="Also build and measure again what failed or was skipped before."
@@ -64,15 +64,14 @@ output_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     callback=_check_writable,
-    help="Also write the result to a file, as --json prints it; in GitHub Actions its path becomes an output of the "
-    "step.",
+    help="Also write the --json output to a file; in GitHub Actions its path becomes a step output.",
 )
 reason_option = click.option(
     "--reason", default="", metavar="TEXT", help="The reason, which is stored with the decision."
 )
 
 
-def sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
+def make_sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], Any]:
     """Return the option that confines the code; ``default`` says when it is confined without the option."""
     return click.option(
         "--sandbox/--no-sandbox",
@@ -82,19 +81,19 @@ def sandbox_option(default: str = "if --repo is an address") -> Callable[[Any], 
     )
 
 
-def revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
+def make_revision_option(what: str = "The commit to measure.") -> Callable[[Any], Any]:
     """Return the option that names one commit."""
     return click.option(
         "--revision",
         default="HEAD",
         show_default=True,
         metavar="REV",
-        shell_complete=completers.revisions,
+        shell_complete=completers.complete_revision,
         help=what,
     )
 
 
-def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def apply_options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Apply several click options at once, in the order of --help."""
 
     def apply(function: Any) -> Any:
@@ -105,5 +104,5 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
-result_options = options(json_option, output_option)
-choice_options = options(set_option, case_option)
+result_options = apply_options(json_option, output_option)
+choice_options = apply_options(set_option, case_option)

@@ -29,7 +29,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
             continue
         option = f"--{name.replace('_', '-')}"
         if (other := seen.setdefault(file.resolve(), option)) != option:
-            raise FaultwatchError(f"{other} and {option} name the same file, {file}", "name two files")
+            raise FaultwatchError(f"{other} and {option} use the same file, {file}", "choose two different files")
         if _is_special(file):
             continue
         try:
@@ -48,18 +48,18 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     FaultwatchError
         It cannot be written.
     """
-    made = file.with_name(f".{file.name}.{os.getpid()}")
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
         if _is_special(file):
             file.write_text(break_commands(text), encoding="utf-8")  # It may be the log of a CI system.
             return
-        made.write_text(text, encoding="utf-8")
-        made.replace(file)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(file)
     except OSError as error:
         raise _describe_unwritable(option, file, error) from None
     finally:
         with suppress(OSError):
-            made.unlink()
+            partial.unlink()
 
 
 def _is_special(file: Path) -> bool:
@@ -72,4 +72,4 @@ def _is_special(file: Path) -> bool:
 
 
 def _describe_unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
-    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"name another file with {option}")
+    return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"choose another file with {option}")

@@ -28,19 +28,19 @@ class Pace:
             self._steps.append(self._steps[-1] + steps)
             self._ended.append(now)
 
-    def left(self, now: float, ahead: int) -> float:
-        """Return how many seconds that many further steps take; 0 while no step has ended."""
+    def estimate_time_left(self, now: float, ahead: int) -> float:
+        """Return how many seconds the steps ahead will take; 0 before a step has ended."""
         done, last = self._steps[-1], self._ended[-1]
         if not done or ahead <= 0:
             return 0.0
-        each = max(self._seconds_per_step(), (now - self._ended[0]) / (done + 1))
+        each = max(self._compute_step_seconds(), (now - self._ended[0]) / (done + 1))
         seconds = each * (ahead - 1) + max(0.0, each - (now - last))
         promised = self._promised - now
         if seconds < promised or seconds > promised * _MIN_DELAY_FACTOR:
             self._promised = now + seconds
         return self._promised - now
 
-    def _seconds_per_step(self) -> float:
+    def _compute_step_seconds(self) -> float:
         """Return the seconds of a step: the mean of all, or of the newer half if that is longer."""
         done = self._steps[-1]
         whole = (self._ended[-1] - self._ended[0]) / done

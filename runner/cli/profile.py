@@ -5,24 +5,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from runner.cli.activity import Activity, activity
-from runner.cli.arguments import ends_of, is_range, workload_and_range
+from runner.cli.activity import Activity, show_activity
+from runner.cli.arguments import add_workload_and_range, is_range, parse_range
 from runner.cli.options import (
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.suggestion import TypedTarget
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.subject.registry import register_subject
 from runner.workload.lookup import choose_one_case
 
@@ -36,13 +36,13 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
 
 
 @click.command(name="profile")
-@options(
-    workload_and_range(single=True),
+@apply_options(
+    add_workload_and_range(single=True),
     repo_option,
-    revision_option("Without a RANGE: the commit to profile."),
+    make_revision_option("Without a RANGE: the commit to profile."),
     choice_options,
     env_option,
-    sandbox_option(),
+    make_sandbox_option(),
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
@@ -74,10 +74,10 @@ def command(
 ) -> None:
     """Profile the page faults, CPU time and waiting of one case of a WORKLOAD, and name the cause.
 
-    With a RANGE, BASE..HEAD, both ends are profiled, and what grew between them is shown; a commit instead of it is
-    profiled alone. WORKLOAD is a
-    workload.toml, its folder, or the name of a shipped workload. Profiles are not samples. The service stores the
-    profile and shows its flame graphs; if it does not answer, the profile waits on disk.
+    With a RANGE, BASE..HEAD, both ends are profiled, and the growth between them is shown; with a commit instead, only
+    that commit is profiled. WORKLOAD is a workload.toml, its folder, or the name of a shipped workload. Profiles are
+    not samples. The service stores the profile and shows its flame graphs; if it does not answer, the profile waits on
+    disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.profiler import Profiler
@@ -85,23 +85,26 @@ def command(
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
-    base, newest = _sides(span, revision)
+    # Check the arguments.
+    base, newest = _parse_commits(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_one_case(workload, choices, case_names)
-    ends = [find_present_revision(repository, workload, end).commit for end in (base, newest) if end]
+    ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
-    with host_turn(settings) as turn:
+    # Profile each commit.
+    with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
         profiler = Profiler(repository, workload, case, workbench.bench, workbench.builder, call_graph)
-        with activity("building") as shown:
-            steps = _Steps(shown, len(ends))
+        with show_activity("building") as activity:
+            steps = _Steps(activity, len(ends))
             *before_it, profile = [profiler.profile(end, steps) for end in ends]
             earlier = before_it[0] if before_it else None
     if stacks:
-        _write(profile, stacks / "after" if earlier else stacks)
+        _write_stacks(profile, stacks / "after" if earlier else stacks)
         if earlier:
-            _write(earlier, stacks / "before")
+            _write_stacks(earlier, stacks / "before")
+    # Send the profiles, and ask for the diagnosis.
     refused: list[str] = []
     with connect(settings) as service:
         if upload:
@@ -126,53 +129,53 @@ def command(
             diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", newest, *settings))
         )
 
-    give_result(
+    output_result(
         {name: part.model_dump(mode="json") for name, part in parts.items() if part},
         as_json=as_json,
         output_file=output_file,
         show=show,
     )
-    _refuse(refused)
+    _raise_if_refused(refused)
 
 
 class _Steps:
     """Shows the steps of some profiles: each builds, counts, and records twice."""
 
-    def __init__(self, shown: Activity, profiles: int) -> None:
-        self._shown = shown
+    def __init__(self, activity: Activity, profiles: int) -> None:
+        self._activity = activity
         self._ahead = _STEPS_PER_PROFILE * profiles
         self._names: list[str] = []
 
     def __call__(self, text: str) -> None:
-        self._shown(text)
+        self._activity(text)
         self._names.append(text)
         if len(self._names) > 1:
-            self._shown.advance()
-        self._shown.remain(max(1, self._ahead - len(self._names) + 1))
+            self._activity.advance()
+        self._activity.set_remaining(max(1, self._ahead - len(self._names) + 1))
 
 
-def _refuse(refused: list[str]) -> None:
+def _raise_if_refused(refused: list[str]) -> None:
     """Fail if the service refused a profile."""
     if refused:
         raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
 
 
-def _sides(span: str | None, revision: str) -> tuple[str | None, str]:
+def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:
     """Return the commits to profile: the earlier one, if any, and the newest."""
     if span is None:
         return None, revision
     if revision != "HEAD":
-        raise click.UsageError("The commits are named twice: pass a RANGE alone, as in v1.0..HEAD.")
-    return ends_of(span) if is_range(span) else (None, span)
+        raise click.UsageError("The commits are given twice: pass only a RANGE, as in v1.0..HEAD.")
+    return parse_range(span) if is_range(span) else (None, span)
 
 
-def _write(profile: "Profile", folder: Path) -> None:
+def _write_stacks(profile: "Profile", folder: Path) -> None:
     from runner.contract import profile_formats
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for stacks in profile.stack_profiles:
             for form, suffix in _FORMATS.items():
-                (folder / f"{stacks.kind}{suffix}").write_bytes(profile_formats.write(profile, stacks, form))
+                (folder / f"{stacks.kind}{suffix}").write_bytes(profile_formats.write_stacks(profile, stacks, form))
     except OSError as error:
         raise FaultwatchError(f"{folder} cannot be written: {error.strerror}") from None

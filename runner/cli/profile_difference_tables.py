@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from runner.cli.formatting import escape_text
-from runner.cli.profile_tables import call_chain
+from runner.cli.profile_tables import format_call_chain
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import Change, Place, compare_by_place, compare_by_stack
@@ -28,7 +28,7 @@ def show_difference(before: Profile, after: Profile) -> None:
         table.add_column(name, justify="left" if name.startswith("function") else "right", overflow="fold")
     places = compare_by_place(before, after)
     for place, change in places[:_MAX_PLACES]:
-        table.add_row(f"{change.grown:+,}", f"{change.before:,}", f"{change.after:,}", _place(place))
+        table.add_row(f"{change.grown:+,}", f"{change.before:,}", f"{change.after:,}", _format_place(place))
     if places:
         console.print(table)
     else:
@@ -37,15 +37,17 @@ def show_difference(before: Profile, after: Profile) -> None:
     if moved:
         console.print("Stacks that changed most:")
     for stack in moved[:_MAX_STACKS]:
-        console.print(f"  {_change(stack.change)}  {escape_text(call_chain(stack.frames))}", highlight=False)
+        console.print(
+            f"  {_format_change(stack.change)}  {escape_text(format_call_chain(stack.frames))}", highlight=False
+        )
 
 
-def _place(place: Place) -> str:
+def _format_place(place: Place) -> str:
     line = place.line_after or place.line_before
-    gone = " (before)" if not place.line_after and place.line_before else ""
-    where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{gone}"
+    suffix = " (before)" if not place.line_after and place.line_before else ""
+    where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"
     return escape_text(f"{shorten_name(place.where.function)}{where}")
 
 
-def _change(change: Change) -> str:
+def _format_change(change: Change) -> str:
     return f"{change.grown:+,} ({change.before:,} → {change.after:,})"

@@ -61,30 +61,34 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
-    ratio = f", {number_text.number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
+    ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
     )
     if anatomy.lost or anatomy.unplaced:
         console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
-    console.print(f"  memory: {_list_lines(anatomy.by_memory)}", highlight=False)
-    console.print(f"  touched: {_list_lines(anatomy.by_touch)}", highlight=False)
-    console.print(f"  wanted: {_list_lines(anatomy.by_access)}", highlight=False)
+    console.print(f"  memory: {_list_source_lines(anatomy.by_memory)}", highlight=False)
+    console.print(f"  touched: {_list_source_lines(anatomy.by_touch)}", highlight=False)
+    console.print(f"  wanted: {_list_source_lines(anatomy.by_access)}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
     for site in anatomy.sites[:_MAX_SITES]:
-        table.add_row(f"{site.faults:,}", site.memory.value, site.touch.value, _place(site.frame))
+        table.add_row(f"{site.faults:,}", site.memory.value, site.touch.value, _format_frame(site.frame))
     if anatomy.sites:
         console.print(table)
 
 
-def _list_lines(table: Mapping[Label, int]) -> str:
+def _list_source_lines(table: Mapping[Label, int]) -> str:
     return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
 
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
-    total = f"{stacks.total:,} faults" if stacks.kind is StackKind.FAULTS else number_text.quantity(stacks.total, "ns")
+    total = (
+        f"{stacks.total:,} faults"
+        if stacks.kind is StackKind.FAULTS
+        else number_text.format_quantity(stacks.total, "ns")
+    )
     lost = f", {stacks.lost:,} lost" if stacks.lost else ""
     console.print(
         f"[bold]{stacks.kind.value}[/]: {total}, from {stacks.samples:,} stacks ({stacks.call_graph}){lost}",
@@ -92,7 +96,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
     )
     chains: Counter[str] = Counter()
     for stack in stacks.stacks:
-        chains[call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
+        chains[format_call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
     for chain, weight in chains.most_common(_MAX_STACKS):
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 
@@ -100,7 +104,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
-        f"{number_text.number(100 * finding.price)} % of the time can be won)",
+        f"{number_text.format_number(100 * finding.price)} % of the time can be won)",
         highlight=False,
     )
     for line in finding.evidence:
@@ -113,12 +117,12 @@ def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first
     console.print(f"  [dim]as in {escape_text(finding.report)}[/]", highlight=False)
 
 
-def _place(frame: Frame) -> str:
+def _format_frame(frame: Frame) -> str:
     line = f"  {frame.file.rpartition('/')[2]}:{frame.line}" if frame.file else ""
     return escape_text(f"{shorten_name(frame.function)}{line}")
 
 
-def call_chain(frames: Sequence[Frame]) -> str:
+def format_call_chain(frames: Sequence[Frame]) -> str:
     """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
     own = find_own_line(frames)
     return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_MAX_FRAMES:])) + (

@@ -11,24 +11,24 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
 from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
-from runner.cli.activity import INTERVAL_SECONDS, Activity, lines, time_left
-from runner.cli.formatting import count_of, escape_text, format_value
+from runner.cli.activity import INTERVAL_SECONDS, Activity, format_time_left, write_lines
+from runner.cli.formatting import escape_text, format_count, format_value
 from runner.cli.pace import Pace
 from runner.contract.level import median
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
-_WHY = {
+_REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
     Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
     Reason.RERUN: "measured again to be sure of a change of level",
 }
-_ONE_LINE: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
-_WHOLE: dict[str, Any] = {"soft_wrap": True}
+_ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+_NO_WRAP: dict[str, Any] = {"soft_wrap": True}
 
 
 class ProgressBar:
-    """A :class:`runner.campaigns.history_measurement.Watcher` that draws on a console."""
+    """A :class:`runner.campaigns.history_measurement.HistoryObserver` that draws on a console."""
 
     def __init__(
         self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS
@@ -41,7 +41,7 @@ class ProgressBar:
             Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
         """
         self._console = console
-        self._log = Activity(title, clock, self._describe_rest)
+        self._log = Activity(title, clock, self._format_time_left)
         self._every = every
         self._shown = ExitStack()
         self._title = title
@@ -55,7 +55,7 @@ class ProgressBar:
             TextColumn("[bold]{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
-            _Left(self._describe_rest),
+            _TimeLeftColumn(self._format_time_left),
             TextColumn("{task.fields[what]}"),
             console=console,
             transient=True,
@@ -71,7 +71,7 @@ class ProgressBar:
     def __enter__(self) -> Self:
         self._progress.start()
         if not (self._console.is_terminal or self._console.quiet):
-            self._shown.enter_context(lines(self._log, self._every, self._print_alive))
+            self._shown.enter_context(write_lines(self._log, self._every, self._print_heartbeat))
         return self
 
     def __exit__(
@@ -82,7 +82,7 @@ class ProgressBar:
         self._print_failures()
         self._progress.stop()
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         """Print the plan."""
         rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
         self._follow_ups = self._follow_ups + 1 if rerunning else 0
@@ -92,33 +92,33 @@ class ProgressBar:
         self._rerunning, self._runs, self._done = rerunning, len(planned), 0
         total = self._progress.tasks[0].completed + executions
         self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
-        self._log.remain(executions)
+        self._log.set_remaining(executions)
         if self._rerunning:
             return
         self._print_reruns()
         parts = [f"{len(planned)} to measure", f"{stored} stored already"]
-        for reason, why in _WHY.items():
+        for reason, why in _REASON_LABELS.items():
             number = sum(run.reason is reason for run in planned)
             if number:
                 parts.append(f"{number} {why}")
         self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
 
-    def absent(self, commit: str, runs: int) -> None:
+    def on_missing_commit(self, commit: str, runs: int) -> None:
         """Print what cannot be measured from this clone."""
-        text = f"  {commit[:10]} is not in this clone, so {count_of(runs, 'run')} of it cannot be measured"
+        text = f"  {commit[:10]} is not in this clone, so {format_count(runs, 'run')} of it cannot be measured"
         self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
 
-    def started(self, revision: Revision, case: Case) -> None:
+    def on_run_start(self, revision: Revision, case: Case) -> None:
         """Show what is being measured."""
         self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
         self._log(f"{self._title}: {revision.commit[:10]} {case.name}")
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         """Advance by one execution."""
         self._progress.advance(self._task)
         self._log.advance()
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
+    def on_report(self, report: Report, skipped_executions: int) -> None:
         """Print the count of a run, or why there is none."""
         self._progress.advance(self._task, skipped_executions)
         self._log.advance(skipped_executions)
@@ -126,14 +126,14 @@ class ProgressBar:
         self._pace.advance(self._clock())
         label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
         if report.outcome is Outcome.MEASURED:
-            count = _count(report)
+            count = _format_count(report)
             if self._rerunning:
                 self._reruns.setdefault(label, []).append(count)
                 return
             origin = f"reused from {report.reused.commit[:10]}  " if report.reused else ""
             text = f"  {label} {count}  [dim]{origin}{escape_text(report.revision.title)}[/]"
             # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
-            self._console.print(text, highlight=False, **_ONE_LINE if self._console.is_terminal else _WHOLE)
+            self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
         elif report.failure:
             message = f"{report.failure.stage} failed: {report.failure.explained}"
             alike = self._failures.setdefault(message, [])
@@ -141,18 +141,18 @@ class ProgressBar:
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Two revisions show how long one takes, and half of them how right that was.
-        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._describe_rest()):
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
-    def _describe_rest(self) -> str:
+    def _format_time_left(self) -> str:
         """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
         ahead = self._runs - self._done
         if self._rerunning:
             ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
-        left = time_left(self._pace.left(self._clock(), ahead))
+        left = format_time_left(self._pace.estimate_time_left(self._clock(), ahead))
         return f"at most {left}" if left and self._rerunning else left
 
-    def _print_alive(self, line: str) -> None:
+    def _print_heartbeat(self, line: str) -> None:
         self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
 
     def _print_reruns(self) -> None:
@@ -160,38 +160,39 @@ class ProgressBar:
         for label, counts in self._reruns.items():
             many = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
-            text = f"  {label}  {values}  [dim]{many} {_WHY[Reason.RERUN]}[/]"
+            text = f"  {label}  {values}  [dim]{many} {_REASON_LABELS[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
 
     def _print_failures(self) -> None:
         """Print how many runs failed as another one did, whose message was printed."""
-        for first, *others in self._failures.values():
-            if others:
-                commits = list(dict.fromkeys(report.revision.commit[:10] for report in others))
-                which = f"{count_of(len(others), 'more run')} ({commits[0]}{f'…{commits[-1]}' * (len(commits) > 1)})"
+        for first, *repetitions in self._failures.values():
+            if repetitions:
+                commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
+                last = f"…{commits[-1]}" * (len(commits) > 1)
+                which = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
                 text = escape_text(f"{which} failed with the message of {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
 
 
-class _Left(ProgressColumn):
+class _TimeLeftColumn(ProgressColumn):
     """Shows how long the rest takes at the moment, also while nothing ends."""
 
     max_refresh = 1.0
 
     def __init__(self, left: Callable[[], str]) -> None:
         super().__init__()
-        self._describe_rest = left
+        self._format_time_left = left
 
     def render(self, task: Task) -> Text:
         """Return the text of the column."""
-        return Text(self._describe_rest())
+        return Text(self._format_time_left())
 
 
-def _count(report: Report) -> str:
-    """Return the level of a run's faults, and between what they vary."""
+def _format_count(report: Report) -> str:
+    """Return the level of a run's faults, with their range if they vary."""
     values = report.values("minor-faults")
     level = median(values)
     if level is None:

@@ -1,7 +1,7 @@
 """Shows the progress of proofs."""
 
-from runner.cli.activity import Activity, time_spent
-from runner.cli.formatting import count_of
+from runner.cli.activity import Activity, format_time_spent
+from runner.cli.formatting import format_count
 from runner.cli.terminal import say
 from runner.contract.comparison import Verdict
 from runner.contract.report import Case
@@ -16,20 +16,22 @@ _WORDS = {
 class ProofProgress:
     """Follows proofs as an activity."""
 
-    def __init__(self, shown: Activity) -> None:
-        self._shown = shown
+    def __init__(self, activity: Activity) -> None:
+        self._activity = activity
         self._case = ""
 
-    def proving(self, base: str, head: str, case: Case, left: float) -> None:
+    def on_proof_start(self, base: str, head: str, case: Case, left: float) -> None:
         """Show what is compared, and how much time is left for proofs."""
         self._case = case.name
-        self._shown(f"proving {base[:10]}..{head[:10]} {case.name}, at most {time_spent(left)} left for proofs")
+        self._activity(
+            f"proving {base[:10]}..{head[:10]} {case.name}, at most {format_time_spent(left)} left for proofs"
+        )
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         """Count an execution."""
-        self._shown.advance()
+        self._activity.advance()
 
-    def proven(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
+    def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """Say what was decided."""
-        words = _WORDS[verdict].format(pairs=f"{count_of(pairs, 'interleaved pair')}")
+        words = _WORDS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
         say(f"  {base[:10]}..{head[:10]} {self._case} {words}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 from msgspec import Struct
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 from runner.errors import FaultwatchError
 
 
@@ -26,7 +26,7 @@ class Questions(Struct, frozen=True):
         if self.silent:
             return default
         _require_terminal()
-        return click.confirm(make_harmless(text), default=default, err=True)
+        return click.confirm(strip_terminal_commands(text), default=default, err=True)
 
     def choose(self, text: str, options: Sequence[str]) -> int:
         """Ask for one of some options; the first is the default. Return its index."""
@@ -34,10 +34,10 @@ class Questions(Struct, frozen=True):
             return 0
         _require_terminal()
         for number, option in enumerate(options, 1):
-            click.echo(make_harmless(f"  {number}. {option}"), err=True)
+            click.echo(strip_terminal_commands(f"  {number}. {option}"), err=True)
         return int(click.prompt(text, type=click.IntRange(1, len(options)), default=1, err=True)) - 1
 
 
 def _require_terminal() -> None:
     if not sys.stdin.isatty():
-        raise FaultwatchError("there is no terminal to ask on", "pass --yes to take every default")
+        raise FaultwatchError("a question needs an answer, but there is no terminal", "pass --yes to use every default")

@@ -6,7 +6,7 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from runner.cli.formatting import count_of, escape_text, format_percent, format_value
+from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.measuring.comparison import Compared
 
@@ -26,7 +26,7 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
     table = Table()
     for title in ("metric", "before", "after", "change", "verdict"):
         table.add_column(title, justify="left" if title in {"metric", "verdict"} else "right", no_wrap=True)
-    for name in _rows():
+    for name in _list_metrics():
         before, after = result.base.values(name), result.head.values(name)
         if not before or not after:
             continue
@@ -35,11 +35,11 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
         verdict = verdicts[name].verdict.value.replace("_", " ") if name in verdicts else ""
         table.add_row(metric(name).title, format_value(name, low), format_value(name, high), change, verdict)
     console.print(table)
-    console.print(f"{count_of(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")
+    console.print(f"{format_count(len(result.base.samples), 'pair')}, interleaved A/B. Nothing is stored.", style="dim")
 
 
-def _rows() -> list[str]:
-    """Return the metrics by which a remedy is judged, with the minor faults of the region below those of the case."""
+def _list_metrics() -> list[str]:
+    """Return the metrics that judge a remedy, with the region's minor faults below those of the case."""
     names = list_shown_metrics(MetricView.REMEDY_TABLE)
     place = 1 + max(place for place, name in enumerate(names) if metric(name).judged)
     return [*names[:place], "region:minor-faults", *names[place:]]

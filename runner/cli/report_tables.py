@@ -11,8 +11,8 @@ from runner.cli.formatting import escape_text, format_span, format_value, has_ow
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status
 
-THEORY = ("expected-faults", "unexplained-faults")
-_UNREPORTED = {
+THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
+_DEFAULT_REASONS = {
     Status.NOT_COUNTED: "perf found no counter free while the program ran",
     Status.NOT_SUPPORTED: "this host has no such counter",
 }
@@ -52,29 +52,29 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
         lines = [f"{name}={report.case.parameters.get(name, '')}" for name in differing] or ["value"]
         widest = min(max(map(len, lines)), _MAX_LINE_CHARACTERS)
         table.add_column(escape_text("\n".join(lines)), justify="right", overflow="fold", min_width=widest)
-    for name in _rows(reports):
+    for name in _list_metrics(reports):
         table.add_row(
             escape_text(name),
             "" if has_own_unit(name) else metric(name).unit,
-            *(_cell(report, name) for report in reports),
+            *(_format_cell(report, name) for report in reports),
         )
     _print_title(console, reports, differing)
     console.print(table)
-    for line in _reasons(reports):
+    for line in _list_missing_reasons(reports):
         console.print(escape_text(line), style="dim", highlight=False)
 
 
-def _reasons(reports: Sequence[Report]) -> list[str]:
+def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
     """Return why metrics have no value in any sample, a line for each reason."""
     lacking: dict[str, dict[str, None]] = {}
     for report in reports:
-        for name in _rows(reports):
+        for name in _list_metrics(reports):
             readings = report.readings(name)
             if readings and not report.values(name):
                 status = readings[0].status
-                said = readings[0].reason or ""
+                reason = readings[0].reason or ""
                 # perf reports each event as missing by its name.
-                why = said if said and name not in said else _UNREPORTED.get(status, "no reason given")
+                why = reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
                 lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
     return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
 
@@ -83,7 +83,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     differing = _find_differing_parameters(reports)
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
-        for name in _with_theory([name for name, entry in CATALOGUE.items() if entry.column])
+        for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
     table = Table(box=box.SIMPLE_HEAD, padding=0)
@@ -97,11 +97,11 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     _print_title(console, reports, differing)
     # Let the terminal wrap lines rather than cut digits.
     Console(width=max(console.width, Console(width=1000).measure(table).maximum)).print(table, crop=False)
-    console.print("Every metric: choose fewer cases with --set, or print --json.", style="dim", highlight=False)
+    console.print("To see every metric, choose fewer cases with --set, or print --json.", style="dim", highlight=False)
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
-    """Print what all cases have in common."""
+    """Print the title with what all cases have in common."""
     first = reports[0]
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})
@@ -115,21 +115,21 @@ def _find_differing_parameters(reports: Sequence[Report]) -> list[str]:
     return [name for name in names if len({str(report.case.parameters.get(name)) for report in reports}) > 1]
 
 
-def _rows(reports: Sequence[Report]) -> list[str]:
+def _list_metrics(reports: Sequence[Report]) -> list[str]:
     """Return the metrics in the order of reading."""
-    return _with_theory(list(dict.fromkeys(name for report in reports for name in report.metrics)))
+    return _sort_theoretical_counts(list(dict.fromkeys(name for report in reports for name in report.metrics)))
 
 
-def _with_theory(names: Sequence[str]) -> list[str]:
+def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
     """Return metrics with the theoretical counts right below the measured count."""
-    theory = [name for name in THEORY if name in names]
+    theory = [name for name in THEORETICAL_METRICS if name in names]
     rows = [name for name in names if name not in theory]
     counted = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
     place = rows.index(counted) + 1 if counted else len(rows)
     return rows[:place] + theory + rows[place:]
 
 
-def _cell(report: Report, name: str) -> str:
+def _format_cell(report: Report, name: str) -> str:
     """Format a metric of a run: one value if all samples agree, else the range, or why there is no value.
 
     A count that is the same in each of several processes is shown as N × count.
@@ -152,4 +152,8 @@ def _format_short(report: Report, names: Sequence[str]) -> str:
     name = next((name for name in names if report.values(name)), None)
     if name is None:
         return ""
-    return _cell(report, name) if metric(name).kind is Kind.COUNT else format_value(name, median(report.values(name)))
+    return (
+        _format_cell(report, name)
+        if metric(name).kind is Kind.COUNT
+        else format_value(name, median(report.values(name)))
+    )

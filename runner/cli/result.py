@@ -8,10 +8,10 @@ import click
 
 from runner.cli.github_actions import set_outputs
 from runner.cli.output_files import write_output_file
-from runner.log_commands import json_without_commands
+from runner.log_commands import break_commands_in_json
 
 
-def give_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
+def output_result(document: object, *, as_json: bool, output_file: Path | None, show: Callable[[], None]) -> None:
     """Print a result, and write it to a file if one is named.
 
     Parameters
@@ -39,16 +39,16 @@ def print_result(document: object, *, as_json: bool, show: Callable[[], None]) -
 
 
 def print_json(document: object) -> None:
-    """Print a document so that a CI system finds no command in its log, and a program what the document says."""
-    click.echo(_json(document))
+    """Print a document as JSON that contains no command for a CI system."""
+    click.echo(_format_json(document))
 
 
-def _json(document: object) -> str:
-    return json_without_commands(json.dumps(document, indent=2))
+def _format_json(document: object) -> str:
+    return break_commands_in_json(json.dumps(document, indent=2))
 
 
 def write_result(document: object, output_file: Path | None) -> None:
     """Write a result to the file of --output, if there is one; in GitHub Actions its path becomes an output."""
     if output_file:
-        write_output_file(output_file, _json(document) + "\n", "--output")
+        write_output_file(output_file, _format_json(document) + "\n", "--output")
         set_outputs({"report": str(output_file.resolve())})

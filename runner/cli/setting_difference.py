@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from runner.campaigns.setting_search import PARAMETER, PER_RUN, VARIABLE, can_be_set
+from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.level import median
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
@@ -18,10 +18,10 @@ from runner.contract.setting_search import FoundSettings, MeasureSettings, Setti
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
 from runner.workload import Workload
-from runner.workload.allocators import ALLOCATORS
-from runner.workload.bound_case import size
+from runner.workload.allocators import ALLOCATOR_VARIABLES
+from runner.workload.bound_case import parse_size
 
-DERIVED = frozenset({"allocator"})
+DERIVED_SETTINGS = frozenset({"allocator"})
 """Settings that only follow from a variable or from the library that it loads."""
 
 
@@ -29,7 +29,7 @@ class Difference(Struct, frozen=True):
     """The differences between two environments."""
 
     settings: tuple[SettingChange, ...]
-    """The settings that can be set for a single run."""
+    """The settings that can be changed for a single run."""
     common: Mapping[str, str]
     """The variables that both environments share."""
     hosts: tuple[SettingChange, ...]
@@ -44,21 +44,23 @@ class Difference(Struct, frozen=True):
         return f"not searched, because only the host's administrator can set them: {settings}" if settings else ""
 
 
-def difference(
+def find_differences(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
 ) -> Difference:
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
-    own = {f"{VARIABLE}{name}" for name in workload.run.environment}
+    own = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
     if workload.run.allocator != "glibc":
-        own |= {f"{VARIABLE}{name}" for variables in ALLOCATORS.values() for name in variables}
-    skipped = {*without, *own, *DERIVED}
+        own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables}
+    skipped = {*without, *own, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
     moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     moved = [setting for setting in moved if setting.before != setting.after]
     return Difference(
         settings=tuple(setting for setting in moved if can_be_set(setting.name)),
         common={
-            name: before[name] for name in names if name.startswith(VARIABLE) and before.get(name) == after.get(name)
+            name: before[name]
+            for name in names
+            if name.startswith(VARIABLE_PREFIX) and before.get(name) == after.get(name)
         },
         hosts=tuple(setting for setting in moved if not can_be_set(setting.name)),
     )
@@ -79,14 +81,15 @@ def parse_change(text: str) -> SettingChange:
     if not can_be_set(name):
         raise FaultwatchError(
             f"--change {text!r}: {name} cannot be set for a single run",
-            f"settings that can: variable.NAME, parameter.NAME, build.NAME, {', '.join(sorted(PER_RUN))}",
+            "settings that can be set: variable.NAME, parameter.NAME, build.NAME, "
+            f"{', '.join(sorted(SETTINGS_PER_RUN))}",
         )
     if name == MemoryGroup.setting:
-        before, after = (str(size(one)) if one not in {"", "none"} else "none" for one in (before, after))
+        before, after = (str(parse_size(side)) if side not in {"", "none"} else "none" for side in (before, after))
     return SettingChange(name=name, before=before or None, after=after or None)
 
 
-def split_sides(text: str) -> tuple[str, str]:
+def split_change(text: str) -> tuple[str, str]:
     """Split ``BEFORE..AFTER``, each the path of a file or a run id; a path may contain dots.
 
     Raises
@@ -96,18 +99,18 @@ def split_sides(text: str) -> tuple[str, str]:
     """
     places = [place for place in range(1, len(text) - 2) if text[place : place + 2] == ".."]
     splits = [(text[:place], text[place + 2 :]) for place in places]
-    there = [split for split in splits if all(Path(side).exists() for side in split)]
+    existing = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
         raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
-    return (there or splits)[0]
+    return (existing or splits)[0]
 
 
 def list_parameters(source: Mapping[str, Parameter]) -> dict[str, str]:
     """Return the parameters of a case as settings."""
-    return {f"{PARAMETER}{name}": parameter_text(value) for name, value in source.items()}
+    return {f"{PARAMETER_PREFIX}{name}": format_parameter(value) for name, value in source.items()}
 
 
-def settings_of(environment: Environment, case: Case | None) -> dict[str, str]:
+def collect_settings(environment: Environment, case: Case | None) -> dict[str, str]:
     """Return the settings of an environment and the parameters of the case that ran in it."""
     return environment.settings | list_parameters(case.parameters if case else {})
 
@@ -144,7 +147,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
     return lines
 
 
-def document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
+def build_document(search: SettingSearch, difference: Difference) -> dict[str, Any]:
     """Return the search and the settings that were not searched, as --json prints them."""
     hosts = [setting.model_dump(mode="json") for setting in difference.hosts]
     return search.model_dump(mode="json") | {"not_searched": hosts}

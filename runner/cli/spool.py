@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from runner.cli.options import json_option, options
+from runner.cli.options import apply_options, json_option
 from runner.cli.result import print_json
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool, read_document
@@ -13,29 +13,29 @@ from runner.settings import Settings, load_settings
 
 
 @click.command(name="spool")
-@options(click.option("--flush", is_flag=True, help="Send the waiting reports."), json_option)
+@apply_options(click.option("--flush", is_flag=True, help="Send the waiting reports."), json_option)
 def command(flush: bool, as_json: bool) -> None:
     """Show the reports that wait on disk, and those that the service refused, with the reasons.
 
-    Every `history` sends the waiting reports, too. A refused report is stored as RUN.refused; renamed to RUN.json, it
-    waits again. Exit code of --flush: 0 if no report waits any more, 1 if one does or one was refused.
+    Every `history` sends the waiting reports, too. A refused report is stored as RUN.refused; rename it to RUN.json to
+    send it again. Exit code of --flush: 0 if no report waits any more, 1 if one still waits or was refused.
     """
     settings = load_settings()
     spool = Spool(settings.spool)
-    problem, refused_now = _flush(settings, spool) if flush and spool.waiting() else ("", False)
-    waiting = [_describe(file) for file in spool.waiting()]
-    refused = [_describe(file) | {"reason": reason} for file, reason in spool.refused()]
+    problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
+    waiting = [_describe(file) for file in spool.list_waiting()]
+    refused = [_describe(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
         print_json(document | {"trouble": problem})
     else:
-        _show(spool.folder, waiting, refused, problem)
+        _print_documents(spool.folder, waiting, refused, problem)
     if flush and (waiting or refused_now):
         raise click.exceptions.Exit(1)
 
 
-def _flush(settings: Settings, spool: Spool) -> tuple[str, bool]:
-    """Send the waiting reports; return why the service did not accept all of them, and whether it refused any."""
+def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
+    """Send the waiting reports; return the problem, if any, and whether the service refused one."""
     from runner.reporting.embedded import connect
 
     with connect(settings) as service:
@@ -59,7 +59,7 @@ def _describe(file: Path) -> dict[str, Any]:
     }
 
 
-def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], problem: str) -> None:
+def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], problem: str) -> None:
     from rich.console import Console
 
     from runner.cli.formatting import escape_text
@@ -67,14 +67,14 @@ def _show(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, A
     console = Console(highlight=False)
     console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {escape_text(str(folder))}")
     for entry in waiting + refused:
-        console.print(f"  {escape_text(_line(entry))}")
+        console.print(f"  {escape_text(_format_entry(entry))}")
         if "reason" in entry:
             console.print(f"    [yellow]refused: {escape_text(entry['reason'])}[/]")
     if problem:
         console.print(f"[yellow]{escape_text(problem)}[/]")
 
 
-def _line(entry: dict[str, Any]) -> str:
+def _format_entry(entry: dict[str, Any]) -> str:
     if "case" not in entry:
         return f"{entry['file']}: not a document of this version"
     return f"{entry['started_at']}  {entry['subject']}  {entry['revision'][:10]}  {entry['case']}  {entry['file']}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.untrusted_text import strip_terminal_commands
 
 
 class TypedTarget(Struct, frozen=True):
@@ -41,10 +41,10 @@ class TypedTarget(Struct, frozen=True):
             What follows.
         """
         other = case.partition("[")[0]
-        named = self.word if other == self.workload else other
-        words = ["faultwatch", command, *([named] if named else []), *([span] if span else [])]
+        workload_word = self.word if other == self.workload else other
+        words = ["faultwatch", command, *([workload_word] if workload_word else []), *([span] if span else [])]
         words += ["--repo", self.repo] if self.repo else []
         words += ["--case", case]
         for variable in self.variables:
             words += ["--env", variable]
-        return make_harmless(shlex.join([*words, *options]))
+        return strip_terminal_commands(shlex.join([*words, *options]))

@@ -7,34 +7,34 @@ from typing import Any
 
 
 @lru_cache
-def terminal() -> Any:
+def get_console() -> Any:
     """Return the rich console on standard error."""
     from rich.console import Console
 
     return Console(stderr=True)
 
 
-def be_quiet() -> None:
-    """Print nothing on standard error from now on, except errors that end the command."""
-    terminal().quiet = True
+def silence_console() -> None:
+    """Print nothing more on standard error, except an error that ends the command."""
+    get_console().quiet = True
 
 
 def say(text: str) -> None:
     """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
-    from runner.cli.untrusted_text import make_harmless
+    from runner.cli.untrusted_text import strip_terminal_commands
 
-    terminal().print(make_harmless(text), markup=False, highlight=False, soft_wrap=True)
+    get_console().print(strip_terminal_commands(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning on standard error."""
-    from runner.cli.untrusted_text import make_harmless
+    from runner.cli.untrusted_text import strip_terminal_commands
 
-    terminal().print(make_harmless(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
+    get_console().print(strip_terminal_commands(text), style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
-def be_verbose() -> None:
-    """Print on standard error what is executed and what is waited for."""
+def enable_execution_log() -> None:
+    """Print each executed command, and what is waited for, on standard error."""
     from runner.execution.execution_log import EXECUTION_LOG
 
     EXECUTION_LOG.setLevel(logging.INFO)
@@ -47,8 +47,8 @@ class _Verbose(logging.Handler):
     """Prints dimmed lines, without the secrets of the environment and of addresses."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        from runner.cli.untrusted_text import make_harmless
+        from runner.cli.untrusted_text import strip_terminal_commands
         from runner.environment.secrets import hide_secrets
 
-        text = make_harmless(hide_secrets(record.getMessage(), os.environ))
-        terminal().print(text, style="dim", markup=False, highlight=False, soft_wrap=True)
+        text = strip_terminal_commands(hide_secrets(record.getMessage(), os.environ))
+        get_console().print(text, style="dim", markup=False, highlight=False, soft_wrap=True)

@@ -4,30 +4,30 @@ from pathlib import Path
 
 import click
 
-from runner.cli.activity import activity
-from runner.cli.arguments import workload_argument
+from runner.cli.activity import show_activity
+from runner.cli.arguments import add_workload_argument
 from runner.cli.options import (
+    apply_options,
     choice_options,
     env_option,
-    options,
+    make_revision_option,
+    make_sandbox_option,
     repo_option,
     result_options,
-    revision_option,
     samples_option,
-    sandbox_option,
 )
-from runner.cli.result import give_result
+from runner.cli.result import output_result
 from runner.cli.terminal import say
-from runner.cli.workbench import find_target, host_turn, prepare_workbench
+from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
-from runner.subject.presence import find_present_revision
+from runner.subject.missing_parts import find_complete_revision
 from runner.workload.lookup import choose_one_case
 
 
 @click.command(name="try")
-@options(
-    workload_argument,
+@apply_options(
+    add_workload_argument,
     click.option(
         "--with",
         "remedies",
@@ -37,11 +37,11 @@ from runner.workload.lookup import choose_one_case
         "Repeatable.",
     ),
     repo_option,
-    revision_option(),
+    make_revision_option(),
     choice_options,
     env_option,
     samples_option,
-    sandbox_option(),
+    make_sandbox_option(),
     result_options,
 )
 def command(
@@ -59,30 +59,32 @@ def command(
 ) -> None:
     """Measure one case of a WORKLOAD with and without a remedy, interleaved, and show what the remedy changes.
 
-    24 pairs are measured, unless --samples says otherwise: enough for counts that repeat. Nothing is stored. Exit code
-    1 if one side cannot be measured.
+    24 pairs are measured unless --samples sets another number: enough for counts that repeat. Nothing is stored. Exit
+    code 1 if one side cannot be measured.
     """
-    from runner.campaigns.remedy_comparison import FIRST_PAIRS, remedy_trials
+    from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
     from runner.measuring.comparison import Pairs, compare
     from runner.reporting.embedded import connect
-    from runner.workload.remedy import parse_settings, with_remedy
+    from runner.workload.remedy import apply_remedy, parse_settings
 
+    # Check the arguments.
     if not remedies:
         raise click.UsageError("Missing option '--with': name the remedy, as in --with allocator=jemalloc.")
     remedy = parse_settings(remedies)
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
-    with_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
+    apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
     case = choose_one_case(workload, choices, case_names)
-    tip = find_present_revision(repository, workload, revision)
-    pairs = Pairs.from_workload(workload, samples or FIRST_PAIRS)
+    tip = find_complete_revision(repository, workload, revision)
+    pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
-    with connect(config) as service, host_turn(config) as turn:
+    # Build the revision with and without the remedy, and measure both interleaved.
+    with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        patient = service.patient(say)
-        with activity(f"building {revision}") as shown:
-            unchanged, changed = remedy_trials(
+        patient = service.connect_patiently(say)
+        with show_activity(f"building {revision}") as activity:
+            unchanged, changed = build_remedy_trials(
                 repository,
                 workbench.builder,
                 workload,
@@ -91,20 +93,21 @@ def command(
                 revision=tip.commit,
                 settings=remedy,
             )
-            shown(f"measuring {case.name} both ways")
-            shown.remain(2 + 2 * pairs.first)
-            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=shown.advance)
+            activity(f"measuring {case.name} both ways")
+            activity.set_remaining(2 + 2 * pairs.first)
+            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=activity.advance)
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy
 
         show_remedy(result, remedies)
 
+    # Print the result.
     document = {
         "present": result.base.model_dump(mode="json"),
         "remedy": result.head.model_dump(mode="json"),
         "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
     }
-    give_result(document, as_json=as_json, output_file=output_file, show=show)
+    output_result(document, as_json=as_json, output_file=output_file, show=show)
     if result.comparison is None:
         raise click.exceptions.Exit(1)

@@ -5,29 +5,32 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from runner.cli.activity import activity
+from runner.cli.activity import show_activity
 from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
-from runner.host.abandoned import clear_abandoned
+from runner.host.cleanup import clear_abandoned
 from runner.host.lock import HostTurn
-from runner.measuring.preflight import Workbench, prepare
+from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
-from runner.subject.lookup import workload_and_repository
+from runner.subject.lookup import find_workload_and_repository
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
 
 
 def find_target(settings: Settings, workload_name: str | None, repo: str | None) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command, as :func:`workload_and_repository` does; shows a transfer."""
+    """Find the workload and the repository of a command; show that a transfer takes place.
+
+    See :func:`find_workload_and_repository`.
+    """
     if repo is None or Path(repo).expanduser().exists():
-        return workload_and_repository(settings, workload_name, repo)
-    with activity(f"fetching {hide_password(repo)}"):
-        return workload_and_repository(settings, workload_name, repo)
+        return find_workload_and_repository(settings, workload_name, repo)
+    with show_activity(f"fetching {hide_password(repo)}"):
+        return find_workload_and_repository(settings, workload_name, repo)
 
 
-def host_turn(settings: Settings) -> HostTurn:
+def create_host_turn(settings: Settings) -> HostTurn:
     """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
     return HostTurn(settings.lock, say, lambda: clear_abandoned(settings))
 
@@ -51,12 +54,14 @@ def prepare_workbench(
     Raises
     ------
     FaultwatchError
-        As :func:`runner.measuring.preflight.prepare`, or an assignment does not have the form NAME=VALUE.
+        As :func:`runner.measuring.preflight.prepare_bench`, or an assignment does not have the form NAME=VALUE.
     """
     variables = parse_variables(assignments)
     if turn:
         turn.begin()
-    workbench = prepare(settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn)
+    workbench = prepare_bench(
+        settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn
+    )
     if again:
         workbench = replace(workbench, builder=replace(workbench.builder, again=True))
     for line in workbench.warnings:

@@ -3,19 +3,21 @@
 import click
 
 from runner.cli import completers
-from runner.cli.options import json_option, options
+from runner.cli.options import apply_options, json_option
 from runner.cli.result import print_json
-from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, shipped_names
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, list_shipped_names
 
 
 @click.command(name="workloads")
-@options(click.argument("names", nargs=-1, metavar="[WORKLOAD]...", shell_complete=completers.workloads), json_option)
+@apply_options(
+    click.argument("names", nargs=-1, metavar="[WORKLOAD]...", shell_complete=completers.complete_workload), json_option
+)
 def command(names: tuple[str, ...], as_json: bool) -> None:
     """List workloads and their cases: the shipped ones, or those named by path."""
-    from runner.workload import cases, load_workload
+    from runner.workload import list_cases, load_workload
 
     workloads = [find_workload(name) for name in names] or [
-        load_workload(SHIPPED_WORKLOADS / name) for name in shipped_names()
+        load_workload(SHIPPED_WORKLOADS / name) for name in list_shipped_names()
     ]
     if as_json:
         document = [
@@ -24,7 +26,7 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
                 "description": workload.workload.description,
                 "path": str(workload.path),
                 "definition": workload.definition,
-                "cases": [case.name for case in cases(workload)],
+                "cases": [case.name for case in list_cases(workload)],
             }
             for workload in workloads
         ]
@@ -37,5 +39,5 @@ def command(names: tuple[str, ...], as_json: bool) -> None:
     console = Console()
     for workload in workloads:
         console.print(f"[bold]{escape(workload.name)}[/]  {escape(workload.workload.description)}", soft_wrap=True)
-        for case in cases(workload):
+        for case in list_cases(workload):
             console.print(f"  {escape(case.name)}", highlight=False, soft_wrap=True)

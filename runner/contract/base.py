@@ -21,7 +21,7 @@ def load_validation() -> None:
     TypeAdapter(int)
 
 
-def parameter_text(value: Parameter) -> str:
+def format_parameter(value: Parameter) -> str:
     """Write the value of a parameter as text, as names of cases and commands have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -8,18 +8,18 @@ from pydantic import AfterValidator
 
 from runner.contract.level import Number
 
-NONE = "none"
+NO_BUDGET = "none"
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
-def _valid(budget: Number | str) -> Number | str:
-    fits = _PERCENT.fullmatch(budget) or budget == NONE if isinstance(budget, str) else 0 <= budget < float("inf")
+def _check_budget(budget: Number | str) -> Number | str:
+    fits = _PERCENT.fullmatch(budget) or budget == NO_BUDGET if isinstance(budget, str) else 0 <= budget < float("inf")
     if not fits:
         raise ValueError('a budget is a number in the unit of its metric, a percentage as in "2 %", or "none"')
     return budget
 
 
-Budget = Annotated[int | float | str, AfterValidator(_valid)]
+Budget = Annotated[int | float | str, AfterValidator(_check_budget)]
 """A number in the metric's unit, ``"2 %"`` of the base, or ``"none"``: the metric never fails."""
 
 
@@ -28,7 +28,7 @@ def is_over(budget: Number | str, base: Number, change: Number) -> bool:
 
     Uses fractions, because a float cannot represent every large count exactly.
     """
-    if budget == NONE:
+    if budget == NO_BUDGET:
         return False
     if isinstance(budget, str):
         match = _PERCENT.fullmatch(budget)

@@ -17,7 +17,8 @@ class CodeOrigin(StrEnum):
     PULL_REQUEST = "pull request"
     """The head of a change that nobody has reviewed."""
     ORDERED = "ordered"
-    """Named in a job that somebody else could order: a service that asks for tokens has callers besides its owner."""
+    """From a job that somebody else could have ordered: a service that requires tokens has callers besides its
+    owner."""
 
 
 class BuildStore(StrEnum):
@@ -31,7 +32,7 @@ class BuildStore(StrEnum):
     SANDBOX = "sandbox"
     """Code of a repository's own branches and tags, in a sandbox."""
     PULL_REQUEST = "pullreq"
-    """Whatever the gate of a pull request builds, its base too, and what ``init`` builds as the gate will."""
+    """Everything that a pull request gate builds, including its base, and the trial builds of ``init``."""
 
 
 def needs_sandbox(origin: CodeOrigin, requested: bool | None = None) -> bool:

@@ -33,13 +33,13 @@ class ComparisonRequest(Strict):
     judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
     """Noisy metrics that must be decided."""
     precision: dict[str, Percent] = Field(default_factory=dict)
-    """More of them, with the smallest relevant change of each in percent."""
+    """Further noisy metrics that must be decided, each with its smallest relevant change in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """By how much metrics may get worse; metrics that are not named may not get worse."""
+    """By how much metrics may get worse. A metric that is not listed may not get worse."""
     cases: int = Field(default=1, ge=1, le=1000)
     """How many cases are judged together: they share the error probability."""
     most: int | None = Field(default=None, ge=1)
-    """Pairs after which no more are measured; None if that is not known."""
+    """Number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
     """Whether base is a stored run in the same environment: then only equal counts can be decided."""
 
@@ -49,7 +49,7 @@ class ComparisonRequest(Strict):
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budgets)
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_sides(self) -> Self:
         # In one session, each side may be built and run as its own workload file says: then the definitions differ.
         together = ("case", "environment") if self.base_stored else ("session",)
         for what in ("subject", "host", *together):
@@ -79,58 +79,59 @@ class MetricVerdict(Strict):
     metric: str
     verdict: Verdict
     counts: bool
-    """Whether it decides the whole comparison: exact counts do, and what the workload names."""
+    """Whether it counts for the whole comparison, as exact counts and the metrics listed in the workload file do."""
     rule: Rule
     base: Side
     head: Side
     change: Number | None
-    """Level of head minus level of base. For an intermittent change: by how much head differs where it shows."""
+    """Level of head minus level of base. For an intermittent change: by how much head differs in the pairs that show
+    it."""
     percent: float | None
     """The change in percent of the base; None if the base is zero."""
     direction: Literal["regression", "improvement"] | None
     """The direction of a metric that changed."""
     bounds: tuple[float, float] | None
-    """For the paired rule: the bounds of the true change, in percent of the mean of both sides."""
+    """The bounds of the true change by the paired rule, in percent of the mean of both sides."""
     threshold: float | None
-    """The smallest relevant change: a number of events for an exact count, else percent."""
+    """The smallest relevant change: a number of events for an exact count, otherwise a percentage."""
     sentence: str
     times: int | None = None
-    """For an intermittent change: in how many pairs it shows. None for a change of the level."""
+    """For an intermittent change: the number of pairs that show it. None for a change of the level."""
     over: bool = False
-    """Whether it counts and surely got worse by more than its budget."""
+    """Whether it counts and certainly got worse by more than its budget."""
     may_exceed: bool = False
     """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
     budget: Budget = 0
     although: Literal["place", "other builds"] | None = None
-    """Why it is the same although the levels differ, as was measured: base counts the same in the place of head, or the
-    difference is no larger than that between builds of the same revision."""
+    """The measured reason why it counts as the same although the levels differ: base has the same count in head's
+    place, or builds of the same revision differ as much."""
     wants_other_build: bool = False
     """Whether it changed by so little that another build of the same revision can differ as much. One more build of
     each side would decide."""
     wants_other_place: bool = False
-    """Whether it changed although both programs were answered the same. Base in the place of head would show why."""
+    """Whether it changed although both programs found the same files. Measuring base in head's place would show why."""
     wants_renewal: bool = False
-    """Whether it changed while the state of unprepared files may differ. Pairs with the page cache renewed decide."""
+    """Whether it changed while the state of unprepared files may differ. Pairs with a fresh page cache decide."""
 
 
 class Comparison(Strict):
     """The verdict on a comparison."""
 
     verdict: Verdict
-    """Of the metrics that count: changed if one changed; else needs more runs if one does."""
+    """The verdict on the metrics that count: changed if one changed, otherwise needs more runs if one does."""
     more: int = Field(ge=0)
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
     wants_other_builds: bool = False
-    """Whether a metric that counts is decided for these two builds, and wants one more build of each side."""
+    """Whether a metric that counts is decided for these two builds, but needs one more build of each side."""
     wants_other_place: bool = False
-    """Whether a metric that counts is decided, and wants base to be measured in the place of head, too."""
+    """Whether a metric that counts is decided, but base must also be measured in head's place."""
     wants_renewal: bool = False
-    """Whether a metric that counts is decided, and wants all pairs again with the page cache renewed."""
+    """Whether a metric that counts is decided, but all pairs must be measured again with a fresh page cache."""
     metrics: tuple[MetricVerdict, ...]
     settings: tuple[str, ...]
-    """Names of the settings that differ between the environments of base and head. There should be none."""
+    """Names of the settings that differ between the environments of base and head. The list should be empty."""
     same_bytes: bool = False
-    """Whether the programs of both sides asked the same about their builds, and were answered the same."""
+    """Whether the programs of both sides found the same files in their builds."""
 
 
 def list_differing_settings(base: Environment, head: Environment) -> tuple[str, ...]:

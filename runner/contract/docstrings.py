@@ -13,7 +13,7 @@ from itertools import pairwise
 
 
 @cache
-def field_docstrings(cls: type) -> dict[str, str]:
+def collect_field_docstrings(cls: type) -> dict[str, str]:
     """Return the docstring of each field or member of a class and its bases, in one line.
 
     A docstring is the text below the field, or its entry under ``Attributes`` in the docstring of the class.
@@ -22,13 +22,13 @@ def field_docstrings(cls: type) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         if base.__module__.partition(".")[0] in {"builtins", "pydantic", "enum", "abc", "typing"}:
             continue
-        docstrings |= dict(_attributes(base.__doc__ or "")) | dict(_cut_fields(base))
+        docstrings |= dict(_parse_attributes(base.__doc__ or "")) | dict(_parse_fields(base))
     return docstrings
 
 
-def enum_description(cls: type[Enum]) -> str:
+def describe_enum(cls: type[Enum]) -> str:
     """Return the docstring of an enum, with the meaning of each value that has one."""
-    meanings = field_docstrings(cls)
+    meanings = collect_field_docstrings(cls)
     lines = [f"- `{member.value}`: {meanings[member.name]}" for member in cls if member.name in meanings]
     return "\n".join([make_one_line(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
 
@@ -38,8 +38,8 @@ def make_one_line(text: str) -> str:
     return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split())).replace("``", "`")
 
 
-def _cut_fields(cls: type) -> Iterator[tuple[str, str]]:
-    definition = _classes(cls.__module__).get(cls.__name__)
+def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
+    definition = _parse_classes(cls.__module__).get(cls.__name__)
     for field, text in pairwise(definition.body if definition else ()):
         target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None
         if isinstance(field, ast.Assign) and len(field.targets) == 1:
@@ -51,8 +51,8 @@ def _cut_fields(cls: type) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """Return the classes of a module by name. Its source is parsed once: ``inspect`` would do so for every class."""
+def _parse_classes(module: str) -> dict[str, ast.ClassDef]:
+    """Parse the classes of a module, by name; once per module, where ``inspect`` would parse it for every class."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, KeyError):
@@ -60,7 +60,7 @@ def _classes(module: str) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _attributes(docstring: str) -> Iterator[tuple[str, str]]:
+def _parse_attributes(docstring: str) -> Iterator[tuple[str, str]]:
     """Parse the section ``Attributes`` of a docstring in numpy's style."""
     _, _, section = inspect.cleandoc(docstring).partition("Attributes\n----------\n")
     for match in re.finditer(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", section, re.MULTILINE):

@@ -6,30 +6,30 @@ reported twice. They are shown beside a drift, to explain it.
 
 from runner.contract.metric import Kind, Metric
 
-_WATCHED = (
-    "Counted in one watched execution of the session, which records every fault, if a sample has the same number of "
+_DEFINITION_END = (
+    "Counted in one execution of the session that records every fault; available if a sample has the same number of "
     "faults."
 )
 
 
-def _kind(name: str, title: str, definition: str) -> Metric:
-    return Metric(name, title, "faults", Kind.COUNT, "lower", False, f"{definition} {_WATCHED}")
+def _make_kind_metric(name: str, title: str, definition: str) -> Metric:
+    return Metric(name, title, "faults", Kind.COUNT, "lower", False, f"{definition} {_DEFINITION_END}")
 
 
 FAULT_KINDS = (
-    _kind(
+    _make_kind_metric(
         "file-faults",
         "Faults in files",
         "Page faults, minor and major, on addresses at which a file is mapped: the code and data of the program, its "
         "loader and its libraries, and mapped data. They grow with the program.",
     ),
-    _kind(
+    _make_kind_metric(
         "anonymous-faults",
         "Faults in other memory",
         "Page faults on all other addresses: heap, stack, anonymous and shared memory. They show how the program uses "
         "its memory.",
     ),
-    _kind(
+    _make_kind_metric(
         "kernel-faults",
         "Faults in the kernel",
         "Page faults of either kind that the kernel took while it copied to or from the program's memory, as in "

@@ -16,7 +16,7 @@ class CacheState(StrEnum):
     """The state of a file's pages in the page cache while the program was measured."""
 
     PREPARED = "prepared"
-    """Every page was resident, as a folio by itself, and none was marked for readahead."""
+    """Every page was resident as a separate folio, and no page was marked for readahead."""
     COPY = "copy"
     """A private copy of the file was prepared and mapped instead, because the file itself cannot be evicted."""
     UNPREPARED = "unprepared"
@@ -27,13 +27,13 @@ class MappedFile(Strict):
     """A file that the program mapped: the program itself, its loader, a library, or data."""
 
     path: Annotated[str, StringConstraints(max_length=4096)]
-    """Relative to the build's directory, if the file lies in it."""
+    """The path of the file, relative to the build's directory if the file is in it."""
     own: bool
-    """Whether it lies in the build's directory, so that the revision decides its content."""
+    """Whether it is in the build's directory, so that its content depends on the revision."""
     digest: Digest = ""
     cache: CacheState
     reason: Annotated[str, StringConstraints(max_length=1000)] = ""
-    """Why it is unprepared."""
+    """Why its page-cache state is not prepared."""
     faults: Faults | None = None
     """Faults on addresses at which it was mapped, in the watched execution."""
 
@@ -48,9 +48,9 @@ class UncertainFaults(Strict):
     most: Faults = 0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Self:
+    def _check_order(self) -> Self:
         if self.least > self.most:
-            raise ValueError("least is more than most")
+            raise ValueError("least is greater than most")
         return self
 
 
@@ -59,8 +59,8 @@ class ProgramFiles(Strict):
 
     mapped: tuple[MappedFile, ...] = Field(default=(), max_length=20_000)
     own_bytes: Digest = ""
-    """Of all that the program asked about files in the build's directory, and of the answers; empty if some of it is
+    """Digest of the program's queries about files in the build's directory and of their results; empty if some are
     unknown."""
     system_bytes: Digest = ""
-    """Of all files elsewhere that the program mapped; empty if one of them cannot be read."""
+    """Digest of all other files that the program mapped; empty if one of them cannot be read."""
     uncertain_faults: UncertainFaults = Field(default_factory=UncertainFaults)

@@ -9,30 +9,30 @@ _OPERATOR = re.compile(
 )
 """Brackets that enclose no types: those of an operator, an arrow, a namespace, or of a receiver in Go."""
 _OPEN, _CLOSED = "<([", ">)]"
-_MASK = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
-_UNMASK = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
+_MASK_BRACKETS = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
+_UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
 def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
-    """Return a name with at most so many characters.
+    """Shorten a function's name to at most ``longest`` characters.
 
     The types between brackets go first, the innermost before the others; then the middle.
     """
     if len(name) <= longest:
         return name
-    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK), name)
-    for depth in range(_depth(masked), 0, -1):
+    masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
+    for depth in range(_compute_depth(masked), 0, -1):
         masked = _replace_nested(masked, depth)
         if len(masked) <= longest:
             break
-    short = masked.translate(_UNMASK)
+    short = masked.translate(_UNMASK_BRACKETS)
     if len(short) <= longest:
         return short
     first = longest // 3
     return f"{short[:first]}…{short[first + 1 - longest :]}"
 
 
-def _depth(name: str) -> int:
+def _compute_depth(name: str) -> int:
     """Return how deeply brackets are nested in a name."""
     deepest = depth = 0
     for char in name:
@@ -42,15 +42,15 @@ def _depth(name: str) -> int:
 
 
 def _replace_nested(name: str, least: int) -> str:
-    """Return a name with what is nested at least so deeply replaced by an ellipsis."""
-    kept: list[str] = []
+    """Replace the brackets that are nested at least ``least`` levels deep by an ellipsis."""
+    parts: list[str] = []
     depth = 0
     for char in name:
         if char in _CLOSED:
             depth = max(0, depth - 1)
         if depth < least:
-            kept.append(char)
-        elif kept[-1] != "…":
-            kept.append("…")
+            parts.append(char)
+        elif parts[-1] != "…":
+            parts.append("…")
         depth += char in _OPEN
-    return "".join(kept)
+    return "".join(parts)

@@ -43,7 +43,7 @@ class GateVerdict(StrEnum):
     FAILED = "failed"
     """Head does not build or run, but base does; or nothing could be measured."""
     REGRESSED = "regressed"
-    """A metric that counts surely got worse by more than its budget."""
+    """A metric that counts certainly got worse by more than its budget."""
     UNDECIDED = "undecided"
     """A case could not be measured, or a metric that counts is missing on a side or needs more runs than allowed."""
     CHANGED = "changed"
@@ -62,9 +62,9 @@ class GateCase(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     budgets: dict[str, Budget] = Field(default_factory=dict)
     file: str = Field(default="", max_length=1000)
-    """The workload file, relative to the repository; empty if it lies outside."""
+    """The workload file, relative to the repository; empty if it is outside the repository."""
     lines: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    """By metric: the line of that file with its budget."""
+    """The line of that file with the budget of each metric."""
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
     most: int | None = Field(default=None, ge=1)
@@ -73,7 +73,7 @@ class GateCase(Strict):
     """Whether head adds the case: the workload file that judges does not have it."""
 
     @model_validator(mode="after")
-    def _belong_together(self) -> Self:
+    def _check_sides(self) -> Self:
         if self.measured:
             self.request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
@@ -86,7 +86,7 @@ class GateCase(Strict):
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
     def request(self, cases: int = 1) -> ComparisonRequest:
-        """Return the comparison request of this case, one of so many, if both sides are measured."""
+        """Return the comparison request of this case, if both sides are measured; ``cases`` are compared in all."""
         return ComparisonRequest(
             base=self.base,
             head=self.head,
@@ -114,18 +114,18 @@ class BaseAnswer(Strict):
     """The answer to a query for a stored base."""
 
     report: Report | None
-    """The newest such run that may be judged; None if there is none."""
+    """The newest such run that may be judged; None if no such run exists."""
 
 
 class JudgeSource(StrEnum):
     """Whose workload file says how a gate is judged."""
 
     TARGET = "target"
-    """That of the branch into which head is to be merged."""
+    """The workload file of the branch into which head is to be merged."""
     HEAD = "head"
-    """Head's own: the branch has none yet."""
+    """The workload file of head, because the branch does not have one yet."""
     OUTSIDE = "outside"
-    """A file outside of the repository, or that only this work tree has."""
+    """A file outside the repository, or one that only this work tree has."""
 
 
 _Item = Annotated[str, StringConstraints(max_length=300)]
@@ -138,22 +138,23 @@ class JudgeChange(Strict):
     """Its table and its name, such as ``metrics.budget.minor-faults``; ``matrix`` for the cases, and ``folder`` for the
     other files of the workload's folder."""
     before: tuple[_Item, ...] = Field(default=(), max_length=100)
-    """The value, or the items of a list; of ``matrix`` the cases that head removes. Empty if there is none."""
+    """The value or the list items in base; for ``matrix``, the cases that head removes. Empty if base has no value."""
     after: tuple[_Item, ...] = Field(default=(), max_length=100)
-    """The same in head; of ``matrix`` the cases that head adds."""
+    """The value or the list items in head; for ``matrix``, the cases that head adds."""
 
 
 class GateReport(Strict):
     """All measurements of the head of a pull request."""
 
     forge: ForgeKind = ForgeKind.GITHUB
-    """Where the repository is."""
+    """The forge that hosts the repository."""
     repository: Project | None = None
     """None if nothing is to be published on a forge."""
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
     """None if the job does not know it; then the service finds the pull request by its head."""
     merge_group: bool = False
-    """Whether head is a commit of a merge queue, which has the pull request and what is merged before it."""
+    """Whether head is a commit of a merge queue, which contains the pull request and the changes that are merged before
+    it."""
     base: CommitHash
     head: CommitHash
     target: CommitHash | None = None
@@ -162,20 +163,20 @@ class GateReport(Strict):
     """The merge of head into the target, if that was measured in head's place, because both have several merge bases.
     It exists on the host only."""
     merge_bases: tuple[CommitHash, ...] = Field(default=(), max_length=1000)
-    """The commits at which head and the target parted."""
+    """The merge bases of head and the target."""
     judged_by: JudgeSource | None = None
-    """Whose workload file says how it is judged; None if that is not known."""
+    """The origin of the workload file that says how head is judged; None if unknown."""
     changes: tuple[JudgeChange, ...] = Field(default=(), max_length=1000)
-    """What head changes of the workload file."""
+    """The changes that head makes to the workload file."""
     cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
     """Empty if there was nothing to measure."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
-    """Address of the log of the run that measured."""
+    """Address of the log of the CI run that measured."""
 
     @model_validator(mode="after")
-    def _of_these_revisions(self) -> Self:
+    def _check_revisions(self) -> Self:
         for case in self.cases:
             if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
                 raise ValueError("every case must be a comparison of the report's base and head")
@@ -190,9 +191,9 @@ class FindingRule(StrEnum):
     NOT_MEASURED = "not-measured"
     """A case, or everything, could not be measured."""
     OVER_BUDGET = "over-budget"
-    """A metric surely got worse by more than its budget."""
+    """A metric certainly got worse by more than its budget."""
     STEP_BY_STEP = "step-by-step"
-    """A metric got worse by more than its budget, in steps that are each within it."""
+    """A metric got worse by more than its budget, in steps that each stay within it."""
     JUDGE_CHANGED = "judge-changed"
     """Head changes how it is measured or judged."""
     UNDECIDED = "undecided"
@@ -207,16 +208,16 @@ class GateFinding(Strict):
     rule: FindingRule
     level: Literal["failure", "warning", "notice"]
     case: str = ""
-    """Name of the case; empty where the finding is about the whole gate."""
+    """Name of the case; empty if the finding is about the whole gate."""
     metric: str = ""
-    """Name of the metric; empty where the finding is about the whole case."""
+    """Name of the metric; empty if the finding is about the whole case."""
     title: str
     """One line."""
     message: str
     file: str = ""
-    """The workload file, relative to the repository; empty if it lies outside."""
+    """The workload file, relative to the repository; empty if it is outside the repository."""
     line: int = Field(default=1, ge=1)
-    """The line of that file with the budget of the metric; 1 where it has none."""
+    """The line of that file with the budget of the metric; 1 if the metric has no budget."""
 
 
 class GateAnswer(Strict):
@@ -226,7 +227,8 @@ class GateAnswer(Strict):
     passed: bool
     """Whether the job should succeed: nothing exceeds its budget, or somebody accepted it."""
     judge: str = ""
-    """What head changes of how it is measured and judged, and who judged, in words; empty if that is as usual."""
+    """How head changes its own measurement and judgement, and whose workload file applied, in words; empty if neither
+    is unusual."""
     sentence: str
     """The verdict in words."""
     summary: str
@@ -234,4 +236,4 @@ class GateAnswer(Strict):
     comparisons: tuple[Comparison | None, ...]
     """The verdict on each case; None if one side was not measured."""
     findings: tuple[GateFinding, ...] = ()
-    """What somebody has to look at, in the order of the cases."""
+    """The findings that somebody must look at, in the order of the cases."""

@@ -9,24 +9,26 @@ from typing import Literal
 
 from runner.contract.metric import Kind, Metric
 
-PREFIX = "import:"
+IMPORT_PREFIX = "import:"
 Better = Literal["lower", "higher"]
-_KINDS = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
+_KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": Kind.SIZE, "B/op": Kind.SIZE}
 
 
 def name_imported_metric(title: str, unit: str, better: Better) -> str:
     """Return the name of a metric that another tool measured, of at most 200 characters."""
-    return f"{PREFIX}{better}:{_make_one_line(unit, 40).replace(':', '-')}:{_make_one_line(title, 120) or 'value'}"
+    return (
+        f"{IMPORT_PREFIX}{better}:{_make_one_line(unit, 40).replace(':', '-')}:{_make_one_line(title, 120) or 'value'}"
+    )
 
 
 def find_imported_metric(name: str) -> Metric | None:
     """Return the metric that a name describes, or None if it is not the name of an imported metric."""
     prefix, better, unit, title = [*name.split(":", 3), "", "", ""][:4]
-    if f"{prefix}:" != PREFIX or not title:
+    if f"{prefix}:" != IMPORT_PREFIX or not title:
         return None
     direction: Better = "higher" if better == "higher" else "lower"
     rate = unit.endswith(("/s", "/sec"))
-    kind = _KINDS.get(unit) or (Kind.RATE if rate else Kind.RATIO)
+    kind = _KIND_BY_UNIT.get(unit) or (Kind.RATE if rate else Kind.RATIO)
     definition = "Measured by another tool and imported. Judged by the rules for noisy metrics."
     return Metric(name, title, unit, kind, direction, False, definition)
 

@@ -9,9 +9,9 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from runner.contract.base import Moment, Name, Strict
 
 
-def _inside(path: str) -> str:
+def _require_inside(path: str) -> str:
     if ".." in path.split("/"):
-        raise ValueError("leads out of the repository")
+        raise ValueError("points outside the repository")
     return path
 
 
@@ -33,7 +33,7 @@ run commands."""
 _Inside = Annotated[
     str,
     StringConstraints(pattern=r"^$|^[A-Za-z0-9_.][A-Za-z0-9_. /+-]*$", max_length=1000),
-    AfterValidator(_inside),
+    AfterValidator(_require_inside),
 ]
 """A path within a repository: never absolute, never an option, never leading out of it."""
 _Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
@@ -56,7 +56,7 @@ class State(StrEnum):
 
     @property
     def open(self) -> bool:
-        """Whether the job has not ended."""
+        """Whether the job has not ended yet."""
         return self not in {State.DONE, State.FAILED, State.CANCELLED}
 
 
@@ -95,9 +95,9 @@ class _Question(Strict):
     variables: dict[_Variable, Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]] = Field(
         default_factory=dict, max_length=200
     )
-    """Added to the environment of the measured process."""
+    """Variables that are added to the environment of the measured process."""
     samples: int | None = Field(default=None, ge=1, le=1000)
-    """Number of executions of each run. By default, as many as prove the counts."""
+    """Number of executions of each run. By default, enough to prove the counts."""
 
 
 class MeasureQuestion(_Question):
@@ -117,7 +117,7 @@ class BisectQuestion(_Question):
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
     """The smallest relevant difference, in the metric's unit."""
     prove: bool = True
-    """Whether each culprit is measured again, interleaved with its parent."""
+    """Whether to measure each culprit again, interleaved with its parent."""
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
     """The drift to explain, if any."""
 
@@ -139,11 +139,11 @@ class RemedyQuestion(_Question):
     settings: dict[Name, Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] | None] = Field(
         min_length=1, max_length=20
     )
-    """As `faultwatch try --with` takes them: `allocator`, `thp`, `env.NAME`, or a parameter of the workload; or as an
-    environment shows them: `variable.NAME` (none takes it away), `parameter.NAME`, `process.huge_pages`,
-    `process.memory_limit`."""
+    """The settings in the form of `faultwatch try --with`: `allocator`, `thp`, `env.NAME`, or a parameter of the
+    workload; or in the form of an environment: `variable.NAME` (none removes it), `parameter.NAME`,
+    `process.huge_pages`, `process.memory_limit`."""
     definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")] | None = None
-    """The definition that the workload has to have, so that the runs compare with stored ones; none for any."""
+    """The definition that the workload must have for the runs to be comparable with stored ones; none accepts any."""
 
 
 Question = MeasureQuestion | BisectQuestion | ProfileQuestion | RemedyQuestion
@@ -166,11 +166,11 @@ class JobOrder(Strict):
     """How many runs may be measured for it. Stored runs do not count."""
 
     @model_validator(mode="after")
-    def _asks_one_thing(self) -> Self:
+    def _check_question(self) -> Self:
         if (self.question is None) == (self.drift is None):
-            raise ValueError("ask a question, or name a drift: one of the two")
+            raise ValueError("pass either a question or a drift")
         if self.backend is Backend.GITHUB and self.github is None:
-            raise ValueError("github is needed with the backend github: the repository whose workflow is started")
+            raise ValueError("the backend github needs github: the repository whose workflow is started")
         return self
 
 
@@ -217,7 +217,7 @@ class Job(Strict):
     """Its progress or its result, in words."""
     log_url: str
     result: dict[str, Any] | None
-    """For a bisect: the final :class:`~runner.contract.search.Search`."""
+    """The result of a bisect: the final :class:`~runner.contract.search.Search`."""
     course: tuple[JobStep, ...]
     """The history of its states."""
 
@@ -262,7 +262,7 @@ class Progress(Strict):
 
 
 class Go(StrEnum):
-    """What the runner must do."""
+    """The order for the runner."""
 
     ON = "on"
     PAUSE = "pause"
@@ -294,7 +294,7 @@ class Finish(Strict):
     outcome: Outcome
     measured: tuple[UUID, ...] = Field(default=(), max_length=1000)
     sentence: _Line
-    """The result, or why there is none."""
+    """The result, or the reason why there is no result."""
     result: dict[str, Any] | None = None
 
 

@@ -22,7 +22,7 @@ class Judging(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     """The smallest change that matters, by noisy metric. Comparisons judge these metrics too."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """By how much metrics may get worse; metrics that are not named may not get worse."""
+    """By how much metrics may get worse. A metric that is not listed may not get worse."""
 
     def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""
@@ -32,7 +32,7 @@ class Judging(Strict):
         """Return whether a metric decides a comparison of two revisions: `compare`, and the gate."""
         return metric(name).exact or name in self.judge or name in self.precision
 
-    def smallest_change(self, name: str) -> float:
+    def get_min_change(self, name: str) -> float:
         """Return the smallest change of a noisy metric that matters, in percent."""
         return self.precision.get(name, DEFAULT_PRECISION_PERCENT)
 

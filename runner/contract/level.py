@@ -24,7 +24,7 @@ def median(values: Sequence[Number]) -> Number | None:
     return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2
 
 
-def majority(values: Sequence[Number]) -> tuple[Number, int] | None:
+def find_majority(values: Sequence[Number]) -> tuple[Number, int] | None:
     """Return the value on which more than half of the values agree, and how many do; None if there is none."""
     if not values:
         return None
@@ -34,7 +34,7 @@ def majority(values: Sequence[Number]) -> tuple[Number, int] | None:
     return (value, times) if 2 * times > len(values) else None
 
 
-def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | None:
+def compute_median_bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | None:
     """Return the bounds of the true median, however the values are distributed; None while there are too few.
 
     They hold at every number of samples at once: with a chance of at least 1 − ``error`` the true median is never
@@ -53,7 +53,7 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
     A. Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
     Bernoulli 28(3), 2022). For k of n samples on one side the gain is Σ_{j≤k} C(n+1, j) ∕ ((n+1) C(n, k)).
     """
-    most = bound_one_side(len(values), error) if values else None
+    most = count_allowed_on_side(len(values), error) if values else None
     if most is None:
         return None
     ordered = sorted(values)
@@ -61,10 +61,10 @@ def bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | No
 
 
 @lru_cache(maxsize=4096)
-def bound_one_side(n: int, error: float) -> int | None:
+def count_allowed_on_side(n: int, error: float) -> int | None:
     """Return the largest number of n samples that can lie on one side of the median; None if all of them can.
 
-    It holds at every n at once, like :func:`bounds`.
+    It holds at every n at once, like :func:`compute_median_bounds`.
     """
     below = 1 << (n + 1)
     choose = 1

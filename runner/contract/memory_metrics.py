@@ -3,7 +3,7 @@
 from runner.contract.metric import Kind, Metric, MetricView
 
 
-def _group(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
+def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
     return Metric(
         f"cgroup:{name}",
         title,
@@ -11,7 +11,7 @@ def _group(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.
         kind,
         "lower",
         False,
-        f"{definition} In the control group that all processes of the case are in, where one can be made.",
+        f"{definition} Counted in the control group of all processes of the case, if it can be created.",
     )
 
 
@@ -23,9 +23,9 @@ MEMORY_METRICS = (
         Kind.SIZE,
         "lower",
         False,
-        "The most memory that the program, or one of those that it started and waited for, had resident at a time, as "
-        "the kernel accounts it: some pages are accounted late on each CPU. At least that of the launcher, less than "
-        "1 MiB. Of several processes at once, that of the largest.",
+        "The most memory that the program, or a program that it started and waited for, had resident at once, as the "
+        "kernel accounts it: some pages are accounted late on each CPU. It is never below the memory of the launcher, "
+        "less than 1 MiB. If several processes run at once, the largest one counts.",
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(
@@ -44,7 +44,7 @@ MEMORY_METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Accesses that the last level of cache did not have. Needs a hardware counter.",
+        "Accesses that missed the last-level cache. Needs a hardware counter.",
     ),
     Metric(
         "scaling-efficiency",
@@ -53,36 +53,40 @@ MEMORY_METRICS = (
         Kind.RATIO,
         "higher",
         False,
-        "Elapsed time of one process alone, divided by that of the slowest of N at once that do the same work each. "
-        "1 where they do not get in each other's way.",
+        "Elapsed time of one process alone, divided by that of the slowest of N simultaneous processes that do the "
+        "same work. It is 1 if the processes do not slow each other down.",
         views=MetricView.COMPARISON | MetricView.MATRIX,
         column="t(1) /\nt(N)",
     ),
-    _group(
+    _make_group_metric(
         "pgfault",
         "Faults in the group",
         "faults",
-        "Page faults, minor and major, with those on behalf of system calls and of the start of programs.",
+        "Minor and major page faults, including those during system calls and program starts.",
     ),
-    _group("pgmajfault", "Major faults in the group", "faults", "Page faults that waited for storage."),
-    _group(
+    _make_group_metric("pgmajfault", "Major faults in the group", "faults", "Page faults that waited for storage."),
+    _make_group_metric(
         "thp_fault_alloc",
         "Huge pages by faults",
         "pages",
-        "Transparent huge pages that a fault brought. Version 2 of control groups only.",
+        "Transparent huge pages that a fault allocated. Needs version 2 of control groups.",
     ),
-    _group(
+    _make_group_metric(
         "workingset_refault_anon",
         "Refaults from swap",
         "pages",
-        "Pages that came back from swap soon after they went. Version 2 of control groups only.",
+        "Pages that were swapped in soon after they were swapped out. Needs version 2 of control groups.",
     ),
-    _group(
+    _make_group_metric(
         "workingset_refault_file",
         "Refaults of files",
         "pages",
-        "Pages of files that were read again soon after they were dropped. Version 2 of control groups only.",
+        "Pages of files that were read again soon after they were dropped. Needs version 2 of control groups.",
     ),
-    _group("memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME),
-    _group("memory-stall-full", "All stalled", "s", "Time in which all tasks waited for memory.", Kind.TIME),
+    _make_group_metric(
+        "memory-stall-some", "Some stalled", "s", "Time in which at least one task waited for memory.", Kind.TIME
+    ),
+    _make_group_metric(
+        "memory-stall-full", "All stalled", "s", "Time in which all tasks waited for memory.", Kind.TIME
+    ),
 )

@@ -10,7 +10,7 @@ class Kind(StrEnum):
     """The kind of a metric, which decides by which rule it is judged."""
 
     COUNT = "count"
-    """Whole events. Exact in a fixed environment, so one more is a fact."""
+    """A number of events. It is exact in a fixed environment, so one additional event is a real change."""
     TIME = "time"
     RATE = "rate"
     RATIO = "ratio"
@@ -23,13 +23,13 @@ class MetricView(Flag):
     COMPARISON = auto()
     """The page that compares two commits or runs: what faults cost."""
     DRIFT = auto()
-    """The page of a drift: what moved with it, first."""
+    """The page of a drift: the metrics that moved with it, first."""
     MATRIX = auto()
     """The metrics that the matrix of a nightly run offers."""
     REMEDY = auto()
     """The result of a remedy: what it gains, and what it costs."""
     REMEDY_TABLE = auto()
-    """The table of the same on a terminal."""
+    """The table of that result on a terminal."""
 
 
 class Metric(Struct, frozen=True):

@@ -43,7 +43,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Minor and major faults together, as perf counts them. Not judged by itself, because each part is judged.",
+        "Minor and major faults together, as perf counts them. It is not judged separately, because each part is "
+        "judged.",
     ),
     Metric(
         "faults-per-operation",
@@ -62,7 +63,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the kernel took the program off a CPU. Depends on what else the host does.",
+        "Times the kernel took the program off a CPU. Depends on the host's other work.",
     ),
     Metric(
         "cpu-migrations",
@@ -71,7 +72,7 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Times the program continued on another CPU. Depends on what else the host does.",
+        "Times the program continued on another CPU. Depends on the host's other work.",
     ),
     Metric(
         "task-clock",
@@ -108,7 +109,8 @@ _METRICS = (
         Kind.RATIO,
         "lower",
         False,
-        "System time as a share of user and system time together. Noisy on one run: never judged on one.",
+        "System time as a share of user and system time together. A single run is noisy, so it is never judged on its "
+        "own.",
         views=MetricView.COMPARISON
         | MetricView.DRIFT
         | MetricView.MATRIX
@@ -149,8 +151,8 @@ _METRICS = (
         Kind.RATIO,
         "higher",
         False,
-        "Bytes that the program reports, divided by its faults in the region, or in the whole process if it opens "
-        "none. A program that touches each page only once cannot get below the page size.",
+        "Bytes that the program reports, divided by its faults in the region, or in the whole process if it opens no "
+        "region. A program that touches each page only once cannot get below the page size.",
     ),
     Metric(
         "refault-ratio",
@@ -169,8 +171,8 @@ _METRICS = (
         Kind.COUNT,
         "lower",
         False,
-        "Faults of the region, or of the whole process if it opens none, which the program itself computes from the "
-        "pages that it touches.",
+        "Faults of the region, or of the whole process if it opens no region, as the program itself computes them "
+        "from the pages that it touches.",
         column="in\ntheory",
     ),
     Metric(
@@ -219,16 +221,16 @@ def metric(name: str) -> Metric:
     ``region:NAME`` is metric NAME counted in the program's region of interest. The names of imported metrics describe
     them, see :mod:`runner.contract.imported_metric`.
     """
-    known = CATALOGUE.get(name) or find_imported_metric(name)
-    if known is not None:
-        return known
+    entry = CATALOGUE.get(name) or find_imported_metric(name)
+    if entry is not None:
+        return entry
     if name.startswith("region:"):
         whole = metric(name.removeprefix("region:"))
         return replace(
             whole,
             name=name,
             title=f"{whole.title} in the region",
-            definition=f"Only between the program's marks around its main loop. {whole.definition}",
+            definition=f"Counted only between the program's marks around its main loop. {whole.definition}",
         )
     return Metric(
         name,

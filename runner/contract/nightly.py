@@ -53,7 +53,7 @@ class CaseState(StrEnum):
     SKIPPED = "skipped"
     """This host cannot measure it."""
     QUARANTINED = "quarantined"
-    """Measured by a host that counted wrong."""
+    """Measured by a host that counted incorrectly."""
     MISSING = "missing"
     """No report has arrived."""
 
@@ -90,7 +90,8 @@ class NightlyDrift(Strict):
     direction: str
     revision: CommitHash
     title: str
-    """Title of the commit that caused it, if only one can have; the settings that changed, if they did."""
+    """Title of the commit that caused it, if only one commit is possible; otherwise the settings that changed, if
+    any."""
     before: Number
     after: Number
 

@@ -18,7 +18,7 @@ MAX_SIGMAS = 10
 """A change of more sigma is certain: its number would only say how quiet the series is."""
 _MAX_DIGITS = 17
 """Digits that tell any two floats apart."""
-_NEARLY_ZERO = 1e-9
+_MIN_NONZERO = 1e-9
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -35,7 +35,7 @@ _SINGULAR = {
     "operations/s": "operation/s",
     "faults/operation": "fault/operation",
 }
-_COUNTED = {unit for unit in _SINGULAR if "/" not in unit}
+_COUNT_UNITS = {unit for unit in _SINGULAR if "/" not in unit}
 """Units of counts: the middle of two counts is written as a whole number, in full."""
 
 
@@ -46,33 +46,33 @@ class Scale(Struct, frozen=True):
     unit: str
 
 
-_MEMORY = (Scale(2**40, "TiB"), Scale(2**30, "GiB"), Scale(2**20, "MiB"), Scale(2**10, "KiB"))
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_TIMES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
+_MEMORY_SCALES = (Scale(2**40, "TiB"), Scale(2**30, "GiB"), Scale(2**20, "MiB"), Scale(2**10, "KiB"))
+_SECONDS_PER_UNIT = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_TIME_SCALES = (Scale(1.0, "s"), Scale(1e-3, "ms"), Scale(1e-6, "µs"))
 
 
-def number(value: Number) -> str:
+def format_number(value: Number) -> str:
     """Write a value without its unit: ``513,707``, ``0.0392``, ``11.7``."""
     return _format_number(value, SIGNIFICANT_DIGITS, "")
 
 
 def format_signed(value: Number) -> str:
     """Write a difference with its sign, ``+1`` or ``−4,096``."""
-    return _with_sign(value, number(value))
+    return _add_sign(value, format_number(value))
 
 
-def percent(value: Number) -> str:
+def format_percent(value: Number) -> str:
     """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
     size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, SIGNIFICANT_DIGITS)
-    return f"{_with_sign(value, size)}{_NARROW_SPACE}%"
+    return f"{_add_sign(value, size)}{_NARROW_SPACE}%"
 
 
-def unit_of(value: Number, unit: str) -> str:
+def choose_unit(value: Number, unit: str) -> str:
     """Return the unit in singular or plural, as the value requires: 1 fault, 2 faults."""
     return _SINGULAR.get(unit, unit) if abs(value) == 1 else unit
 
 
-def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
+def format_quantity(value: Number, unit: str, beside: Number | None = None) -> str:
     """Write a value with its unit, joined by a no-break space: ``513,707 faults``, ``17.2 MiB``, ``39.2 ms``.
 
     Parameters
@@ -81,46 +81,51 @@ def quantity(value: Number, unit: str, beside: Number | None = None) -> str:
         Another value that a reader compares it with: both get the same unit, and enough digits to differ.
     """
     other = value if beside is None else beside
-    scale = scale_of(max(abs(value), abs(other)), unit)
+    scale = choose_scale(max(abs(value), abs(other)), unit)
     digits = next(
         (
             digits
             for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS)
-            if value == other or _scale(value, scale, digits, unit) != _scale(other, scale, digits, unit)
+            if value == other
+            or _format_scaled(value, scale, digits, unit) != _format_scaled(other, scale, digits, unit)
         ),
         _MAX_DIGITS,
     )
-    return _join_parts(_scale(value, scale, digits, unit), unit_of(value, unit) if scale is None else scale.unit)
+    return _join_parts(
+        _format_scaled(value, scale, digits, unit), choose_unit(value, unit) if scale is None else scale.unit
+    )
 
 
-def span(low: Number, high: Number, unit: str) -> str:
+def format_range(low: Number, high: Number, unit: str) -> str:
     """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
-    first, last = quantity(low, unit, high), quantity(high, unit, low)
+    first, last = format_quantity(low, unit, high), format_quantity(high, unit, low)
     value, _, _ = first.rpartition(_NARROW_SPACE if first.endswith("%") else _NO_BREAK_SPACE)
     return f"{value} – {last}"
 
 
-def difference(value: Number, unit: str) -> str:
+def format_difference(value: Number, unit: str) -> str:
     """Write a difference with its sign and unit: ``+1 fault``, ``−4 KiB``."""
-    return _with_sign(value, quantity(value, unit))
+    return _add_sign(value, format_quantity(value, unit))
 
 
-def amount(size: Number) -> str:
+def format_amount(size: Number) -> str:
     """Write an amount of memory: ``512 bytes``, ``52 KiB``, ``19.7 MiB``."""
-    return quantity(size, "bytes")
+    return format_quantity(size, "bytes")
 
 
-def levels(before: Number, after: Number) -> str:
+def format_levels(before: Number, after: Number) -> str:
     """Write two levels of a series, with enough digits to differ: ``53,338 → 4,186``."""
-    return " → ".join(_join_freely(quantity(value, "", other)) for value, other in ((before, after), (after, before)))
+    return " → ".join(
+        _join_freely(format_quantity(value, "", other)) for value, other in ((before, after), (after, before))
+    )
 
 
-def sigmas(size: float) -> str:
+def format_sigmas(size: float) -> str:
     """Write how far a change lies off the noise: ``5.2 sigma``, ``more than 10 sigma``."""
     return f"more than {MAX_SIGMAS} sigma" if size > MAX_SIGMAS else f"{size:.1f} sigma"
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Write how long something takes, in two units at most: ``40 s``, ``3 min``, ``2 h 10 min``."""
     if seconds < 60:
         return _join_parts(f"{max(1, round(seconds))}", "s")
@@ -134,39 +139,39 @@ def duration(seconds: float) -> str:
     return _join_parts(f"{days:,}", "d") + (f" {_join_parts(str(rest), 'h')}" if rest else "")
 
 
-def with_plain_spaces(text: str) -> str:
+def replace_no_break_spaces(text: str) -> str:
     """Return text for a terminal, where a no-break space would only defeat a search."""
     return text.replace(_NO_BREAK_SPACE, " ").replace(_NARROW_SPACE, " ")
 
 
-def scale_of(size: Number, unit: str) -> Scale | None:
-    """Return the unit in which values up to a size are short; None where the unit is as good as any."""
+def choose_scale(size: Number, unit: str) -> Scale | None:
+    """Return the unit in which values up to a size are short; None if the unit is as good as any."""
     if unit == "bytes":
-        return next((scale for scale in _MEMORY if size >= scale.divisor), None)
-    if unit in _SECONDS and size:
-        seconds = float(f"{size * _SECONDS[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
-        scale = next((scale for scale in _TIMES if seconds >= scale.divisor), Scale(1e-9, "ns"))
-        return Scale(scale.divisor / _SECONDS[unit], scale.unit)
+        return next((scale for scale in _MEMORY_SCALES if size >= scale.divisor), None)
+    if unit in _SECONDS_PER_UNIT and size:
+        seconds = float(f"{size * _SECONDS_PER_UNIT[unit]:.{SIGNIFICANT_DIGITS - 1}e}")
+        scale = next((scale for scale in _TIME_SCALES if seconds >= scale.divisor), Scale(1e-9, "ns"))
+        return Scale(scale.divisor / _SECONDS_PER_UNIT[unit], scale.unit)
     return None
 
 
-def _scale(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
+def _format_scaled(value: Number, scale: Scale | None, digits: int, unit: str) -> str:
     return _format_number(value, digits, unit) if scale is None else _format_significant(value / scale.divisor, digits)
 
 
 def _format_number(value: Number, digits: int, unit: str) -> str:
     if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
         return f"{int(value):,}".replace("-", _MINUS)
-    if unit in _COUNTED and abs(value) >= 10 ** (digits - 1):
+    if unit in _COUNT_UNITS and abs(value) >= 10 ** (digits - 1):
         return f"{value:,.0f}".replace("-", _MINUS)
     return _format_significant(value, digits)
 
 
 def _format_significant(value: float, digits: int) -> str:
-    """Write a value with so many significant digits, without an exponent and without zeros at its end."""
+    """Write a value with ``digits`` significant digits, without an exponent and trailing zeros."""
     if value == 0:
         return "0"
-    if abs(value) < _NEARLY_ZERO:
+    if abs(value) < _MIN_NONZERO:
         return "≈0"
     rounded = float(f"{value:.{digits - 1}e}")
     if isinf(rounded):
@@ -176,7 +181,7 @@ def _format_significant(value: float, digits: int) -> str:
     return (text.rstrip("0").rstrip(".") if decimals else text).replace("-", _MINUS)
 
 
-def _with_sign(value: Number, text: str) -> str:
+def _add_sign(value: Number, text: str) -> str:
     return f"+{text}" if value > 0 and not text.startswith("≈") else text
 
 

@@ -29,7 +29,7 @@ class OtherPlace(Strict):
     counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)
     """The samples of each count."""
     differences: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=20)
-    """What else differs between the trees of base and head, for people to read."""
+    """Other differences between the trees of base and head, as readable text."""
 
 
 class OtherBuild(Strict):

@@ -16,13 +16,13 @@ class Reason(StrEnum):
     MISSING = "missing"
     """Not measured yet in this environment."""
     ANCHOR = "anchor"
-    """Measured before in another environment. Measuring the same revision again in this one separates what the
-    configuration did from what later commits did."""
+    """Measured before in another environment. Measuring the same revision again in this environment separates the
+    effect of the configuration from that of later commits."""
     CROSS_MEASUREMENT = "cross_measurement"
     """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
-    """The newest run differs from the level before; another run, of the level that fewer runs show, tells whether that
-    is a drift or an outlier."""
+    """The newest run differs from the previous level. Another run of the level with fewer runs shows whether that is a
+    drift or an outlier."""
 
 
 class PlanRequest(Strict):
@@ -35,9 +35,9 @@ class PlanRequest(Strict):
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
     """Oldest first."""
     again: bool = False
-    """Plan every revision again that was not measured, whatever the reason."""
+    """Plan every unmeasured revision again, regardless of the reason."""
     measure_all: bool = False
-    """Plan every revision again whose counts were reused from a run of the same bytes."""
+    """Plan every revision again whose counts were reused from a run with the same bytes."""
 
 
 class PlannedRun(Strict):

@@ -11,25 +11,36 @@ from datetime import datetime
 from runner.contract.profile import Frame
 
 
-def encode(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
+def encode_profile(rows: Iterable[tuple[Sequence[Frame], int]], kind: str, unit: str, when: datetime) -> bytes:
     """Return a profile of stacks with their weights, innermost frame first."""
     table = _Table()
     out = bytearray()
-    out += _block(1, _number(1, table.text(kind)) + _number(2, table.text(unit)))
+    out += _encode_block(1, _encode_number(1, table.add_text(kind)) + _encode_number(2, table.add_text(unit)))
     for frames, weight in rows:
-        places = b"".join(_varint(table.location(frame)) for frame in frames)
-        out += _block(2, _block(1, places) + _block(2, _varint(weight)))
+        places = b"".join(_encode_varint(table.add_location(frame)) for frame in frames)
+        out += _encode_block(2, _encode_block(1, places) + _encode_block(2, _encode_varint(weight)))
     for module, number in table.modules.items():
-        out += _block(3, _number(1, number) + _number(5, table.text(module)) + _number(7, 1) + _number(9, 1))
+        out += _encode_block(
+            3,
+            _encode_number(1, number)
+            + _encode_number(5, table.add_text(module))
+            + _encode_number(7, 1)
+            + _encode_number(9, 1),
+        )
     for frame, number in table.locations.items():
-        line = _number(1, table.functions[frame.function, frame.file]) + _number(2, frame.line)
+        line = _encode_number(1, table.functions[frame.function, frame.file]) + _encode_number(2, frame.line)
         mapping = table.modules.get(frame.module, 0)
-        out += _block(4, _number(1, number) + _number(2, mapping) + _block(4, line))
+        out += _encode_block(4, _encode_number(1, number) + _encode_number(2, mapping) + _encode_block(4, line))
     for (name, file), number in table.functions.items():
-        out += _block(5, _number(1, number) + _number(2, table.text(name)) + _number(4, table.text(file)))
-    out += _number(9, int(when.timestamp() * 1e9))
+        out += _encode_block(
+            5,
+            _encode_number(1, number)
+            + _encode_number(2, table.add_text(name))
+            + _encode_number(4, table.add_text(file)),
+        )
+    out += _encode_number(9, int(when.timestamp() * 1e9))
     for text in table.texts:
-        out += _block(6, text.encode())
+        out += _encode_block(6, text.encode())
     return bytes(out)
 
 
@@ -42,17 +53,17 @@ class _Table:
         self.functions: dict[tuple[str, str], int] = {}
         self.modules: dict[str, int] = {}
 
-    def text(self, text: str) -> int:
+    def add_text(self, text: str) -> int:
         return self.texts.setdefault(text, len(self.texts))
 
-    def location(self, frame: Frame) -> int:
+    def add_location(self, frame: Frame) -> int:
         if frame.module:
             self.modules.setdefault(frame.module, len(self.modules) + 1)
         self.functions.setdefault((frame.function, frame.file), len(self.functions) + 1)
         return self.locations.setdefault(frame, len(self.locations) + 1)
 
 
-def _varint(number: int) -> bytes:
+def _encode_varint(number: int) -> bytes:
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -61,9 +72,9 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value) if value else b""
+def _encode_number(field: int, value: int) -> bytes:
+    return _encode_varint(field << 3) + _encode_varint(value) if value else b""
 
 
-def _block(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
+def _encode_block(field: int, content: bytes) -> bytes:
+    return _encode_varint(field << 3 | 2) + _encode_varint(len(content)) + content

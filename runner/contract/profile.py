@@ -22,7 +22,7 @@ class Frame(Strict):
 
     function: Label
     module: Label = ""
-    """The file that holds it; ``[kernel]`` for the kernel."""
+    """The file that contains it; ``[kernel]`` for the kernel."""
     file: Label = ""
     """Its source file, if known."""
     line: int = Field(default=0, ge=0, le=2**31)
@@ -60,7 +60,7 @@ class StackProfile(Strict):
     stacks: tuple[Stack, ...] = Field(max_length=200_000)
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_totals(self) -> Self:
         if sum(stack.weight for stack in self.stacks) != self.total:
             raise ValueError("the weights of the stacks do not add up to their total")
         return self
@@ -87,7 +87,8 @@ class Touch(StrEnum):
     AFTER_MUNMAP = "after munmap"
     AFTER_BRK = "after brk"
     AGAIN = "again"
-    """It had faulted before, and the program had not given it back: a copy on write, or the kernel took it."""
+    """It had faulted before, and the program had not given it back: a copy on write, or a page that the kernel
+    reclaimed."""
     UNKNOWN = "unknown"
     """Not every fault was recorded, so it is unknown whether this was the first."""
 
@@ -137,7 +138,7 @@ class Anatomy(Strict):
     lost: Count = 0
     """Records that perf lost for lack of space."""
     unplaced: int = 0
-    """Counted minus recorded: faults of which nothing else is known. In the tables they are other or unknown."""
+    """Counted minus recorded: faults about which nothing else is known. The tables list them as other or unknown."""
     major: Count = 0
     pages: Count
     """Number of distinct pages that faulted."""
@@ -159,7 +160,7 @@ class Anatomy(Strict):
         return self.recorded / self.pages if self.pages and self.period == 1 else None
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_totals(self) -> Self:
         for name in ("by_memory", "by_touch", "by_access"):
             if sum(getattr(self, name).values()) != self.counted:
                 raise ValueError(f"{name} does not add up to the counted faults")
@@ -208,7 +209,7 @@ class Profile(Strict):
     references: dict[Literal["alone", "warm"], dict[str, Reading]] = Field(default_factory=dict)
     """Readings with one process only, or with warm files, if the case has several processes or cold files."""
     overhead_percent: float | None = Field(default=None, allow_inf_nan=False)
-    """By how much recording the faults raised the CPU time."""
+    """The increase of the CPU time due to recording the faults."""
     frames: tuple[Frame, ...] = Field(default=(), max_length=200_000)
     faults: StackProfile | None = None
     on_cpu: StackProfile | None = None
@@ -216,7 +217,8 @@ class Profile(Strict):
     anatomy: Anatomy | None = None
     census: Census | None = None
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
-    """What is missing, such as what this host did not allow, with what would help; and why stacks were unwound so."""
+    """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
+    were unwound."""
 
     @property
     def stack_profiles(self) -> tuple[StackProfile, ...]:
@@ -229,7 +231,7 @@ class Profile(Strict):
         return None if reading is None else reading.value
 
     @model_validator(mode="after")
-    def _frames_exist(self) -> Self:
+    def _check_frames(self) -> Self:
         for profile in self.stack_profiles:
             if any(place >= len(self.frames) for stack in profile.stacks for place in stack.frames):
                 raise ValueError("a stack names a frame that is not in the table")

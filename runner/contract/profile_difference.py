@@ -8,9 +8,9 @@ from typing import NamedTuple
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile, StackProfile
 
-_SYSTEM = ("/usr/", "/lib", "/opt/", "[")
+_SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[")
 """Prefixes of modules that do not belong to the subject."""
-_OF_OTHERS = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
+_FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Source files of the system, of a toolchain, or of packages."""
 
 
@@ -55,13 +55,13 @@ def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> l
     What a library or the kernel does is put to the line of the subject that called it. Lines of one function are paired
     in their order, so that code which only moved has not changed; what can be chance of the recording is left out.
     """
-    lines = [_lines(profile, _stacks(profile, kind)) for profile in (before, after)]
+    lines = [_sum_lines(profile, _get_stacks(profile, kind)) for profile in (before, after)]
     changes = []
     for where in lines[0].keys() | lines[1].keys():
         changes += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
-    least = max(_resolution(profile, kind) for profile in (before, after))
+    least = max(_compute_resolution(profile, kind) for profile in (before, after))
     changes = [(place, change) for place, change in changes if abs(change.grown) > least]
-    return sorted(changes, key=lambda one: (-abs(one[1].grown), -one[1].grown, one[0]))
+    return sorted(changes, key=lambda row: (-abs(row[1].grown), -row[1].grown, row[0]))
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
@@ -70,31 +70,31 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
     Two stacks are the same if their functions are, regardless of the lines; the lines are those after the change.
     """
     sides: list[Counter[tuple[Where, ...]]] = []
-    shown: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
+    frames_by_stack: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
     for profile in (before, after):
         counted: Counter[tuple[Where, ...]] = Counter()
-        names = [_name(frame) for frame in profile.frames]
-        stacks = _stacks(profile, kind)
+        names = [_identify_function(frame) for frame in profile.frames]
+        stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
             key = tuple(names[place] for place in stack.frames)
             counted[key] += stack.weight
-            shown[key] = tuple(profile.frames[place] for place in stack.frames)
+            frames_by_stack[key] = tuple(profile.frames[place] for place in stack.frames)
         sides.append(counted)
-    changes = [StackChange(shown[key], Change(sides[0][key], sides[1][key])) for key in shown]
-    least = max(_resolution(profile, kind) for profile in (before, after))
+    changes = [StackChange(frames_by_stack[key], Change(sides[0][key], sides[1][key])) for key in frames_by_stack]
+    least = max(_compute_resolution(profile, kind) for profile in (before, after))
     changes = [stack for stack in changes if abs(stack.change.grown) > least]
     return sorted(changes, key=lambda stack: -stack.change.grown)
 
 
-def _resolution(profile: Profile, kind: str) -> int:
-    """Return up to which difference two of the same can come, as one in so many stacks was recorded: two stacks."""
-    stacks = _stacks(profile, kind)
+def _compute_resolution(profile: Profile, kind: str) -> int:
+    """Return the largest difference that sampling alone explains: the weight of two recorded stacks."""
+    stacks = _get_stacks(profile, kind)
     if stacks is None or stacks.period == 1 or not stacks.samples:
         return 0
     return 2 * -(-stacks.total // stacks.samples)
 
 
-def _stacks(profile: Profile, kind: str) -> StackProfile | None:
+def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
     stacks: StackProfile | None = getattr(profile, kind.replace("-", "_"))
     return stacks
 
@@ -106,34 +106,34 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     by where they lie; those of the subject are named relative to its work tree, and a driver lies beside its workload.
     """
     user = [frame for frame in frames if not frame.module.startswith("[")]
-    own = [frame for frame in user if not frame.module.startswith(_SYSTEM)]
+    own = [frame for frame in user if not frame.module.startswith(_SYSTEM_PREFIXES)]
     return next(reversed([frame for frame in own if _is_own_source(frame)] or own or user), None)
 
 
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return which function of the subject a stack came through last, and at which line; empty if that is not known."""
     own = find_own_frame(frames)
-    known = own is not None and own.line and _is_own_source(own)
-    if own is None or not known:
+    has_line = own is not None and own.line and _is_own_source(own)
+    if own is None or not has_line:
         return ""
     file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
     return f"{shorten_name(own.function)} at {file}:{own.line}"
 
 
 def _is_own_source(frame: Frame) -> bool:
-    return bool(frame.file) and not _OF_OTHERS.search(frame.file)
+    return bool(frame.file) and not _FOREIGN_SOURCE.search(frame.file)
 
 
-def _lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
+def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
     lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[place] for place in stack.frames])
         if frame is not None:
-            lines[_name(frame)][frame.line] += stack.weight
+            lines[_identify_function(frame)][frame.line] += stack.weight
     return lines
 
 
-def _name(frame: Frame) -> Where:
+def _identify_function(frame: Frame) -> Where:
     """Name a function: where its module lies differs from build to build."""
     return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
 
@@ -147,7 +147,7 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
         for j in range(len(new), -1, -1):
             steps = []
             if i < len(old) and j < len(new):
-                steps.append((_cost(old[i][1], new[j][1]) + best[i + 1, j + 1][0], 1, 1))
+                steps.append((_compute_pairing_cost(old[i][1], new[j][1]) + best[i + 1, j + 1][0], 1, 1))
             if i < len(old):
                 steps.append((old[i][1] + best[i + 1, j][0], 1, 0))
             if j < len(new):
@@ -157,14 +157,14 @@ def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tup
     pairs = []
     i = j = 0
     while (i, j) != (len(old), len(new)):
-        _, one, other = best[i, j]
-        line_before, weight_before = old[i] if one else (0, 0)
-        line_after, weight_after = new[j] if other else (0, 0)
+        _, old_step, new_step = best[i, j]
+        line_before, weight_before = old[i] if old_step else (0, 0)
+        line_after, weight_after = new[j] if new_step else (0, 0)
         pairs.append(((line_before, line_after), Change(weight_before, weight_after)))
-        i, j = i + one, j + other
+        i, j = i + old_step, j + new_step
     return pairs
 
 
-def _cost(before: int, after: int) -> float:
-    """Return what it costs to take two lines for the same one: a new line beside an old one is likelier than a swap."""
+def _compute_pairing_cost(before: int, after: int) -> float:
+    """Return the cost of pairing a line before with a line after: low for weights that are alike."""
     return min(1.5 * abs(after - before), before + after - min(before, after) / 2)

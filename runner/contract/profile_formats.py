@@ -10,7 +10,7 @@ from runner.contract.profile import Frame, Profile, StackKind, StackProfile
 UNITS = {StackKind.FAULTS: "count", StackKind.ON_CPU: "nanoseconds", StackKind.OFF_CPU: "nanoseconds"}
 
 
-def write(profile: Profile, stacks: StackProfile, form: str) -> bytes:
+def write_stacks(profile: Profile, stacks: StackProfile, form: str) -> bytes:
     """Return the stacks in a format that :data:`FORMATS` knows."""
     return FORMATS[form](profile, stacks)
 
@@ -18,19 +18,20 @@ def write(profile: Profile, stacks: StackProfile, form: str) -> bytes:
 def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
     """Return one stack per line, outermost frame first, with its weight: the input of flame graph tools."""
     lines = (
-        ";".join(_word(profile.frames[place]) for place in stack.frames) + f" {stack.weight}" for stack in stacks.stacks
+        ";".join(_format_frame(profile.frames[place]) for place in stack.frames) + f" {stack.weight}"
+        for stack in stacks.stacks
     )
     return ("\n".join(sorted(lines)) + "\n").encode() if stacks.stacks else b""
 
 
-def speedscope(profile: Profile, stacks: StackProfile) -> bytes:
+def format_speedscope(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the file that https://www.speedscope.app opens; see its ``file-format-spec.ts``."""
     document = {
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": f"{profile.case.name}: {stacks.kind}",
         "exporter": f"faultwatch {profile.runner_version}",
         "activeProfileIndex": 0,
-        "shared": {"frames": [_speedscope_frame(frame) for frame in profile.frames]},
+        "shared": {"frames": [_build_speedscope_frame(frame) for frame in profile.frames]},
         "profiles": [
             {
                 "type": "sampled",
@@ -51,23 +52,23 @@ def encode_pprof(profile: Profile, stacks: StackProfile) -> bytes:
     unit = UNITS[stacks.kind]
     rows = [([profile.frames[place] for place in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
     # Without a modification time, so that the same profile gives the same file.
-    return gzip.compress(pprof.encode(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
+    return gzip.compress(pprof.encode_profile(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
 
 
 FORMATS: Mapping[str, Callable[[Profile, StackProfile], bytes]] = {
     "folded": format_folded,
-    "speedscope": speedscope,
+    "speedscope": format_speedscope,
     "pprof": encode_pprof,
 }
 
 
-def _word(frame: Frame) -> str:
+def _format_frame(frame: Frame) -> str:
     """Return a frame as a word of a folded stack; separators are replaced."""
     name = frame.function.replace(";", ":")
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
 
 
-def _speedscope_frame(frame: Frame) -> dict[str, object]:
+def _build_speedscope_frame(frame: Frame) -> dict[str, object]:
     entry: dict[str, object] = {"name": frame.function}
     if frame.file or frame.module:
         entry["file"] = frame.file or frame.module

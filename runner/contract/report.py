@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
-from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, parameter_text
+from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
 from runner.contract.files import ProgramFiles
 from runner.contract.judging import Judging
 from runner.contract.other_builds import OtherBuild, OtherPlace
@@ -18,7 +18,7 @@ from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
 from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
-ASIDE = "measured aside, with settings that a search tries"
+ASIDE_REASON = "measured outside the history, with settings that a search tried"
 """Why a run of a setting search is not judged."""
 
 IMPORT_FORMAT = "import.format"
@@ -29,16 +29,16 @@ class Purpose(StrEnum):
     """What a run was measured for, if not for the history of its case."""
 
     BISECT = "bisect"
-    """A search for commits: such runs crowd around a change, and would be a sample of their own choosing."""
+    """A search for commits. Such runs cluster around a change, so they would bias the series."""
     PROOF = "proof"
-    """A culprit or its parent, measured interleaved for as long as their comparison takes."""
+    """A culprit or its parent, measured interleaved until their comparison is decided."""
 
 
-SEARCHED = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
+SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
 """Why runs of a bisect are not judged with the history: a search reads them."""
-OUTSIDE = (ASIDE, *SEARCHED.values())
+OUTSIDE_HISTORY = (ASIDE_REASON, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
-NO_FAULT_OF_HOST = (*OUTSIDE, REUSED)
+NOT_FROM_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
 
 
@@ -66,13 +66,13 @@ class Reading(Strict):
     value: _Whole | _Fraction | None = Field(default=None, union_mode="left_to_right")
     """Any 64-bit count fits. The bound keeps sums of values finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
-    """Share of the run during which the counter ran; None for all of it."""
+    """Share of the run during which the counter ran; None for the whole run."""
     reason: str | None = Field(default=None, max_length=1000)
     outlier: bool = False
-    """The value lies off those of the other samples. It is stored, and does not affect the level."""
+    """The value is an outlier among the samples. It is stored, but does not affect the level."""
 
     @model_validator(mode="after")
-    def _value_fits_status(self) -> Self:
+    def _check_value_fits_status(self) -> Self:
         has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
@@ -106,7 +106,8 @@ class Ref(Strict):
 
     kind: Literal["tag", "branch"]
     name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f~^:?*\[\\]+$")]
-    """Without ``refs/tags/`` or ``refs/heads/``; the branch of a remote begins with its name, as ``origin/main``."""
+    """The name without ``refs/tags/`` or ``refs/heads/``. A branch of a remote begins with the name of the remote, as
+    in ``origin/main``."""
     commit: CommitHash
 
 
@@ -115,7 +116,7 @@ class RevisionList(Strict):
 
     revisions: tuple[Revision, ...] = Field(max_length=100_000)
     refs: tuple[Ref, ...] = Field(default=(), max_length=20_000)
-    """Tags and branches, by which people name commits. Those that were sent before stay."""
+    """Tags and branches, which people use to name commits. Those that were sent earlier are kept."""
 
 
 class Case(Strict):
@@ -131,7 +132,7 @@ class Case(Strict):
         """The case in readable form, for example ``tensor_copy[allocator=jemalloc,mib=4]``."""
         if not self.parameters:
             return self.workload
-        point = ",".join(f"{key}={parameter_text(value)}" for key, value in sorted(self.parameters.items()))
+        point = ",".join(f"{key}={format_parameter(value)}" for key, value in sorted(self.parameters.items()))
         return f"{self.workload}[{point}]"
 
     def is_point_of(self, other: Self) -> bool:
@@ -156,7 +157,7 @@ class Environment(Strict):
     @property
     def hash(self) -> str:
         """First 16 hex digits of the SHA-256 of the settings as canonical JSON."""
-        return hash_of(self.settings)
+        return hash_document(self.settings)
 
 
 class Stage(StrEnum):
@@ -179,7 +180,7 @@ class Failure(Strict):
     message: Annotated[str, StringConstraints(max_length=1000)]
     log: Text = ""
     temporary: bool = False
-    """The state of the host is the reason, such as a full disk or a signal: another attempt can succeed."""
+    """The cause is the state of the host, such as a full disk or a signal: another attempt can succeed."""
 
     @property
     def explained(self) -> str:
@@ -189,7 +190,7 @@ class Failure(Strict):
 
 
 def _find_reason_line(lines: Sequence[str]) -> str:
-    """Return the line of a failed program's output that says why: the last one, unless that is the end of its usage."""
+    """Return the line that says why a program failed: the last one, unless it ends the program's usage."""
     usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage is None or _ERROR.search(lines[-1]):
         return lines[-1]
@@ -203,7 +204,7 @@ class Build(Strict):
     command: tuple[str, ...] = ()
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     cpu_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """CPU time of all processes of the build; None where it was not measured."""
+    """CPU time of all processes of the build; None if it was not measured."""
     cached: bool = False
     built_commit: CommitHash | None = None
     """The commit that was built, if it is another one: the revision changes only files that its build did not read."""
@@ -241,50 +242,52 @@ class Report(Strict):
     session: UUID | None = None
     """Runs that were measured interleaved share a session."""
     canary: Canary | None = None
-    """The canary counts before the session; None if there are none. A wrong count quarantines the run."""
+    """The canary counts before the session; None if the canary did not run. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
     """Settings whose values differ from those declared for the host."""
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
-    """What the host did not allow the runner to do or read, for people to read."""
+    """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
     """The files that the program mapped and read; None if they are unknown."""
     aside: bool = False
-    """Measured with settings that a search tries. The run is stored, but is not a point of any series."""
+    """Whether it was measured with settings that a search tried. Such a run is stored, but is not a point of any
+    series."""
     purpose: Purpose | None = None
-    """What it was measured for; None for the history. Other runs are stored, but are not points of any series."""
+    """The purpose of the measurement; None for the history. Other runs are stored, but are not points of any series."""
     reused: ReusedCounts | None = None
-    """Whose counts these are, if the run was not measured because its program has the bytes of a run that was."""
+    """The run whose counts were reused, if this run was not measured because its program has the same bytes."""
     same_bytes_check: SameBytesCheck | None = None
-    """What a run of the same bytes counted before, if this one was measured to check that."""
+    """The earlier counts of a run with the same bytes, if this run was measured to check them."""
     other_builds: tuple[OtherBuild, ...] = Field(default=(), max_length=10)
     """Further builds of the same revision, measured because this one differs by very little from another revision."""
     other_place: OtherPlace | None = None
-    """What this revision counts in the place of the other one, if a comparison had to know."""
+    """The counts of this revision in the other revision's place, if a comparison needed them."""
     renewed: bool = False
-    """Whether the page cache of unprepared files was renewed before the samples, because a comparison had to know."""
+    """Whether the page cache of unprepared files was renewed before the samples, because a comparison required it."""
     judging: Judging = Field(default_factory=Judging)
-    """Which metrics the workload wants judged, and by how much they may move. The newest report of a series holds."""
+    """The metrics that the workload wants judged, and by how much they may move. The newest report of a series
+    applies."""
 
     @model_validator(mode="after")
-    def _outcome_fits(self) -> Self:
+    def _check_outcome(self) -> Self:
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
         if self.reused and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
-            raise ValueError("counts that are reused need samples, and check nothing")
+            raise ValueError("reused counts need samples, and cannot check other counts")
         return self
 
     @property
     def quarantine(self) -> str:
         """Why the samples are stored but not judged, in one line; empty if they are judged."""
         if self.samples and self.canary is not None and not self.canary.holds:
-            return f"this host counted wrong before the session: {self.canary.finding}"
+            return f"this host counted incorrectly before the session: {self.canary.finding}"
         if self.purpose is not None:
-            return SEARCHED[self.purpose]
+            return SEARCH_PURPOSES[self.purpose]
         if self.reused is not None:
             return REUSED
-        return ASIDE if self.aside else ""
+        return ASIDE_REASON if self.aside else ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -311,17 +314,17 @@ class Receipts(Strict):
 
     created: int
     known: int
-    """The service already had these very reports."""
+    """The service already had exactly these reports."""
     conflicting: tuple[UUID, ...]
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""
 
 
-def hash_of(document: Any) -> str:
+def hash_document(document: Any) -> str:
     """Return the first 16 hex digits of the SHA-256 of a document as canonical JSON."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def safe_name(text: str) -> str:
+def make_safe_name(text: str) -> str:
     """Turn free text into a :data:`Name`: other characters than letters, digits, dots and underscores become dashes."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "unnamed"

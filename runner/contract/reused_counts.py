@@ -1,4 +1,4 @@
-"""Counts that were reused from a run of the same bytes, and the measurements that check such counts."""
+"""Counts that were reused from a run with the same bytes, and the measurements that check such counts."""
 
 from typing import Annotated
 from uuid import UUID
@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from runner.contract.base import CommitHash, Strict
 from runner.contract.level import Number
 
-REUSED = "reused from a run of the same bytes"
+REUSED = "reused from a run with the same bytes"
 """Why the points of a run that was not measured are no evidence: they repeat those of another run."""
 
 _MetricName = Annotated[str, StringConstraints(max_length=200)]
@@ -16,7 +16,7 @@ _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
 
 
 class ReusedCounts(Strict):
-    """Says that a run was not measured, and whose counts it has: a run of the same bytes in the same environment."""
+    """Says that a run was not measured, and whose counts it has: a run with the same bytes in the same environment."""
 
     run_id: UUID
     commit: CommitHash
@@ -26,7 +26,7 @@ class SameBytesCheck(Strict):
     """Compares the counts of a run with those that could have been reused instead of measuring."""
 
     run_id: UUID
-    """The run of the same bytes."""
+    """The run with the same bytes."""
     commit: CommitHash
     expected: _Levels
     """Its exact counts, by metric."""

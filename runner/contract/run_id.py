@@ -11,10 +11,10 @@ def make_run_id(moment: datetime) -> uuid.UUID:
     Ids of runs that are stored soon after each other are side by side in the index of a database, so few of its pages
     change with each batch. Random ids are valid as well.
     """
-    return id_at(moment, os.urandom(10))
+    return make_id_at(moment, os.urandom(10))
 
 
-def id_at(moment: datetime, rest: bytes) -> uuid.UUID:
+def make_id_at(moment: datetime, rest: bytes) -> uuid.UUID:
     """Return the id that begins with a moment, in milliseconds, and goes on with ten bytes."""
     number = int.from_bytes(round(moment.timestamp() * 1000).to_bytes(6, "big") + rest, "big")
     version, variant = 7 << 76, 2 << 62

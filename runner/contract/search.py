@@ -42,7 +42,7 @@ class SearchRequest(Strict):
     prove: bool = True
     """Whether to measure each culprit again, interleaved with its parent."""
     pace: Pace = Pace()
-    """How long builds and runs take on the host, by which the next commits are chosen."""
+    """The durations of builds and runs on the host, which influence the choice of the next commits."""
 
 
 class Measure(Strict):
@@ -59,7 +59,8 @@ class ProofState(StrEnum):
 
     STANDS = "stands"
     FAILS = "fails"
-    """The two do not differ, or in the other direction: the host has changed, or the metric does not repeat."""
+    """The two do not differ, or differ in the opposite direction: the host has changed, or the metric does not
+    repeat."""
     OPEN = "open"
     """The largest number of pairs did not decide it."""
 
@@ -70,7 +71,7 @@ class Proof(Strict):
     state: ProofState
     sentence: str
     only_builds: bool = False
-    """Whether it fails because further builds of the two commits differ as much as they do."""
+    """Whether the proof fails because further builds of the same commit differ as much as the two commits do."""
     parent_run: UUID
     run: UUID
 
@@ -90,7 +91,7 @@ class Culprit(Strict):
     They could not be measured, or their branch is older than the range, or changes cancel each other across a merge.
     """
     brought: Number = 0
-    """At a merge: how much the culprits of its branches moved the metric there."""
+    """At a merge: the change that the culprits on its branches made there."""
     probability: float = 1.0
     proof: Proof | None = None
 
@@ -127,7 +128,7 @@ class NothingToFind(Strict):
     kind: Literal["refused"] = "refused"
     sentence: str
     only_builds: bool = False
-    """Whether what differs is only builds: further builds of the same commits differ as much."""
+    """Whether only builds differ: further builds of the same commits differ as much."""
 
 
 Answer = Measure | Prove | Found | NothingToFind

@@ -56,7 +56,7 @@ class FoundSettings(Strict):
     before: Number
     after: Number
     without: dict[str, Number]
-    """By setting: the value with all of the others changed, as far as it is known."""
+    """The value for each setting with all other settings changed, if that value is known."""
     probability: float = 1.0
 
 

@@ -25,6 +25,7 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
 
     benchmarks = []
     for name in report.metrics:
+        # Leave out a metric that pyperf cannot represent: it takes positive values only, and one from each sample.
         readings = report.readings(name)
         if (
             name != _make_one_line(name)

@@ -21,8 +21,8 @@ class CanaryCount(Strict):
     @property
     def holds(self) -> bool:
         """Whether the first try was right, or all later ones: a rare disturbance does not disqualify a host."""
-        first, *others = self.counted
-        return first == self.expected or (len(others) > 1 and all(count == self.expected for count in others))
+        first, *retries = self.counted
+        return first == self.expected or (len(retries) > 1 and all(count == self.expected for count in retries))
 
 
 class Canary(Strict):
@@ -41,12 +41,12 @@ class Canary(Strict):
 
     @property
     def finding(self) -> str:
-        """What was counted, in one line: what was wrong, or all of it."""
-        shown = [count for count in self.counts if not count.holds] or list(self.counts)
+        """The wrong counts in one line, or all counts if none is wrong."""
+        counts = [count for count in self.counts if not count.holds] or list(self.counts)
         return "; ".join(
             f"{', '.join(count.kinds)}: {', then '.join(f'{value:,}' for value in count.counted)} faults counted, "
             f"{count.expected:,} expected"
-            for count in shown
+            for count in counts
         )
 
 

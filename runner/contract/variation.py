@@ -5,41 +5,41 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 _GO = (
-    "Go's garbage collector and threads move it: with `GOGC=off` and then `GOMAXPROCS=1` as well, a program that "
-    "allocates much varied by a tenth of a percent instead of by half. "
+    "Go's garbage collector and threads move the count: with both `GOGC=off` and `GOMAXPROCS=1`, the count of a "
+    "program that allocates a lot varied by 0.1 % instead of 50 %. "
 )
 _GO_HEAP = (
-    "From Go 1.26 on its heap begins at a random address: with `GOEXPERIMENT=norandomizedheapbase64` in "
+    "From Go 1.26 on, the heap begins at a random address: with `GOEXPERIMENT=norandomizedheapbase64` in "
     "[build.environment], a program mostly varied by 2 faults instead of 33."
 )
 _GO_WITHOUT_COLLECTOR = (
-    "Go's garbage collector is off already. {}Work that depends on chance or time moves it too (fix the seed and the "
-    "number of rounds). "
+    "Go's garbage collector is off already. {}Work that depends on random numbers or time moves the count too (fix "
+    "the seed and the number of rounds). "
 )
-_GO_THREADS = "Its threads still move it (`GOMAXPROCS=1` leaves less of that). "
-USUAL = (
-    "Threads move it, for they take memory in an order that nobody controls (`OMP_NUM_THREADS=1`, "
+_GO_THREADS = "Its threads still move the count (less so with `GOMAXPROCS=1`). "
+USUAL_CAUSES = (
+    "Threads move the count, because they allocate memory in an unpredictable order (`OMP_NUM_THREADS=1`, "
     "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
-    "`GOMAXPROCS=1`); and sizes, seeds and work that depend on chance or time (fix them)."
+    "`GOMAXPROCS=1`); and sizes, seeds and work that depend on random numbers or time (fix them)."
 )
-_OTHER_SYSTEMS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
+_OTHER_BUILD_TOOLS = frozenset({"tool.meson", "tool.cargo", "tool.python3"})
 _GO_VERSION = re.compile(r"\bgo(\d+)\.(\d+)")
-_RANDOM_HEAP = 1, 26
+_RANDOM_HEAP_VERSION = 1, 26
 """The first version of Go with such a heap; older ones refuse the name of the option, so that nothing is built."""
 _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROCS"
 
 
-def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """Return what moves a count that varies, and what makes it repeat.
+def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
+    """Return the likely reason why a count varies, and what makes it repeat.
 
     Parameters
     ----------
     settings
-        The settings of a run, which tell what its program is built with; empty where that is unknown.
+        The settings of a run, which tell what its program is built with; empty if that is unknown.
     """
     # Meson and pip look at every compiler that there is, whatever they build.
-    if _GO_TOOL not in settings or not _OTHER_SYSTEMS.isdisjoint(settings):
-        return USUAL
+    if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
+        return USUAL_CAUSES
     heap = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
     if _COLLECTOR not in settings:
         return (_GO + heap).rstrip()
@@ -49,4 +49,4 @@ def remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
 def _has_random_heap(go: str) -> bool:
     """Return whether a tool is known to be a Go that knows the option; its place can name a version too."""
     versions = _GO_VERSION.findall(go)
-    return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP
+    return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

@@ -2,18 +2,18 @@
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
-from runner.contract.number_text import quantity
+from runner.contract.number_text import format_quantity
 
 
-def verdict_words(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
-    """Return the verdict on a metric: whether it is judged at all, and then what it did.
+def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
+    """Return the verdict on a metric in words.
 
     Parameters
     ----------
     crept
         Whether small steps have taken it over its budget.
     since
-        The change since the baseline of those steps; empty where it has none.
+        The change since the baseline of those steps; empty if it has none.
     """
     if not verdict.counts:
         return "not judged"
@@ -23,7 +23,7 @@ def verdict_words(verdict: MetricVerdict, *, crept: bool = False, since: str = "
         return "not decided"
     if verdict.verdict is Verdict.SAME:
         return f"same: {verdict.although}" if verdict.although else "same"
-    return "better" if verdict.direction == "improvement" else _worse(verdict, crept, since)
+    return "better" if verdict.direction == "improvement" else _describe_regression(verdict, crept, since)
 
 
 def lacks_a_side(verdict: MetricVerdict) -> bool:
@@ -31,18 +31,20 @@ def lacks_a_side(verdict: MetricVerdict) -> bool:
     return verdict.rule == "absent" and not (verdict.base.n and verdict.head.n)
 
 
-def stands_out(verdict: MetricVerdict, *, crept: bool = False) -> bool:
+def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
     """Return whether a reader has to see the verdict first: the gate fails for it, or it could not be judged."""
-    return verdict_words(verdict).startswith("missing") or verdict.over or crept
+    return describe_verdict(verdict).startswith("missing") or verdict.over or crept
 
 
 def _describe_missing(verdict: MetricVerdict) -> str:
     return "base and head" if verdict.base.n == verdict.head.n else "head" if verdict.base.n else "base"
 
 
-def _worse(verdict: MetricVerdict, crept: bool, since: str) -> str:
+def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
     budget = (
-        verdict.budget if isinstance(verdict.budget, str) else quantity(verdict.budget, metric(verdict.metric).unit)
+        verdict.budget
+        if isinstance(verdict.budget, str)
+        else format_quantity(verdict.budget, metric(verdict.metric).unit)
     )
     if verdict.may_exceed:
         return f"worse, perhaps over the budget of {budget}"

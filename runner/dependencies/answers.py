@@ -15,11 +15,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import digest_built_file
 from runner.execution.sandbox import Sandbox
-from runner.system.regular_file import identity_of, open_regular
+from runner.system.regular_file import identify_file, open_regular
 
 CHECKOUT_TIME = 1_577_836_800
 """The time of each file of a checkout, in seconds since 1970: the beginning of 2020."""
@@ -27,7 +27,7 @@ _COMPARED_ATTRIBUTES = ("user.", "system.posix_acl_")
 """Others are labels of the host, by path."""
 _MAX_LINKS = 40
 """Links in one path, as in the kernel."""
-_SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
+_VISIBLE_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 _UNKNOWN = "unknown"
 
 Answer = tuple[object, ...]
@@ -74,7 +74,7 @@ class Answers(Struct, frozen=True):
         if not self.own or any(_UNKNOWN in answer for answer in self.own.values()):
             return ""
         # As ASCII: names of files need not be text.
-        return hash_of([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
+        return hash_document([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
 
 
 class Answered(Struct, frozen=True):
@@ -87,11 +87,11 @@ class Answered(Struct, frozen=True):
     def is_answered_alike(self, tree: Path, began: int) -> bool:
         """Return whether the program would be answered the same in another tree, in which nothing has run yet."""
         asked = move_questions(self.asked, self.place.tree, tree)
-        return answers_in(Place(tree, began, self.place.sandbox, is_fresh=True), asked) == self.answers
+        return answer_questions(Place(tree, began, self.place.sandbox, is_fresh=True), asked) == self.answers
 
 
-def answers_in(place: Place, asked: Asked) -> Answers:
-    """Answer questions in a tree as it is now."""
+def answer_questions(place: Place, asked: Asked) -> Answers:
+    """Answer questions about the present state of a tree."""
     reader = _Reader(place, asked.made)
     for kind, path in asked.questions:
         reader.answer(kind, path)
@@ -99,14 +99,14 @@ def answers_in(place: Place, asked: Asked) -> Answers:
 
 
 def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
-    """Return the questions that a program would ask that runs in another tree."""
-    here, there = f"{tree}", f"{other}"
+    """Return the questions about one tree as questions about another tree."""
+    old_tree, new_tree = f"{tree}", f"{other}"
 
-    def moved(path: str) -> str:
-        return there + path[len(here) :] if path == here or path.startswith(f"{here}/") else path
+    def move_path(path: str) -> str:
+        return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
-    questions = frozenset((kind, moved(path)) for kind, path in asked.questions)
-    made, changed = (frozenset(map(moved, paths)) for paths in (asked.made, asked.changed))
+    questions = frozenset((kind, move_path(path)) for kind, path in asked.questions)
+    made, changed = (frozenset(map(move_path, paths)) for paths in (asked.made, asked.changed))
     return Asked(questions, made, changed, asked.unfollowed)
 
 
@@ -130,25 +130,25 @@ class _Reader:
         self.elsewhere: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
-        real = self._lookup(path, follow=kind != "l")
+        real = self._resolve(path, follow=kind != "l")
         if real is None:
             return  # What is missing was noted on the way.
         if self._is_own(real):
-            self.own[kind, self._relative(real)] = self._read_own_answer(kind, real)
-        elif self._is_shown(real):
-            self.elsewhere[kind, real] = self._identity(kind, real)
+            self.own[kind, self._make_relative(real)] = self._read_own_answer(kind, real)
+        elif self._is_visible(real):
+            self.elsewhere[kind, real] = self._identify(kind, real)
 
-    def _lookup(self, path: str, *, follow: bool, links: int = 0) -> str | None:
+    def _resolve(self, path: str, *, follow: bool, links: int = 0) -> str | None:
         """Return the path without links; None if it does not exist."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."}:
-            below = self._folder(folder or "/", links) if name else "/"
+            below = self._resolve_folder(folder or "/", links) if name else "/"
             return below.rpartition("/")[0] or "/" if name == ".." and below else below
-        real_folder = self._folder(folder or "/", links)
+        real_folder = self._resolve_folder(folder or "/", links)
         if real_folder is None:
             return None
         real = f"{real_folder.rstrip('/')}/{name}"
-        state = self._state(real)
+        state = self._read_status(real)
         if state is None:
             self._note_absent(real)
             return None
@@ -156,9 +156,9 @@ class _Reader:
             return self._follow(real, links)
         return real
 
-    def _folder(self, path: str, links: int) -> str | None:
+    def _resolve_folder(self, path: str, links: int) -> str | None:
         if path not in self._real:
-            self._real[path] = self._lookup(path, follow=True, links=links)
+            self._real[path] = self._resolve(path, follow=True, links=links)
         return self._real[path]
 
     def _follow(self, real: str, links: int) -> str | None:
@@ -170,10 +170,10 @@ class _Reader:
         except OSError:
             return None
         folder = real.rpartition("/")[0]
-        return self._lookup(target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1)
+        return self._resolve(target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1)
 
-    def _state(self, real: str) -> os.stat_result | None:
-        if real in self._missing or not (self._is_own(real) or self._is_shown(real) or self._is_above(real)):
+    def _read_status(self, real: str) -> os.stat_result | None:
+        if real in self._missing or not (self._is_own(real) or self._is_visible(real) or self._is_above(real)):
             return None
         try:
             return os.lstat(real)
@@ -182,8 +182,8 @@ class _Reader:
 
     def _note_absent(self, real: str) -> None:
         if self._is_own(real):
-            self.own["absent", self._relative(real)] = ()
-        elif self._is_shown(real):
+            self.own["absent", self._make_relative(real)] = ()
+        elif self._is_visible(real):
             self.elsewhere["absent", real] = ()
 
     def _is_own(self, real: str) -> bool:
@@ -192,80 +192,80 @@ class _Reader:
     def _is_above(self, real: str) -> bool:
         return self._tree.startswith(f"{real.rstrip('/')}/")
 
-    def _is_shown(self, real: str) -> bool:
+    def _is_visible(self, real: str) -> bool:
         """Return whether the runner may look at a file that a program has named: one that the program sees, too."""
         if self._is_above(real):
             return False
         sandbox = self._place.sandbox
         if sandbox is None:
             return True
-        visible = (*_SHOWN, *(folder for folder in sandbox.readable))
+        visible = (*_VISIBLE_FOLDERS, *(folder for folder in sandbox.readable))
         return any(real == folder or real.startswith(f"{folder}/") for folder in visible)
 
-    def _relative(self, real: str) -> str:
+    def _make_relative(self, real: str) -> str:
         return real[len(self._tree) + 1 :]
 
-    def _identity(self, kind: str, real: str) -> Answer:
+    def _identify(self, kind: str, real: str) -> Answer:
         try:
             state = os.lstat(real)
         except OSError:
             return ("absent",)
         if stat.S_ISDIR(state.st_mode):
             return (state.st_dev, state.st_ino, state.st_mode, state.st_mtime_ns if kind == "d" else 0)
-        return (state.st_mode, *identity_of(state))
+        return (state.st_mode, *identify_file(state))
 
     def _read_own_answer(self, kind: str, real: str) -> Answer:
         try:
             state = os.lstat(real)
             if kind == "x":
-                return _attributes(real)
+                return _list_attributes(real)
             match stat.S_IFMT(state.st_mode):
                 case stat.S_IFLNK:
                     return ("link", self._strip_place(os.readlink(real)))  # noqa: PTH115 - as text
                 case stat.S_IFDIR:
-                    return self._folder_answer(kind, real, state)
+                    return self._answer_about_folder(kind, real, state)
                 case stat.S_IFREG if kind == "c":
                     digest = digest_built_file(Path(real), self._place.tree) or _UNKNOWN
-                    return (state.st_mode, digest, _holes(real, state.st_size))
+                    return (state.st_mode, digest, _find_data_extents(real, state.st_size))
                 case _:
-                    return (*self._state_answer(state), _attributes(real))
+                    return (*self._answer_from_status(state), _list_attributes(real))
         except OSError:
             return (_UNKNOWN,)
 
-    def _state_answer(self, state: os.stat_result) -> Answer:
-        """Return what the kernel says of a file, without what is another for each tree, such as its number."""
+    def _answer_from_status(self, state: os.stat_result) -> Answer:
+        """Return the status of a file without what differs from tree to tree, such as the inode number."""
         has_holes = state.st_blocks * 512 < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
-        times = (self._time(state.st_mtime_ns), self._access_time(state.st_atime_ns))
+        times = (self._normalize_time(state.st_mtime_ns), self._normalize_access_time(state.st_atime_ns))
         return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
 
-    def _folder_answer(self, kind: str, real: str, state: os.stat_result) -> Answer:
+    def _answer_about_folder(self, kind: str, real: str, state: os.stat_result) -> Answer:
         made = self._folders_of_made.get(real, [])
         if kind == "d":
             with os.scandir(real) as entries:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
                 return tuple(sorted(name for name in names if self._place.is_fresh or name[0] not in made))
         # The entries that the program makes itself change the rest.
-        return (state.st_mode,) if kind == "c" or made else self._state_answer(state)
+        return (state.st_mode,) if kind == "c" or made else self._answer_from_status(state)
 
-    def _time(self, moment: int) -> object:
+    def _normalize_time(self, moment: int) -> object:
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
-    def _access_time(self, moment: int) -> object:
-        """Reading a file sets it, as the runner does when it keeps a build; only one in the future stays."""
+    def _normalize_access_time(self, moment: int) -> object:
+        """Return an access time in the future, and ``past`` for every other: reading a file already changes those."""
         return moment if moment > time.time_ns() else "past"
 
     def _strip_place(self, text: str) -> str:
         return text.replace(self._tree, "\0" * len(self._tree))
 
 
-def _attributes(path: str) -> Answer:
+def _list_attributes(path: str) -> Answer:
     """Return the extended attributes that a build can set."""
     names = sorted(name for name in os.listxattr(path) if name.startswith(_COMPARED_ATTRIBUTES))
     return tuple((name, os.getxattr(path, name)) for name in names)
 
 
-def _holes(path: str, size: int) -> Answer:
+def _find_data_extents(path: str, size: int) -> Answer:
     """Return where the data of a file begin and end, which a program can ask for (``SEEK_DATA``)."""
     edges: list[int] = []
     with open_regular(path, links=False) as file:

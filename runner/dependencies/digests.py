@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from runner.contract.report import hash_of
-from runner.system.regular_file import identity_of, read_regular
+from runner.contract.report import hash_document
+from runner.system.regular_file import identify_file, read_regular
 
 MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
@@ -16,7 +16,7 @@ MAX_BYTES = 1 << 30
 
 def digest_file(path: Path) -> str:
     """Return the first 16 hex digits of the SHA-256 of a file; empty if it cannot be read or is very large."""
-    return _digest_of(path, b"")
+    return _digest_if_regular(path, b"")
 
 
 def digest_built_file(path: Path, tree: Path) -> str:
@@ -27,26 +27,26 @@ def digest_built_file(path: Path, tree: Path) -> str:
     is part of the digest, so that no byte moves unseen. The digest of a symbolic link is empty, because untrusted code
     may have created it.
     """
-    return _digest_of(path, os.fsencode(tree)) if path.resolve() == path else ""
+    return _digest_if_regular(path, os.fsencode(tree)) if path.resolve() == path else ""
 
 
 def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
     """Return one digest for many pairs of name and digest; empty if one of the digests is empty."""
     pairs = sorted(set(digests))
-    return hash_of(pairs) if all(digest for _, digest in pairs) else ""
+    return hash_document(pairs) if all(digest for _, digest in pairs) else ""
 
 
-def _digest_of(path: Path, folder: bytes) -> str:
+def _digest_if_regular(path: Path, folder: bytes) -> str:
     try:
         state = path.lstat()
         readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES
-        return _digest(path, identity_of(state), folder) if readable else ""
+        return _hash_content(path, identify_file(state), folder) if readable else ""
     except OSError:
         return ""
 
 
 @lru_cache(maxsize=16_384)
-def _digest(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
+def _hash_content(path: Path, _identity: tuple[int, ...], folder: bytes) -> str:
     content = read_regular(path, MAX_BYTES, links=False)  # an untrusted program may have exchanged it meanwhile
     digest = hashlib.sha256()
     for part in content.split(folder) if folder else [content]:

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from enum import IntEnum
 from functools import lru_cache
 
-from runner.execution.system_call_filter import Argument, add_rule, export_filter, library, open_as_descriptor
+from runner.execution.system_call_filter import Argument, add_rule, export_filter, load_libseccomp, open_as_descriptor
 
 _ALLOW, _TRACE = 0x7FFF0000, 0x7FF00000
 _OPTIMIZE, _BAD_ARCHITECTURE = 8, 2
-_NONE = 7
+_NO_ARGUMENT = 7
 """The place of an argument that a call does not have."""
 
 
@@ -34,8 +34,10 @@ class Action(IntEnum):
     ATTRIBUTES = 15
 
 
-def _encode_call(action: Action, folder: int = _NONE, name: int = _NONE, flags: int = _NONE) -> int:
-    """Return what the filter says of a call: the action, and the places of three arguments."""
+def _encode_call(
+    action: Action, folder: int = _NO_ARGUMENT, name: int = _NO_ARGUMENT, flags: int = _NO_ARGUMENT
+) -> int:
+    """Return the code of a call in the filter: the action, and the positions of three arguments."""
     return action | folder << 4 | name << 7 | flags << 10
 
 
@@ -43,7 +45,7 @@ def _encode_each(names: str, code: int) -> dict[str, int]:
     return dict.fromkeys(names.split(), code)
 
 
-CALLS: Mapping[str, int] = {
+FOLLOWED_CALLS: Mapping[str, int] = {
     "open": _encode_call(Action.OPEN, name=0, flags=1),
     "openat": _encode_call(Action.OPEN, 0, 1, 2),
     **_encode_each("stat stat64 access chdir statfs statfs64 uselib", _encode_call(Action.STATE, name=0)),
@@ -86,10 +88,10 @@ CALLS: Mapping[str, int] = {
     ),
 }
 """What the filter says of each call, by its name. A name that an architecture lacks is left out there."""
-_SET_SECCOMP = 22
+_PR_SET_SECCOMP = 22
 """PR_SET_SECCOMP, the other way to set a filter."""
 _NOT_EQUAL, _EQUAL = 1, 4
-_NEW_VIEW = 0x00020000
+_CLONE_NEWNS = 0x00020000
 """CLONE_NEWNS."""
 _MASKED_EQUAL = 7
 
@@ -108,26 +110,26 @@ def question_filter(*, opened_too: bool) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    with open_as_descriptor(_program(opened_too)) as descriptor:
+    with open_as_descriptor(_build_filter(opened_too)) as descriptor:
         yield descriptor
 
 
 @lru_cache
-def _program(opened_too: bool) -> bytes:
-    seccomp = library()
+def _build_filter(opened_too: bool) -> bytes:
+    seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
         # Programs of another architecture number their calls differently: each of them stops, and is not followed.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
-        for name, code in CALLS.items():
+        for name, code in FOLLOWED_CALLS.items():
             if code & 15 == Action.DESCRIPTOR and not opened_too:
                 continue
             add_rule(seccomp, context, name, _TRACE | code)
-        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _SET_SECCOMP, 0))
+        add_rule(seccomp, context, "prctl", unfollowed, Argument(0, _EQUAL, _PR_SET_SECCOMP, 0))
         add_rule(seccomp, context, "sendto", unfollowed, Argument(4, _NOT_EQUAL, 0, 0))
-        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _NEW_VIEW, _NEW_VIEW))
+        add_rule(seccomp, context, "unshare", unfollowed, Argument(0, _MASKED_EQUAL, _CLONE_NEWNS, _CLONE_NEWNS))
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)

@@ -5,9 +5,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from runner.dependencies.answers import Answer, Place, answers_in
+from runner.dependencies.answers import Answer, Place, answer_questions
 from runner.dependencies.asked import Asked
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (
     "mode",
@@ -26,21 +26,21 @@ MAX_NAMED_DIFFERENCES = 10
 """Differences that are named."""
 
 
-def tree_differences(base: Place, head: Place) -> list[str]:
-    """Return the first differences, as clauses; empty if there are none or a tree is too large."""
-    before, after = (answers_in(place, Asked(frozenset(_questions(place)))).own for place in (base, head))
+def find_tree_differences(base: Place, head: Place) -> list[str]:
+    """Return the first differences between two trees, as clauses; empty if a tree is too large."""
+    before, after = (answer_questions(place, Asked(frozenset(_list_questions(place)))).own for place in (base, head))
     clauses: dict[str, list[str]] = {}
     for kind, path in sorted(before.keys() | after.keys(), key=lambda question: question[::-1]):
         left, right = before.get((kind, path)), after.get((kind, path))
         if left != right:
-            clauses.setdefault(path, []).extend(_describe(kind, left, right))
-    shown = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
-    return [line.encode(errors="backslashreplace").decode()[:1000] for line in shown[:MAX_NAMED_DIFFERENCES]]
+            clauses.setdefault(path, []).extend(_describe_difference(kind, left, right))
+    sentences = [f"{path}: {', '.join(dict.fromkeys(words))}" for path, words in clauses.items() if words]
+    return [line.encode(errors="backslashreplace").decode()[:1000] for line in sentences[:MAX_NAMED_DIFFERENCES]]
 
 
-def _questions(place: Place) -> Iterator[tuple[str, str]]:
+def _list_questions(place: Place) -> Iterator[tuple[str, str]]:
     with suppress(TreeTooLarge, OSError):
-        for entry in walk(place.tree):
+        for entry in walk_tree(place.tree):
             mode = entry.stat(follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
                 yield "l", entry.path
@@ -50,7 +50,7 @@ def _questions(place: Place) -> Iterator[tuple[str, str]]:
                     yield "x", entry.path
 
 
-def _describe(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
+def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
     if base is None or head is None:
         return ["only in head" if base is None else "only in base"] if kind == "l" else []
     if kind == "c":

@@ -11,15 +11,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.asked import Asked, mark_unfollowed, parse_asked
+from runner.dependencies.asked import Asked, make_unfollowed, parse_asked
 from runner.dependencies.system_calls import question_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _SOURCE = Path(__file__).with_name("watch.c")
-MAX_STOPS = 20_000
+MAX_FOLLOWED_CALLS = 20_000
 """Calls of a measured program after which it is killed, because following it takes longer than measuring it."""
 
 
@@ -49,11 +49,11 @@ class QuestionWatch:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
                 descriptor = stack.enter_context(question_filter(opened_too=self._counted))
-                self._file = stack.enter_context(scratch_folder()) / "asked"
+                self._file = stack.enter_context(make_scratch_folder()) / "asked"
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            how = (self._begin, "after" if self._counted else "before", str(MAX_STOPS * self._counted))
+            how = (self._begin, "after" if self._counted else "before", str(MAX_FOLLOWED_CALLS * self._counted))
             self._prefix = [str(program), str(descriptor), str(self._file), *how]
             self.inherited = (descriptor,)
             self._stack = stack.pop_all()
@@ -64,15 +64,15 @@ class QuestionWatch:
     ) -> None:
         self._stack.close()
 
-    def wrapped(self, command: Sequence[str]) -> list[str]:
-        """Return the command with the program before it that follows it."""
+    def wrap_command(self, command: Sequence[str]) -> list[str]:
+        """Return the command line that runs a command under the watch."""
         return [*self._prefix, *command]
 
-    def asked(self) -> Asked:
-        """Return what the command asked, after it has ended and before the watch does."""
+    def read_asked(self) -> Asked:
+        """Return the command's questions, after the command and before the watch has ended."""
         if self._file is None:
-            return mark_unfollowed(self._obstacle)
+            return make_unfollowed(self._obstacle)
         try:
             return parse_asked(self._file.read_bytes())
         except OSError:
-            return mark_unfollowed("what followed it ended early")
+            return make_unfollowed("the tracer ended early")

@@ -11,35 +11,35 @@ from runner.doctor.probe import HostProbe
 from runner.doctor.result import Check, CheckResult, CheckStatus, unknown
 
 CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
-    "perf": measurement_checks.perf,
-    "permission": measurement_checks.permission,
-    "events": measurement_checks.events,
-    "canary": measurement_checks.canary,
-    "address layout": measurement_checks.address_layout,
+    "perf": measurement_checks.check_perf,
+    "permission": measurement_checks.check_permission,
+    "events": measurement_checks.check_events,
+    "canary": measurement_checks.check_canary,
+    "address layout": measurement_checks.check_address_layout,
     "refusing huge pages": measurement_checks.check_refusing_huge_pages,
-    "user": measurement_checks.user,
-    "git": tool_checks.git,
-    "compilers": tool_checks.compilers,
-    "allocators": tool_checks.allocators,
-    "sandbox": tool_checks.sandbox,
-    "disk": tool_checks.disk,
-    "memory": memory_checks.memory,
-    "limits": memory_checks.limits,
-    "huge pages": memory_checks.huge_pages,
+    "user": measurement_checks.check_user,
+    "git": tool_checks.check_git,
+    "compilers": tool_checks.check_compilers,
+    "allocators": tool_checks.check_allocators,
+    "sandbox": tool_checks.check_sandbox,
+    "disk": tool_checks.check_disk,
+    "memory": memory_checks.check_memory,
+    "limits": memory_checks.check_limits,
+    "huge pages": memory_checks.check_huge_pages,
     "same-page merging": memory_checks.check_same_page_merging,
-    "NUMA balancing": memory_checks.numa_balancing,
+    "NUMA balancing": memory_checks.check_numa_balancing,
     "idle memory": memory_checks.check_idle_memory,
-    "governor": processor_checks.governor,
-    "turbo": processor_checks.turbo,
-    "clock": processor_checks.clock,
-    "watchdog": processor_checks.watchdog,
-    "timers": processor_checks.timers,
-    "load": processor_checks.load,
+    "governor": processor_checks.check_governor,
+    "turbo": processor_checks.check_turbo,
+    "clock": processor_checks.check_clock,
+    "watchdog": processor_checks.check_watchdog,
+    "timers": processor_checks.check_timers,
+    "load": processor_checks.check_load,
 }
 """First the checks of what prevents measuring, last those of what only disturbs times."""
 
 
-def examine(host: HostProbe) -> Iterator[Check]:
+def run_checks(host: HostProbe) -> Iterator[Check]:
     """Run every check in turn."""
     for name, check in CHECKS.items():
         try:

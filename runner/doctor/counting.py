@@ -6,17 +6,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
+from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
 
-PARANOID = "proc/sys/kernel/perf_event_paranoid"
-ALLOW = "sudo sysctl -w kernel.perf_event_paranoid=1"
-INSTALL = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
+PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+ALLOW_COMMAND = "sudo sysctl -w kernel.perf_event_paranoid=1"
+INSTALL_HINT = "install perf (Debian: sudo apt install linux-perf; Ubuntu: sudo apt install linux-tools-generic)"
 
 
 class CountingResult(Struct, frozen=True):
@@ -37,10 +37,10 @@ def require_measurable() -> None:
     FaultwatchError
         It cannot; the message says what prevents it and how to allow it.
     """
-    counting_scope()
+    get_counting_scope()
 
 
-def counting_scope() -> Scope:
+def get_counting_scope() -> Scope:
     """Return the scope of counting on this host.
 
     Raises
@@ -61,7 +61,7 @@ def _measure_here() -> CountingResult:
 
 def try_counting(host: HostProbe) -> CountingResult:
     """Count the minor faults of ``true``; perf reports whether it had to leave out those of the kernel."""
-    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
+    answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", "minor-faults", "--", "true"])
     line = re.search(
         rf"^([^#;{SEPARATOR}]+){SEPARATOR}[^;]*{SEPARATOR}minor-faults(:[a-z]*u[a-z]*)?{SEPARATOR}", answer.text, re.M
     )
@@ -71,19 +71,19 @@ def try_counting(host: HostProbe) -> CountingResult:
 
 
 def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
-    if answer.status == NOT_FOUND:
-        return CountingResult(what="perf is not installed", remedy=INSTALL, is_missing=True)
+    if answer.status == NOT_FOUND_STATUS:
+        return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper
-        release = host.tree.text("proc/sys/kernel/osrelease") or "of this host"
+        release = host.tree.read_text("proc/sys/kernel/osrelease") or "of this host"
         return CountingResult(
-            what=f"there is no perf for the running kernel {release}, nor for another one",
+            what=f"perf is installed neither for the running kernel {release} nor for another kernel",
             remedy="sudo apt install linux-tools-generic",
             is_missing=True,
         )
-    level = host.tree.integer(PARANOID)
+    level = host.tree.read_integer(PARANOID_SETTING)
     if level is not None and level >= 3 and not host.is_root:
         return CountingResult(
-            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW
+            what=f"kernel.perf_event_paranoid is {level}: only root may count page faults", remedy=ALLOW_COMMAND
         )
     if re.search(r"permission|permitted|paranoid|Access to performance", answer.text, re.IGNORECASE):
         return CountingResult(
@@ -96,7 +96,7 @@ def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
             what="the kernel of this host does not count page faults",
             remedy="measure outside this sandbox: gVisor, for example, has no performance events",
         )
-    said = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
+    first_line = next((line.strip() for line in answer.text.splitlines() if line.strip()), f"exit code {answer.status}")
     return CountingResult(
-        what=f"perf stat does not work here: {said[:300]}", remedy="try: perf stat -e minor-faults true"
+        what=f"perf stat does not work here: {first_line[:300]}", remedy="try: perf stat -e minor-faults true"
     )

@@ -19,20 +19,20 @@ from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
 
 _CPU = "sys/devices/system/cpu"
-_RATE = "proc/sys/kernel/perf_event_max_sample_rate"
+_SAMPLE_RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
 OWN_FIXES = {
     "same-page merging": (memory_checks.check_same_page_merging, "sys/kernel/mm/ksm/run", "2"),
-    "NUMA balancing": (memory_checks.numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
-    "huge pages": (memory_checks.huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-    "watchdog": (processor_checks.watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
+    "NUMA balancing": (memory_checks.check_numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
+    "huge pages": (memory_checks.check_huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    "watchdog": (processor_checks.check_watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
 """By name: the check, and the file and value that fix it. Without the permission to count, which lowers security."""
-PYPERF_FIXES = {"governor": processor_checks.governor, "turbo": processor_checks.turbo}
+PYPERF_FIXES = {"governor": processor_checks.check_governor, "turbo": processor_checks.check_turbo}
 
 _TUNABLES = (
     *(file for _, file, _ in OWN_FIXES.values()),
-    *("proc/sys/kernel/randomize_va_space", _RATE),
+    *("proc/sys/kernel/randomize_va_space", _SAMPLE_RATE),
     *(f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"),
     *(f"{_CPU}/cpufreq/policy*/scaling_governor", f"{_CPU}/cpufreq/policy*/scaling_min_freq"),
     *("proc/irq/default_smp_affinity", "proc/irq/*/smp_affinity"),
@@ -58,31 +58,31 @@ class FixReport(Struct):
     needs_root: list[str] = field(default_factory=list)
 
 
-def undo_file(host: HostProbe) -> Path:
-    """Return the file that holds the previous values."""
+def get_undo_file(host: HostProbe) -> Path:
+    """Return the file of the values before the first fix."""
     return host.home / "doctor-undo.json"
 
 
-def fix(host: HostProbe) -> FixReport:
+def apply_fixes(host: HostProbe) -> FixReport:
     """Apply every safe fix; without root, only list what root could fix."""
     wrong = [name for name, (check, _, _) in OWN_FIXES.items() if check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
-            needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _is_wrong(check(host).status))],
+            needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status))],
         )
     before = _read_current_values(host)
     _store_values(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
-    _note_reset(host, needed=_has_changed_more_than_files(answer.text))
+    _record_pyperf_reset(host, needed=_has_changed_more_than_files(answer.text))
     # pyperf lowers this to one event per second, which would ruin profiles.
-    _write_values(host, {_RATE: before[_RATE]} if _RATE in before else {}, fix_report)
+    _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name][1]: OWN_FIXES[name][2] for name in wrong}, fix_report)
-    fix_report.changed = _difference(before, _read_current_values(host))
+    fix_report.changed = _find_differences(before, _read_current_values(host))
     return fix_report
 
 
-def undo(host: HostProbe) -> FixReport:
+def undo_fixes(host: HostProbe) -> FixReport:
     """Restore everything as it was before the first fix.
 
     Raises
@@ -91,12 +91,12 @@ def undo(host: HostProbe) -> FixReport:
         Nothing was fixed, or the user may not restore it.
     """
     try:
-        noted = read_record(undo_file(host))
+        noted = read_record(get_undo_file(host))
         settings = select_restorable(dict(noted["settings"]), _TUNABLES)
     except FileNotFoundError:
-        raise FaultwatchError(f"nothing to undo: {undo_file(host)} does not exist") from None
+        raise FaultwatchError(f"nothing to undo: {get_undo_file(host)} does not exist") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise FaultwatchError(f"{undo_file(host)} cannot be read: {error}") from None
+        raise FaultwatchError(f"{get_undo_file(host)} cannot be read: {error}") from None
     if not host.is_root:
         raise FaultwatchError("only root can undo the fixes", "run it with sudo")
     fix_report = FixReport()
@@ -104,22 +104,22 @@ def undo(host: HostProbe) -> FixReport:
     if noted.get("reset"):
         host.run(build_installed_command("pyperf", "system", "reset"))
     _write_values(host, settings, fix_report)
-    fix_report.changed = _difference(before, _read_current_values(host))
+    fix_report.changed = _find_differences(before, _read_current_values(host))
     if not fix_report.failed:
-        undo_file(host).unlink()
+        get_undo_file(host).unlink()
     return fix_report
 
 
-def _is_wrong(status: CheckStatus) -> bool:
+def _needs_fix(status: CheckStatus) -> bool:
     return status is CheckStatus.WARNING
 
 
 def _read_current_values(host: HostProbe) -> dict[str, str]:
     """Return the current value of every file that a fix may change."""
-    return {name: value for name in _files(host) if (value := host.tree.chosen(name)) is not None}
+    return {name: value for name in _list_tunable_files(host) if (value := host.tree.read_choice(name)) is not None}
 
 
-def _files(host: HostProbe) -> Iterator[str]:
+def _list_tunable_files(host: HostProbe) -> Iterator[str]:
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -131,37 +131,38 @@ def _files(host: HostProbe) -> Iterator[str]:
 
 def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
     for name, value in values.items():
-        if host.tree.chosen(name) == value:
+        if host.tree.read_choice(name) == value:
             continue
         try:
             host.tree.path(name).write_text(value, encoding="ascii")
         except OSError as error:
-            fix_report.failed.append(f"/{name} stays {host.tree.chosen(name)}: {error.strerror}")
+            fix_report.failed.append(f"/{name} stays {host.tree.read_choice(name)}: {error.strerror}")
 
 
-def _difference(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _store_values(host: HostProbe, held: Mapping[str, str]) -> None:
+def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
     """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
-    file = undo_file(host)
+    file = get_undo_file(host)
     if file.exists():
         read_record(file)
         return
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_record(file, {"settings": dict(held), "reset": False})
+        write_record(file, {"settings": dict(values), "reset": False})
     except OSError as error:
         raise FaultwatchError(
-            f"nothing was changed, because it could not be undone: {file} cannot be written: {error.strerror}",
+            f"nothing was changed, because the changes could not be undone later: {file} cannot be written: "
+            f"{error.strerror}",
             "set FAULTWATCH_HOME to a folder that you may write to",
         ) from None
 
 
-def _note_reset(host: HostProbe, *, needed: bool) -> None:
+def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
     if needed:
-        write_record(undo_file(host), read_record(undo_file(host)) | {"reset": True})
+        write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 
 
 def _has_changed_more_than_files(output: str) -> bool:

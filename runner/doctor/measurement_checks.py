@@ -2,39 +2,41 @@
 
 import re
 
-from runner.doctor.counting import ALLOW, PARANOID, try_counting
+from runner.doctor.counting import ALLOW_COMMAND, PARANOID_SETTING, try_counting
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, ok, problem, unknown, warning
 from runner.perf.command import SEPARATOR, STANDARD_EVENTS
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 
-def perf(host: HostProbe) -> CheckResult:
+def check_perf(host: HostProbe) -> CheckResult:
     """Check that perf is installed for this kernel."""
     counting = try_counting(host)
     if counting.is_missing:
         return problem(counting.what, counting.remedy)
-    version = re.search(r"perf version (\S+)", host.run([perf_program(), "--version"]).text)
+    version = re.search(r"perf version (\S+)", host.run([get_perf_program(), "--version"]).text)
     return ok(f"perf {version[1]}" if version else "perf")
 
 
-def permission(host: HostProbe) -> CheckResult:
+def check_permission(host: HostProbe) -> CheckResult:
     """Check that counting is allowed, also inside the kernel."""
     counting = try_counting(host)
-    level = host.tree.text(PARANOID) or "unknown"
+    level = host.tree.read_text(PARANOID_SETTING) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"
     if counting.is_missing:
         return unknown("cannot be checked without perf")
     if counting.scope is None:
         return problem(counting.what, counting.remedy)
     if counting.scope == "user":
-        return warning(f"only faults in user space are counted, not those inside system calls: {setting}", ALLOW)
+        return warning(
+            f"only faults in user space are counted, not those inside system calls: {setting}", ALLOW_COMMAND
+        )
     return ok(f"faults in user space and in the kernel are counted ({setting})")
 
 
-def events(host: HostProbe) -> CheckResult:
+def check_events(host: HostProbe) -> CheckResult:
     """Check which of the standard events this machine can count."""
-    answer = host.run([perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
+    answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
         return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
@@ -48,7 +50,7 @@ def events(host: HostProbe) -> CheckResult:
     )
 
 
-def canary(host: HostProbe) -> CheckResult:
+def check_canary(host: HostProbe) -> CheckResult:
     """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
         return unknown("cannot be checked while perf does not count")
@@ -64,9 +66,9 @@ def canary(host: HostProbe) -> CheckResult:
     )
 
 
-def address_layout(host: HostProbe) -> CheckResult:
+def check_address_layout(host: HostProbe) -> CheckResult:
     """Check that address randomisation can be switched off for a process."""
-    if host.tree.text("proc/sys/kernel/randomize_va_space") == "0":
+    if host.tree.read_text("proc/sys/kernel/randomize_va_space") == "0":
         return ok("switched off on this host")
     if host.can_fix_layout():
         return ok("randomisation is switched off for measured processes")
@@ -87,7 +89,7 @@ def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
     )
 
 
-def user(host: HostProbe) -> CheckResult:
+def check_user(host: HostProbe) -> CheckResult:
     """Check that an ordinary user measures."""
     if not host.is_root:
         return ok("an ordinary user")

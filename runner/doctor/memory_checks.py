@@ -8,17 +8,20 @@ from runner.doctor.result import CheckResult, ok, unknown, warning
 from runner.environment import cgroup
 from runner.system.tree import Tree
 
-_THP = "sys/kernel/mm/transparent_hugepage"
+_THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
 _MIB = 1 << 20
-_DAMON = "sys/kernel/mm/damon/admin/kdamonds"
+_DAMON_FOLDER = "sys/kernel/mm/damon/admin/kdamonds"
 
 
-def huge_pages(host: HostProbe) -> CheckResult:
+def check_huge_pages(host: HostProbe) -> CheckResult:
     """Check that programs get no huge pages unless they ask for them."""
-    setting = host.tree.chosen(f"{_THP}/enabled")
+    setting = host.tree.read_choice(f"{_THP_FOLDER}/enabled")
     if setting is None:
         return ok("this kernel has no transparent huge pages")
-    sizes = {folder: host.tree.chosen(f"{_THP}/{folder}/enabled") for folder in host.tree.names(_THP, "hugepages-*kB")}
+    sizes = {
+        folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
+        for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
+    }
     always = [
         folder.removeprefix("hugepages-")
         for folder, own in sizes.items()
@@ -30,25 +33,25 @@ def huge_pages(host: HostProbe) -> CheckResult:
         f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
         'huge_pages = "never" under [run] of the workload; or for the whole host: '
         + (
-            f"echo madvise | sudo tee /{_THP}/enabled"
+            f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
             if setting == "always"
-            else f"write never to the files named enabled below /{_THP}"
+            else f"write never to all files with the name enabled below /{_THP_FOLDER}"
         ),
     )
 
 
 def check_same_page_merging(host: HostProbe) -> CheckResult:
     """Check that KSM is off: a merged page is copied again when it is written."""
-    setting = host.tree.text("sys/kernel/mm/ksm/run")
+    setting = host.tree.read_text("sys/kernel/mm/ksm/run")
     if setting != "1":
         return ok("off")
     return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
 
 
-def numa_balancing(host: HostProbe) -> CheckResult:
+def check_numa_balancing(host: HostProbe) -> CheckResult:
     """Check that NUMA balancing does not unmap pages to see which node uses them."""
-    nodes = len(list(host.tree.names("sys/devices/system/node", "node[0-9]*")))
-    if host.tree.text("proc/sys/kernel/numa_balancing") in {None, "0"}:
+    nodes = len(list(host.tree.list_names("sys/devices/system/node", "node[0-9]*")))
+    if host.tree.read_text("proc/sys/kernel/numa_balancing") in {None, "0"}:
         return ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
     return warning(
         "on: the kernel causes faults at unpredictable times to see which node uses a page",
@@ -58,7 +61,7 @@ def numa_balancing(host: HostProbe) -> CheckResult:
 
 def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
-    actions = _damon_actions(host.tree)
+    actions = _list_damon_actions(host.tree)
     if actions in {None, "none"}:
         return ok("is not reclaimed")
     return warning(
@@ -68,57 +71,59 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     )
 
 
-def _damon_actions(tree: Tree) -> str | None:
+def _list_damon_actions(tree: Tree) -> str | None:
     """Return what DAMON does to idle memory, such as ``pageout``; None if it cannot be read.
 
     Only root can read it, so it is not a setting of the environment, which must be the same for every user.
     """
     actions = []
     for module, action in (("damon_reclaim", "pageout"), ("damon_lru_sort", "lru_sort")):
-        enabled = tree.text(f"sys/module/{module}/parameters/enabled")
+        enabled = tree.read_text(f"sys/module/{module}/parameters/enabled")
         actions += [] if enabled is None else [action if enabled == "Y" else "none"]
-    for daemon in _below(tree, _DAMON):
+    for daemon in _list_numbered_folders(tree, _DAMON_FOLDER):
         actions.append("none")
-        if tree.text(f"{daemon}/state") == "on":
-            contexts = _below(tree, f"{daemon}/contexts")
-            schemes = (scheme for context in contexts for scheme in _below(tree, f"{context}/schemes"))
-            actions += [tree.text(f"{scheme}/action") or "none" for scheme in schemes]
+        if tree.read_text(f"{daemon}/state") == "on":
+            contexts = _list_numbered_folders(tree, f"{daemon}/contexts")
+            schemes = (scheme for context in contexts for scheme in _list_numbered_folders(tree, f"{context}/schemes"))
+            actions += [tree.read_text(f"{scheme}/action") or "none" for scheme in schemes]
     return " ".join(sorted({*actions} - {"none", "stat"})) or "none" if actions else None
 
 
-def _below(tree: Tree, folder: str) -> Iterator[str]:
-    yield from (f"{folder}/{name}" for name in tree.names(folder, "[0-9]*"))
+def _list_numbered_folders(tree: Tree, folder: str) -> Iterator[str]:
+    yield from (f"{folder}/{name}" for name in tree.list_names(folder, "[0-9]*"))
 
 
-def memory(host: HostProbe) -> CheckResult:
+def check_memory(host: HostProbe) -> CheckResult:
     """Check that memory is available and nothing is swapped out."""
     sizes = {
         name: int(kib) * 1024
-        for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.text("proc/meminfo") or "")
+        for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.read_text("proc/meminfo") or "")
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
         return unknown("this host does not show how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
-    shown = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
-    if _pressure(host) > 1:
-        return warning(f"programs wait for memory; {shown}", "end the programs that use it, or measure later")
+    finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
+    if _read_pressure(host) > 1:
+        return warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(f"{shown}: the page cache may not hold what was read", "end the programs that use the memory")
+        return warning(
+            f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
+        )
     if swapped > 0:
         return warning(
-            f"{shown}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
+            f"{finding}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
-    return ok(f"{shown}; nothing is swapped out")
+    return ok(f"{finding}; nothing is swapped out")
 
 
-def _pressure(host: HostProbe) -> float:
+def _read_pressure(host: HostProbe) -> float:
     """Return the percentage of the last ten seconds during which a program waited for memory."""
-    match = re.search(r"some avg10=([\d.]+)", host.tree.text("proc/pressure/memory") or "")
+    match = re.search(r"some avg10=([\d.]+)", host.tree.read_text("proc/pressure/memory") or "")
     return float(match[1]) if match else 0.0
 
 
-def limits(host: HostProbe) -> CheckResult:
+def check_limits(host: HostProbe) -> CheckResult:
     """Check that no control group limits memory or processors."""
     settings = cgroup.read_settings(host.tree)
     set_here = [
@@ -130,5 +135,5 @@ def limits(host: HostProbe) -> CheckResult:
         return ok("no limits by control groups")
     return warning(
         f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
-        "remove the limit, or use a dedicated host; each run records it",
+        "remove the limit, or use a dedicated host; each run records the limit",
     )

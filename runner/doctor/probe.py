@@ -17,7 +17,7 @@ from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePages
 from runner.system.tree import Tree
 
-NOT_FOUND = 127
+NOT_FOUND_STATUS = 127
 """Exit status of a missing program, as in shells."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds."""
@@ -36,13 +36,13 @@ def run(command: Sequence[str]) -> ProgramOutput:
     try:
         done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
     except FileNotFoundError:
-        return ProgramOutput(NOT_FOUND, "")
+        return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
-        return ProgramOutput(NOT_FOUND - 1, str(error))
+        return ProgramOutput(NOT_FOUND_STATUS - 1, str(error))
     return ProgramOutput(-1 if done.status is None else done.status, done.output or done.problem)
 
 
-def free_bytes(folder: Path) -> int | None:
+def get_free_bytes(folder: Path) -> int | None:
     """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
     try:
         existing = next(place for place in (folder, *folder.parents) if place.exists())
@@ -59,8 +59,8 @@ class HostProbe(Struct, frozen=True):
     """The folder of builds and results."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
     run: Callable[[Sequence[str]], ProgramOutput] = run
-    version: Callable[[str], str | None] = compilers.version
+    version: Callable[[str], str | None] = compilers.read_version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))
-    free_bytes: Callable[[Path], int | None] = free_bytes
+    free_bytes: Callable[[Path], int | None] = get_free_bytes
     count_canary: Callable[[Path], CanaryOutcome] = count_canary

@@ -10,60 +10,60 @@ _NOISY_TIMERS = (
     "apt-daily", "apt-daily-upgrade", "dnf-makecache", "dnf-automatic", "fstrim", "man-db",
     "plocate-updatedb", "mlocate-updatedb",
 )  # fmt: skip
-_WANTED = "etc/systemd/system/timers.target.wants"
+_ENABLED_TIMERS = "etc/systemd/system/timers.target.wants"
 
 
-def governor(host: HostProbe) -> CheckResult:
+def check_governor(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the load."""
-    value = cpu.governors(host.tree)
+    value = cpu.read_governors(host.tree)
     if value is None:
         return ok("this system does not control the frequency")
     if value == "performance":
         return ok(value)
     return warning(
-        f"{value}: times depend on what ran before",
+        f"{value}: times depend on the work that ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
 
 
-def turbo(host: HostProbe) -> CheckResult:
+def check_turbo(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the temperature."""
-    value = cpu.turbo(host.tree)
+    value = cpu.read_turbo(host.tree)
     if value != "on":
         return ok(value or "this system does not control it")
-    if host.tree.text(f"{_CPU}/intel_pstate/no_turbo") is not None:
+    if host.tree.read_text(f"{_CPU}/intel_pstate/no_turbo") is not None:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:
         fix = f"echo 0 | sudo tee /{_CPU}/cpufreq/boost"
     return warning("on: times depend on temperature and on the other processors", fix)
 
 
-def clock(host: HostProbe) -> CheckResult:
+def check_clock(host: HostProbe) -> CheckResult:
     """Check that reading the time is cheap."""
-    source = host.tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
+    source = host.tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
         return unknown("this host does not show its clock source")
     if source not in _SLOW_CLOCKS:
         return ok(source)
     return warning(
         f"{source}: reading the time costs system time",
-        "see in dmesg why the kernel rejected a faster clock (often: tsc unstable)",
+        "look in dmesg for why the kernel rejected a faster clock (often: tsc unstable)",
     )
 
 
-def watchdog(host: HostProbe) -> CheckResult:
+def check_watchdog(host: HostProbe) -> CheckResult:
     """Check that the watchdog does not use a hardware counter."""
-    if host.tree.text("proc/sys/kernel/nmi_watchdog") != "1":
+    if host.tree.read_text("proc/sys/kernel/nmi_watchdog") != "1":
         return ok("uses no hardware counter")
     return warning("uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0")
 
 
-def timers(host: HostProbe) -> CheckResult:
+def check_timers(host: HostProbe) -> CheckResult:
     """Check that no periodic maintenance runs."""
     if not host.tree.path("run/systemd/system").is_dir():
         return ok("systemd does not run on this host")
-    wanted = {name.removesuffix(".timer") for name in host.tree.names(_WANTED, "*.timer")}
-    noisy = [name for name in _NOISY_TIMERS if name in wanted]
+    enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
+    noisy = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy:
         return ok("no known periodic maintenance")
     return warning(
@@ -72,15 +72,15 @@ def timers(host: HostProbe) -> CheckResult:
     )
 
 
-def load(host: HostProbe) -> CheckResult:
+def check_load(host: HostProbe) -> CheckResult:
     """Check that the machine is otherwise idle."""
-    words = (host.tree.text("proc/loadavg") or "").split()
+    words = (host.tree.read_text("proc/loadavg") or "").split()
     cpus = int(cpu.count_online(host.tree) or 0)
     try:
         now = float(words[0])
     except (IndexError, ValueError):
         return unknown("this host does not show its load")
-    shown = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
+    finding = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
     if cpus and now > cpus / 2:
-        return warning(f"{shown}: times and context switches are disturbed", "measure when the machine is idle")
-    return ok(shown)
+        return warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
+    return ok(finding)

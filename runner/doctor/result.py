@@ -16,7 +16,7 @@ class CheckStatus(StrEnum):
     PROBLEM = "problem"
     """Nothing can be measured here, or the results would be wrong."""
     UNKNOWN = "unknown"
-    """The check could not be made."""
+    """The check could not be performed."""
 
 
 class CheckResult(NamedTuple):
@@ -35,26 +35,26 @@ class Check(Struct, frozen=True):
     finding: str
     remedy: str = ""
 
-    def document(self) -> dict[str, str]:
+    def build_document(self) -> dict[str, str]:
         """Return this check as JSON."""
         return asdict(self)
 
 
 def ok(finding: str) -> CheckResult:
-    """Return that nothing needs to be done."""
+    """Return a result without a fault."""
     return CheckResult(CheckStatus.OK, finding)
 
 
 def warning(finding: str, remedy: str) -> CheckResult:
-    """Return that measuring works, but not as well as it could."""
+    """Return a result for what makes measurements worse than they could be."""
     return CheckResult(CheckStatus.WARNING, finding, remedy)
 
 
 def problem(finding: str, remedy: str) -> CheckResult:
-    """Return that nothing can be measured here, or not correctly."""
+    """Return a result for what prevents correct measurements."""
     return CheckResult(CheckStatus.PROBLEM, finding, remedy)
 
 
 def unknown(finding: str, remedy: str = "") -> CheckResult:
-    """Return that the check could not be made."""
+    """Return a result for a check that could not be made."""
     return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

@@ -31,8 +31,8 @@ def show_checks(checks: list[Check], measurable: bool, console: Console | None =
     counts = {status: sum(check.status is status for check in checks) for status in CheckStatus}
     problems, warnings = counts[CheckStatus.PROBLEM], counts[CheckStatus.WARNING]
     verdict = "This host can measure" if measurable else "This host cannot measure correctly yet"
-    console.print(f"\n[bold]{verdict}[/]: {_plural(problems, 'problem')}, {_plural(warnings, 'warning')}.")
+    console.print(f"\n[bold]{verdict}[/]: {_format_count(problems, 'problem')}, {_format_count(warnings, 'warning')}.")
 
 
-def _plural(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

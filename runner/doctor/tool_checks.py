@@ -15,7 +15,7 @@ _OLDEST_GIT = (2, 31)
 _GIB = 1 << 30
 
 
-def compilers(host: HostProbe) -> CheckResult:
+def check_compilers(host: HostProbe) -> CheckResult:
     """Check that C, C++ and Fortran can be compiled."""
     missing = [command for command in _COMPILERS if host.version(command) is None]
     if not missing:
@@ -26,21 +26,21 @@ def compilers(host: HostProbe) -> CheckResult:
     )
 
 
-def allocators(host: HostProbe) -> CheckResult:
+def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
-    paths = {family: next(libraries.find(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
+    paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
     missing = [family for family, library in paths.items() if library is None]
-    there = ", ".join(library.name for library in paths.values() if library)
+    installed = ", ".join(library.name for library in paths.values() if library)
     if not missing:
-        return ok(there)
+        return ok(installed)
     packages = " ".join(_ALLOCATORS[family] for family in missing)
     return warning(
-        f"found: {there or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
+        f"found: {installed or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
 
 
-def git(host: HostProbe) -> CheckResult:
+def check_git(host: HostProbe) -> CheckResult:
     """Check that git is installed and knows the options that are used."""
     version = host.version("git")
     number = re.search(r"(\d+)\.(\d+)", version or "")
@@ -51,12 +51,12 @@ def git(host: HostProbe) -> CheckResult:
     return ok(version)
 
 
-def sandbox(host: HostProbe) -> CheckResult:
+def check_sandbox(host: HostProbe) -> CheckResult:
     """Check that untrusted code can be sandboxed."""
     version = host.version("bwrap")
     if version is None:
         return warning("bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap")
-    if host.tree.text("proc/sys/user/max_user_namespaces") == "0":
+    if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":
         return warning(
             f"{version}, but this host allows no user namespaces: untrusted code cannot be measured",
             "sudo sysctl -w user.max_user_namespaces=10000",
@@ -64,7 +64,7 @@ def sandbox(host: HostProbe) -> CheckResult:
     return ok(version)
 
 
-def disk(host: HostProbe) -> CheckResult:
+def check_disk(host: HostProbe) -> CheckResult:
     """Check that there is writable disk space for builds and results."""
     if forbids_programs(host.home):
         return problem(
@@ -74,12 +74,12 @@ def disk(host: HostProbe) -> CheckResult:
     free = host.free_bytes(host.home)
     if free is None:
         return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
-    shown = f"{free / _GIB:.1f} GiB free in {host.home}"
+    finding = f"{free / _GIB:.1f} GiB free in {host.home}"
     if free < _GIB / 10:
-        return problem(shown, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
+        return problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
     if free < 2 * _GIB:
         return warning(
-            f"{shown}: builds of many revisions may not fit",
-            "free some, or set FAULTWATCH_HOME to a folder on another disk",
+            f"{finding}: builds of many revisions may not fit",
+            "free some space, or set FAULTWATCH_HOME to a folder on another disk",
         )
-    return ok(shown)
+    return ok(finding)

@@ -21,7 +21,7 @@ _VALUE = re.compile(r"[A-Za-z0-9_.,:-]{1,4096}")
 
 
 def read_record(file: Path) -> dict[str, Any]:
-    """Return what was written.
+    """Read the record of values to restore.
 
     Raises
     ------
@@ -34,15 +34,15 @@ def read_record(file: Path) -> dict[str, Any]:
     """
     with open_regular(file, links=False) as stream:
         if os.fstat(stream.fileno()).st_uid != os.geteuid():
-            raise FaultwatchError(f"{file} was not written by this user", "remove it if nobody here made it")
+            raise FaultwatchError(f"{file} was not written by this user", "remove it if you do not know who created it")
         document = json.loads(stream.read(_MAX_BYTES))
     if not isinstance(document, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it does not contain a JSON object")
     return document
 
 
 def write_record(file: Path, document: Mapping[str, object]) -> None:
-    """Write the file, or replace it; a crash leaves the one that was there."""
+    """Write the record in one step, so that a crash leaves the previous one."""
     partial = file.with_suffix(".partial")
     with suppress(FileNotFoundError):
         partial.unlink()
@@ -71,13 +71,13 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
         if not _is_tunable(str(name), tunable):
             raise ValueError(f"no fix changes {name}")
         if not isinstance(value, str) or not _VALUE.fullmatch(value):
-            raise ValueError(f"{name} never held {str(value)[:40]!r}")
+            raise ValueError(f"{name} never had the value {str(value)[:40]!r}")
     return {str(name): str(value) for name, value in settings.items()}
 
 
 def _is_tunable(name: str, patterns: Collection[str]) -> bool:
     parts = name.split("/")
-    wanted = (pattern.split("/") for pattern in patterns)
+    pattern_parts = (pattern.split("/") for pattern in patterns)
     return ".." not in parts and any(
-        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in wanted
+        len(parts) == len(names) and all(map(fnmatch.fnmatchcase, parts, names)) for names in pattern_parts
     )

@@ -8,7 +8,7 @@ from runner.environment import libraries
 from runner.system.tree import SettingValues, Tree
 
 ALLOCATORS = ("jemalloc", "tcmalloc", "mimalloc", "snmalloc", "hoard", "scudo", "rpmalloc")
-NOT_THERE = "is not there"
+IS_MISSING = "is not there"
 """How the name of an allocator ends whose library does not exist: the process runs with another one."""
 _LIBC = re.compile(r"(/\S+/(?:libc\.so\.6|libc-[\d.]+\.so|ld-musl-[^/\s]+))$", re.MULTILINE)
 _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d)")
@@ -17,14 +17,14 @@ _GLIBC_RELEASE = re.compile(rb"GNU C Library [^\n]*? release version (\d[\d.]*\d
 def read_settings(tree: Tree, variables: Mapping[str, str]) -> SettingValues:
     """Return the C library of this machine and the allocator of a process with these variables."""
     library = _find_mapped_libc(tree)
-    libc = _libc_name(library) if library else None
+    libc = _detect_libc(library) if library else None
     return {
-        "libc.version": f"{libc} ({library.name}, sha256 {libraries.fingerprint(library)})" if library else None,
-        "allocator": _allocator(tree, variables, libc or "the C library's"),
+        "libc.version": f"{libc} ({library.name}, sha256 {libraries.hash_library(library)})" if library else None,
+        "allocator": _detect_allocator(tree, variables, libc or "the C library's"),
     }
 
 
-def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
+def _detect_allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
     """Return the name of the allocator that the loader preloads, or else the C library's own.
 
     If a named library does not exist, the loader only prints a warning and the process runs with the wrong allocator.
@@ -33,22 +33,22 @@ def _allocator(tree: Tree, variables: Mapping[str, str], libc: str) -> str:
     search = tuple(filter(None, variables.get("LD_LIBRARY_PATH", "").split(":")))
     for entry in re.split(r"[ :]+", variables.get("LD_PRELOAD", "")):
         name = Path(entry).name
-        family = next((known for known in ALLOCATORS if known in name.lower()), None)
+        family = next((allocator for allocator in ALLOCATORS if allocator in name.lower()), None)
         if family is None:
             continue
-        file = tree.path(entry) if "/" in entry else next(libraries.find(tree, name, search), None)
-        digits = libraries.fingerprint(file) if file else None
-        return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {NOT_THERE})"
+        file = tree.path(entry) if "/" in entry else next(libraries.find_libraries(tree, name, search), None)
+        digits = libraries.hash_library(file) if file else None
+        return f"{family} ({name}, sha256 {digits})" if digits else f"{libc} (preloaded {name} {IS_MISSING})"
     return libc
 
 
 def _find_mapped_libc(tree: Tree) -> Path | None:
     """Return the C library of this process, which other programs load too."""
-    match = _LIBC.search(tree.text("proc/self/maps", limit=1 << 22) or "")
+    match = _LIBC.search(tree.read_text("proc/self/maps", limit=1 << 22) or "")
     return tree.path(match[1]) if match else None
 
 
-def _libc_name(library: Path) -> str:
+def _detect_libc(library: Path) -> str:
     if library.name.startswith("ld-musl"):
         return "musl"
     try:

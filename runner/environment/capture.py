@@ -22,7 +22,7 @@ _MAX_VALUE_CHARACTERS = 4000
 """Characters that the contract allows in a value; a longer one is cut, and its hash is appended."""
 
 
-def capture(
+def capture_environment(
     *,
     variables: Mapping[str, str],
     build_tools: Mapping[str, str] | None = None,
@@ -56,7 +56,7 @@ def capture(
         **(filesystem.read_settings(tree, work_directory.resolve()) if work_directory else {}),
         **allocator.read_settings(tree, variables),
         **compilers.read_settings(build_tools),
-        **_variables(variables),
+        **_capture_variables(variables),
         **(extra or {}),
     }
     return Environment(
@@ -64,13 +64,13 @@ def capture(
     )
 
 
-def difference(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
+def find_differences(before: Environment, after: Environment) -> list[tuple[str, str | None, str | None]]:
     """Return the settings that differ, by name, with both values; ``None`` where a side lacks the setting."""
     old, new = before.settings, after.settings
     return [(name, old.get(name), new.get(name)) for name in sorted(old | new) if old.get(name) != new.get(name)]
 
 
-def _variables(variables: Mapping[str, str]) -> SettingValues:
+def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
     return {
         f"variable.{name[:_MAX_NAME_CHARACTERS]}": hide_secret(name, value)
         for name, value in variables.items()

@@ -16,40 +16,43 @@ def read_settings(tree: Tree) -> SettingValues:
     The group's name is left out, because each login and each container start creates a new one.
     """
     groups: dict[str, str] = {}
-    for line in tree.lines("proc/self/cgroup"):
+    for line in tree.read_lines("proc/self/cgroup"):
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
         groups.update(dict.fromkeys(controllers.split(","), path))
     if "memory" in groups:
-        return _version_1(tree, groups)
+        return _read_version_1(tree, groups)
     if "" in groups:
-        return _version_2(tree, groups[""])
+        return _read_version_2(tree, groups[""])
     return {}
 
 
-def _version_2(tree: Tree, path: str) -> SettingValues:
-    levels = list(_levels(tree, _MOUNT, path))
+def _read_version_2(tree: Tree, path: str) -> SettingValues:
+    levels = list(_list_levels(tree, _MOUNT, path))
     settings: SettingValues = {"cgroup.version": "2"}
     if levels:
         for name in ("memory.max", "memory.high", "memory.swap.max"):
-            settings[f"cgroup.{name}"] = _find_tightest(tree.text(f"{level}/{name}") for level in levels)
-        settings["cgroup.cpu.max"] = _find_tightest_share(tree.text(f"{level}/cpu.max") for level in levels)
+            settings[f"cgroup.{name}"] = _find_tightest(tree.read_text(f"{level}/{name}") for level in levels)
+        settings["cgroup.cpu.max"] = _find_tightest_share(tree.read_text(f"{level}/cpu.max") for level in levels)
     return settings
 
 
-def _version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
+def _read_version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
     settings: SettingValues = {"cgroup.version": "1"}
-    memory = list(_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
+    memory = list(_list_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
     if memory:
-        settings["cgroup.memory.max"] = _find_tightest(tree.text(f"{level}/memory.limit_in_bytes") for level in memory)
-    cpu = list(_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
+        settings["cgroup.memory.max"] = _find_tightest(
+            tree.read_text(f"{level}/memory.limit_in_bytes") for level in memory
+        )
+    cpu = list(_list_levels(tree, f"{_MOUNT}/cpu", groups.get("cpu", "/")))
     if cpu:
         settings["cgroup.cpu.max"] = _find_tightest_share(
-            f"{tree.text(f'{level}/cpu.cfs_quota_us')} {tree.text(f'{level}/cpu.cfs_period_us')}" for level in cpu
+            f"{tree.read_text(f'{level}/cpu.cfs_quota_us')} {tree.read_text(f'{level}/cpu.cfs_period_us')}"
+            for level in cpu
         )
     return settings
 
 
-def _levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
+def _list_levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
     """Yield the folders of the group and its parents; in a container only the mounted ones exist."""
     group = PurePosixPath(path)
     for level in (group, *group.parents):

@@ -14,24 +14,24 @@ TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "li
 
 def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     """Return the first line of each tool's ``--version``; a missing tool is left out."""
-    programs = {role: _program(command) for role, command in (TOOLS if tools is None else tools).items()}
+    programs = {role: _find_program(command) for role, command in (TOOLS if tools is None else tools).items()}
     for program in programs.values():
         if program:
             _ask_version(program)  # All at once, because each takes some milliseconds.
-    return {f"compiler.{role}": program and _version(program) for role, program in programs.items()}
+    return {f"compiler.{role}": program and _read_first_line(program) for role, program in programs.items()}
 
 
-def version(command: str) -> str | None:
+def read_version(command: str) -> str | None:
     """Return the first line of ``command --version``, or ``None`` if this host has no such command.
 
     The command is executed outside of any sandbox, so it is looked up on the runner's own ``PATH`` alone: a workload
     may name another one, and a stranger's workload one that leads to the stranger's programs.
     """
-    program = _program(command)
-    return _version(program) if program else None
+    program = _find_program(command)
+    return _read_first_line(program) if program else None
 
 
-def _program(command: str) -> str | None:
+def _find_program(command: str) -> str | None:
     return shutil.which(command, path=BASE_VARIABLES["PATH"])
 
 
@@ -50,7 +50,7 @@ def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
 
 
 @lru_cache(maxsize=32)
-def _version(program: str) -> str | None:
+def _read_first_line(program: str) -> str | None:
     process = _ask_version(program)
     if not process:
         return None

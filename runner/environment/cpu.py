@@ -14,45 +14,45 @@ _FIRST_CPU_BYTES = 16_384
 def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of the processors and of the memory nodes."""
     return {
-        **_model(tree),
+        **_read_model(tree),
         "cpu.online": count_online(tree),
         # The number only: a container can get other processors each time, and allocators depend on the number.
-        "cpu.allowed": _count(_read_affinity(tree, "Cpus_allowed_list")),
-        "cpu.smt": tree.text(f"{_CPU}/smt/control"),
-        "cpu.governor": governors(tree),
-        "cpu.turbo": turbo(tree),
-        "numa.nodes": tree.text(f"{_NODE}/online"),
+        "cpu.allowed": _count_cpus(_read_affinity(tree, "Cpus_allowed_list")),
+        "cpu.smt": tree.read_text(f"{_CPU}/smt/control"),
+        "cpu.governor": read_governors(tree),
+        "cpu.turbo": read_turbo(tree),
+        "numa.nodes": tree.read_text(f"{_NODE}/online"),
         "numa.allowed": _read_affinity(tree, "Mems_allowed_list"),
-        "numa.topology": _topology(tree),
-        "numa.balancing": tree.text("proc/sys/kernel/numa_balancing"),
-        "numa.demotion": tree.text("sys/kernel/mm/numa/demotion_enabled"),
+        "numa.topology": _read_topology(tree),
+        "numa.balancing": tree.read_text("proc/sys/kernel/numa_balancing"),
+        "numa.demotion": tree.read_text("sys/kernel/mm/numa/demotion_enabled"),
     }
 
 
-def turbo(tree: Tree) -> str | None:
+def read_turbo(tree: Tree) -> str | None:
     """Return whether the processor may run above its nominal frequency: ``on``, ``off``, or ``None`` if unknown."""
-    forbidden = tree.text(f"{_CPU}/intel_pstate/no_turbo")
+    forbidden = tree.read_text(f"{_CPU}/intel_pstate/no_turbo")
     if forbidden is not None:
         return "off" if forbidden == "1" else "on"
-    allowed = tree.text(f"{_CPU}/cpufreq/boost")
+    allowed = tree.read_text(f"{_CPU}/cpufreq/boost")
     return {"0": "off", "1": "on"}.get(allowed or "")
 
 
 def count_online(tree: Tree) -> str | None:
     """Return how many processors are in use."""
-    return _count(tree.text(f"{_CPU}/online"))
+    return _count_cpus(tree.read_text(f"{_CPU}/online"))
 
 
-def governors(tree: Tree) -> str | None:
-    """Return the governors in use, each once, because their assignment to processors changes."""
-    policies = tree.names(f"{_CPU}/cpufreq", "policy*")
-    governors = {tree.text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
+def read_governors(tree: Tree) -> str | None:
+    """Return the frequency governors in use, each once, because their assignment to processors changes."""
+    policies = tree.list_names(f"{_CPU}/cpufreq", "policy*")
+    governors = {tree.read_text(f"{_CPU}/cpufreq/{policy}/scaling_governor") for policy in policies}
     return " ".join(sorted(name for name in governors if name)) or None
 
 
-def _model(tree: Tree) -> SettingValues:
+def _read_model(tree: Tree) -> SettingValues:
     fields: dict[str, str] = {}
-    for line in tree.lines("proc/cpuinfo", _FIRST_CPU_BYTES):
+    for line in tree.read_lines("proc/cpuinfo", _FIRST_CPU_BYTES):
         name, _, value = line.partition(":")
         fields.setdefault(name.strip(), value.strip())
     arm = " ".join(
@@ -69,21 +69,21 @@ def _model(tree: Tree) -> SettingValues:
     }
 
 
-def _topology(tree: Tree) -> str | None:
+def _read_topology(tree: Tree) -> str | None:
     """Return each node's processors and its distances to all nodes."""
     nodes = []
-    for node in tree.names(_NODE, "node[0-9]*"):
-        cpus, distances = tree.text(f"{_NODE}/{node}/cpulist"), tree.text(f"{_NODE}/{node}/distance")
+    for node in tree.list_names(_NODE, "node[0-9]*"):
+        cpus, distances = tree.read_text(f"{_NODE}/{node}/cpulist"), tree.read_text(f"{_NODE}/{node}/distance")
         nodes.append(f"{node} cpus {cpus or 'none'} distances {distances or 'unknown'}")
     return "; ".join(nodes) or None
 
 
 def _read_affinity(tree: Tree, field: str) -> str | None:
-    match = re.search(rf"^{field}:\s+(\S+)$", tree.text("proc/self/status") or "", re.MULTILINE)
+    match = re.search(rf"^{field}:\s+(\S+)$", tree.read_text("proc/self/status") or "", re.MULTILINE)
     return match[1] if match else None
 
 
-def _count(cpus: str | None) -> str | None:
+def _count_cpus(cpus: str | None) -> str | None:
     """Return how many processors a list such as ``0-3,8`` names."""
     ranges = re.findall(r"(\d+)(?:-(\d+))?", cpus or "")
     return str(sum(int(last or first) - int(first) + 1 for first, last in ranges)) if ranges else None

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
 )
 _SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)|`([^`]*)`")
 _SHELLS = {"sh", "bash", "dash", "ksh", "zsh", "ash"}
-_BEFORE_A_PROGRAM = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
+_SHELL_KEYWORDS = {"if", "then", "else", "elif", "while", "until", "do", "!", "{"}
 """Words of a shell's grammar after which a program comes."""
 _BUILT_IN = {
     *("fi", "done", "esac", "}", "for", "case", "function", ".", ":", "[", "break", "cd", "continue", "echo", "export"),
@@ -25,16 +25,16 @@ _BUILT_IN = {
     *("trap", "true", "type", "ulimit", "umask", "unset", "wait", "local", "alias", "hash", "getopts"),
 }
 """Words that a shell does not look up as programs."""
-_WITHIN = {"exec", "command", "builtin", "eval", "time"}
+_TRANSPARENT_BUILTINS = {"exec", "command", "builtin", "eval", "time"}
 """Words of a shell that have a program executed."""
 _WRAPPERS = {
     *("ccache", "chrt", "distcc", "env", "ionice", "linux32", "linux64", "nice", "nohup", "numactl", "sccache"),
     *("setarch", "setsid", "stdbuf", "sudo", "taskset", "timeout", "unshare", "xargs", "xvfb-run"),
 }
 """Programs that execute another one, which their arguments name."""
-_EXECUTE = {"-exec", "-execdir", "-ok"}
+_EXEC_OPTIONS = {"-exec", "-execdir", "-ok"}
 """Options of find."""
-_SETS = re.compile(r"(?:-D)?([A-Za-z_]\w*)(?::\w+)?\+?=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(?:-D)?([A-Za-z_]\w*)(?::\w+)?\+?=(.*)", re.DOTALL)
 _TOOL_VARIABLE = re.compile(
     r"(?:HOST_?|BUILD_?|TARGET_?)?(?:CC|CXX|CPP|FC|F77|F90|LD|AR|AS|NM|RANLIB|STRIP|OBJCOPY)"
     r"|MAKE|PERL|PYTHON\d?|LEX|YACC|CARGO|GO|RUSTC|RUSTC(?:_WORKSPACE)?_WRAPPER|CMAKE_GENERATOR_TOOLCHAIN"
@@ -53,8 +53,8 @@ def find_executed_programs(
     is_program
         Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
     """
-    named = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
-    return {*_find_in_command(list(command), is_program, in_shell=False), *named}
+    tools = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
+    return {*_find_in_command(list(command), is_program, in_shell=False), *tools}
 
 
 def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
@@ -64,11 +64,11 @@ def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_
         word = words[place]
         place += 1
         yield from _find_named_tools(word)
-        if _SETS.fullmatch(word) or (in_shell and word in _BEFORE_A_PROGRAM | _WITHIN):
+        if _ASSIGNMENT.fullmatch(word) or (in_shell and word in _SHELL_KEYWORDS | _TRANSPARENT_BUILTINS):
             continue
         if in_shell and word in _BUILT_IN:
             return
-        name = _name(word)
+        name = _get_program_name(word)
         yield name
         if name in _SHELLS:
             yield from _find_in_shell(words[place:], is_program)
@@ -77,12 +77,12 @@ def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_
             yield from _find_named_tools(argument)
         if name == "find":
             for option, program in pairwise(words):
-                if option in _EXECUTE:
-                    yield _name(program)
+                if option in _EXEC_OPTIONS:
+                    yield _get_program_name(program)
         if name not in _WRAPPERS:
             return
         rest = iter(range(place, len(words)))
-        place = next((number for number in rest if is_program(_name(words[number]))), len(words))
+        place = next((number for number in rest if is_program(_get_program_name(words[number]))), len(words))
 
 
 def _find_in_shell(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
@@ -111,11 +111,11 @@ def _find_in_script(script: str, is_program: Callable[[str], bool]) -> Iterator[
 
 def _find_named_tools(word: str) -> Iterator[str]:
     """Yield the programs that a variable names, such as ``CC=ccache gcc-14 -m32``."""
-    setting = _SETS.fullmatch(word)
+    setting = _ASSIGNMENT.fullmatch(word)
     if setting and _TOOL_VARIABLE.fullmatch(setting[1]):
-        yield from (_name(part) for part in setting[2].strip("'\"").split() if not part.startswith("-"))
+        yield from (_get_program_name(part) for part in setting[2].strip("'\"").split() if not part.startswith("-"))
 
 
-def _name(word: str) -> str:
+def _get_program_name(word: str) -> str:
     """Return the name of a program; one of the checkout (``./configure``) keeps its path, by which nothing is found."""
     return PurePosixPath(word).name if word.startswith("/") else word

@@ -10,7 +10,7 @@ from runner.system.tree import SettingValues, Tree
 def read_settings(tree: Tree, directory: Path) -> SettingValues:
     """Return the type of the file system of a directory, and its readahead size."""
     best: tuple[int, SettingValues] = (-1, {})
-    for line in tree.lines("proc/self/mountinfo"):
+    for line in tree.read_lines("proc/self/mountinfo"):
         mount, _, source = line.partition(" - ")
         fields, kind = mount.split(" "), source.split(" ")
         if len(fields) < 5 or len(kind) < 3:
@@ -21,14 +21,14 @@ def read_settings(tree: Tree, directory: Path) -> SettingValues:
             best = (
                 len(point),
                 {
-                    "filesystem.type": _type(kind[0], kind[2]),
-                    "filesystem.read_ahead_kb": tree.text(f"sys/class/bdi/{fields[2]}/read_ahead_kb"),
+                    "filesystem.type": _describe_type(kind[0], kind[2]),
+                    "filesystem.read_ahead_kb": tree.read_text(f"sys/class/bdi/{fields[2]}/read_ahead_kb"),
                 },
             )
     return best[1]
 
 
-def _type(name: str, options: str) -> str:
-    """Return the type, with the options that change what a fault maps: huge pages, or DAX, which bypasses the cache."""
+def _describe_type(name: str, options: str) -> str:
+    """Return the type with the mount options that change what a fault maps: huge pages, or DAX."""
     decisive = [option for option in options.split(",") if option.startswith(("huge=", "dax"))]
     return " ".join([name, *decisive])

@@ -6,7 +6,7 @@ import re
 from runner.environment.secrets import hide_secret
 from runner.system.tree import SettingValues, Tree
 
-_IRRELEVANT = re.compile(
+_IRRELEVANT_PARAMETER = re.compile(
     r"""(?x) (?:
         BOOT_IMAGE | initrd | root | rootflags | rootfstype | rootwait | ro | rw | resume | resume_offset | cryptdevice
         | rd\..* | systemd\..* | init | rdinit | ds | ip | console | earlycon | earlyprintk | quiet | splash | loglevel
@@ -19,24 +19,26 @@ _IRRELEVANT = re.compile(
 def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of the kernel."""
     return {
-        "kernel.release": tree.text("proc/sys/kernel/osrelease"),
-        "kernel.version": tree.text("proc/sys/kernel/version"),
+        "kernel.release": tree.read_text("proc/sys/kernel/osrelease"),
+        "kernel.version": tree.read_text("proc/sys/kernel/version"),
         "kernel.architecture": os.uname().machine,
-        "kernel.command_line": _command_line(tree.text("proc/cmdline")),
-        "kernel.randomize_va_space": tree.text("proc/sys/kernel/randomize_va_space"),
-        "kernel.perf_event_paranoid": tree.text("proc/sys/kernel/perf_event_paranoid"),
+        "kernel.command_line": _filter_command_line(tree.read_text("proc/cmdline")),
+        "kernel.randomize_va_space": tree.read_text("proc/sys/kernel/randomize_va_space"),
+        "kernel.perf_event_paranoid": tree.read_text("proc/sys/kernel/perf_event_paranoid"),
     }
 
 
-def _command_line(text: str | None) -> str | None:
+def _filter_command_line(text: str | None) -> str | None:
     if text is None:
         return None
     parameters = re.findall(r'(?:"[^"]*"|\S)+', text)
     if "--" in parameters:  # the rest is for init
         parameters = parameters[: parameters.index("--")]
-    return " ".join(_show_value(parameter) for parameter in parameters if not _IRRELEVANT.fullmatch(parameter))
+    return " ".join(
+        _mask_value(parameter) for parameter in parameters if not _IRRELEVANT_PARAMETER.fullmatch(parameter)
+    )
 
 
-def _show_value(parameter: str) -> str:
+def _mask_value(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
     return name + equals + hide_secret(name, value)

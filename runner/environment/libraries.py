@@ -7,52 +7,52 @@ from pathlib import Path
 
 from runner.system.tree import Tree
 
-_STANDARD = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
+_STANDARD_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
 
 
-def find(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
+def find_libraries(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yield the libraries whose file name matches the pattern, in the loader's folders, ``first`` before all others.
 
     Like the loader, this skips libraries for another architecture.
     """
-    own = _architecture(tree.path("proc/self/exe"))
-    for folder in folders(tree, first):
-        for name in tree.names(folder, pattern):
+    own = _read_architecture(tree.path("proc/self/exe"))
+    for folder in list_folders(tree, first):
+        for name in tree.list_names(folder, pattern):
             path = tree.path(folder) / name
-            if own is None or _architecture(path) == own:
+            if own is None or _read_architecture(path) == own:
                 yield path
 
 
-def folders(tree: Tree, first: tuple[str, ...] = ()) -> tuple[str, ...]:
+def list_folders(tree: Tree, first: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the loader's folders in its order, ``first`` before all others."""
-    return tuple(dict.fromkeys((*first, *_read_configuration(tree), *_STANDARD)))
+    return tuple(dict.fromkeys((*first, *_read_configuration(tree), *_STANDARD_FOLDERS)))
 
 
-def fingerprint(path: Path) -> str | None:
+def hash_library(path: Path) -> str | None:
     """Return the first 12 hex digits of the file's SHA-256, or ``None`` if it cannot be read."""
     try:
         state = path.stat()
-        return _fingerprint(path, state.st_mtime_ns, state.st_size)
+        return _hash_content(path, state.st_mtime_ns, state.st_size)
     except OSError:
         return None
 
 
 @lru_cache(maxsize=512)
-def _fingerprint(path: Path, _modified: int, _size: int) -> str:
+def _hash_content(path: Path, _modified: int, _size: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
 def _read_configuration(tree: Tree) -> Iterator[str]:
-    for name in tree.names("etc/ld.so.conf.d", "*.conf"):
-        for line in tree.lines(f"etc/ld.so.conf.d/{name}"):
+    for name in tree.list_names("etc/ld.so.conf.d", "*.conf"):
+        for line in tree.read_lines(f"etc/ld.so.conf.d/{name}"):
             folder = line.partition("#")[0].strip()
             if folder.startswith("/"):
                 yield folder
 
 
-def _architecture(path: Path) -> tuple[bytes, ...] | None:
+def _read_architecture(path: Path) -> tuple[bytes, ...] | None:
     try:
         with path.open("rb") as file:
             head = file.read(20)

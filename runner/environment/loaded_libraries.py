@@ -11,7 +11,7 @@ from runner.system.tree import Tree
 
 _HEADER = struct.Struct("<4sBB10xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
-_ENTRY = struct.Struct("<QQ")
+_DYNAMIC_ENTRY = struct.Struct("<QQ")
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
 _NEEDED, _STRINGS = 1, 5
 _MAX_TABLE_BYTES = 1 << 16
@@ -21,9 +21,9 @@ Reader = Callable[[int, int], bytes]
 """Reads some bytes at an offset of a file."""
 
 
-def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
-    """Return the libraries of these names that this host has, and all that they need, by name."""
-    folders = libraries.folders(tree)
+def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
+    """Return these libraries and all that they depend on, by name, as far as this host has them."""
+    folders = libraries.list_folders(tree)
     paths: dict[str, Path] = {}
     waiting = list(names)
     while waiting and len(paths) < _MAX_LIBRARIES:
@@ -38,7 +38,7 @@ def closure(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
 
 
 def list_needed(file: Path) -> tuple[str, ...]:
-    """Return the names of the libraries that a file needs itself; none for what is no 64-bit ELF file."""
+    """Return the names of a file's direct dependencies; none unless it is a 64-bit ELF file."""
     try:
         state = file.stat()
         return _parse_needed(file, state.st_mtime_ns, state.st_size)
@@ -55,12 +55,12 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
                 stream.seek(offset)
                 return stream.read(min(size, _MAX_TABLE_BYTES))
 
-            return tuple(_names(read))
+            return tuple(_parse_names(read))
     except (OSError, OverflowError, ValueError, struct.error):
         return ()
 
 
-def _names(read: Reader) -> Iterator[str]:
+def _parse_names(read: Reader) -> Iterator[str]:
     magic, bits, order, *_, start, _, _, _, size, number, _, _, _ = _HEADER.unpack(read(0, _HEADER.size))
     if magic != b"\x7fELF" or (bits, order) != (2, 1) or size != _SEGMENT.size:
         return
@@ -71,7 +71,7 @@ def _names(read: Reader) -> Iterator[str]:
     dynamic = next((segment for segment in segments if segment[0] == _DYNAMIC), None)
     if dynamic is None:
         return
-    entries = list(_ENTRY.iter_unpack(read(dynamic[2], dynamic[5])))
+    entries = list(_DYNAMIC_ENTRY.iter_unpack(read(dynamic[2], dynamic[5])))
     address = next((value for tag, value in entries if tag == _STRINGS), 0)
     for kind, _, offset, start, _, length, _, _ in segments:
         if kind == _LOAD and start <= address < start + length:

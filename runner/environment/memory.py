@@ -6,8 +6,8 @@ from collections import defaultdict
 
 from runner.system.tree import SettingValues, Tree
 
-_THP = "sys/kernel/mm/transparent_hugepage"
-_HUGETLB = "sys/kernel/mm/hugepages"
+_THP_FOLDER = "sys/kernel/mm/transparent_hugepage"
+_HUGETLB_FOLDER = "sys/kernel/mm/hugepages"
 _SYSCTLS = (
     "overcommit_memory", "overcommit_ratio", "overcommit_kbytes", "swappiness", "page-cluster", "max_map_count",
     "nr_hugepages", "nr_overcommit_hugepages", "legacy_va_layout", "zone_reclaim_mode",
@@ -19,53 +19,53 @@ def read_settings(tree: Tree) -> SettingValues:
     """Return the settings of memory management."""
     return {
         "memory.page_size": str(os.sysconf("SC_PAGE_SIZE")),
-        "memory.total": _total(tree),
-        "memory.lru_gen": tree.text("sys/kernel/mm/lru_gen/enabled"),
-        "memory.fault_around_bytes": _fault_around(tree),
-        "swap.kinds": _swap(tree),
-        "swap.zswap": tree.text("sys/module/zswap/parameters/enabled"),
-        "ksm.run": tree.text("sys/kernel/mm/ksm/run"),
-        **{f"vm.{name}": tree.text(f"proc/sys/vm/{name}") for name in _SYSCTLS},
-        **_transparent_huge_pages(tree),
-        **_huge_page_pools(tree),
+        "memory.total": _read_total(tree),
+        "memory.lru_gen": tree.read_text("sys/kernel/mm/lru_gen/enabled"),
+        "memory.fault_around_bytes": _read_fault_around(tree),
+        "swap.kinds": _read_swap(tree),
+        "swap.zswap": tree.read_text("sys/module/zswap/parameters/enabled"),
+        "ksm.run": tree.read_text("sys/kernel/mm/ksm/run"),
+        **{f"vm.{name}": tree.read_text(f"proc/sys/vm/{name}") for name in _SYSCTLS},
+        **_read_transparent_huge_pages(tree),
+        **_read_huge_page_pools(tree),
     }
 
 
-def _total(tree: Tree) -> str | None:
+def _read_total(tree: Tree) -> str | None:
     """Return the memory in whole GiB, rounded up, because the kernel's own figure changes a little with every boot."""
-    match = re.search(r"^MemTotal:\s+(\d+) kB", tree.text("proc/meminfo") or "", re.MULTILINE)
+    match = re.search(r"^MemTotal:\s+(\d+) kB", tree.read_text("proc/meminfo") or "", re.MULTILINE)
     return f"{-(-int(match[1]) // 2**20)} GiB" if match else None
 
 
-def _fault_around(tree: Tree) -> str | None:
+def _read_fault_around(tree: Tree) -> str | None:
     """Return how much of a file one fault maps, unless it is the kernel's default.
 
     Only root can read it. Leaving the default out keeps the environment the same for root and for others.
     """
-    size = tree.text("sys/kernel/debug/fault_around_bytes")
+    size = tree.read_text("sys/kernel/debug/fault_around_bytes")
     return None if size == _FAULT_AROUND_DEFAULT else size
 
 
-def _swap(tree: Tree) -> str | None:
-    """Return the kinds of swap, without sizes, usage and names."""
-    if tree.text("proc/swaps") is None:
+def _read_swap(tree: Tree) -> str | None:
+    """Return the kinds of swap areas, such as ``zram`` or ``partition``."""
+    if tree.read_text("proc/swaps") is None:
         return None
-    areas = (line.split() for line in tree.lines("proc/swaps")[1:])
+    areas = (line.split() for line in tree.read_lines("proc/swaps")[1:])
     kinds = {"zram" if "/zram" in area[0] else area[1] for area in areas if len(area) > 1}
     return " ".join(sorted(kinds)) or "none"
 
 
-def _transparent_huge_pages(tree: Tree) -> SettingValues:
+def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
     settings: SettingValues = {
-        f"thp.{name}": tree.chosen(f"{_THP}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
+        f"thp.{name}": tree.read_choice(f"{_THP_FOLDER}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
     }
     for name in ("use_zero_page", "khugepaged/defrag", "khugepaged/max_ptes_none", "khugepaged/scan_sleep_millisecs"):
-        settings[f"thp.{name.replace('/', '.')}"] = tree.text(f"{_THP}/{name}")
+        settings[f"thp.{name.replace('/', '.')}"] = tree.read_text(f"{_THP_FOLDER}/{name}")
     shared = defaultdict(list)
-    for folder in tree.names(_THP, "hugepages-*kB"):
+    for folder in tree.list_names(_THP_FOLDER, "hugepages-*kB"):
         size = folder.removeprefix("hugepages-")
-        settings[f"mthp.{size}"] = tree.chosen(f"{_THP}/{folder}/enabled")
-        if setting := tree.chosen(f"{_THP}/{folder}/shmem_enabled"):
+        settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
+        if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             shared[setting].append(size)
     if shared:  # one setting for all sizes: few use it, and eight lines more would hide the others
         settings["mthp.shmem_enabled"] = " ".join(
@@ -74,11 +74,11 @@ def _transparent_huge_pages(tree: Tree) -> SettingValues:
     return settings
 
 
-def _huge_page_pools(tree: Tree) -> SettingValues:
+def _read_huge_page_pools(tree: Tree) -> SettingValues:
     """Return how many huge pages are reserved, by size, without the surplus, which changes with demand."""
     settings: SettingValues = {}
-    for folder in tree.names(_HUGETLB, "hugepages-*kB"):
-        pages = tree.integer(f"{_HUGETLB}/{folder}/nr_hugepages")
-        surplus = tree.integer(f"{_HUGETLB}/{folder}/surplus_hugepages") or 0
+    for folder in tree.list_names(_HUGETLB_FOLDER, "hugepages-*kB"):
+        pages = tree.read_integer(f"{_HUGETLB_FOLDER}/{folder}/nr_hugepages")
+        surplus = tree.read_integer(f"{_HUGETLB_FOLDER}/{folder}/surplus_hugepages") or 0
         settings[f"hugetlb.{folder.removeprefix('hugepages-')}"] = None if pages is None else str(pages - surplus)
     return settings

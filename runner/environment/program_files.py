@@ -24,10 +24,10 @@ TOOLS = (
     *("make", "meson", "nasm", "ninja", "perl", "pkg-config", "python3", "rustc", "strip"),
 )
 """Tools that builds use without naming them in the workload."""
-RUNTIMES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
+RUNTIME_LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
 """Libraries that compilers add to the programs that they make."""
 _MAX_SETTINGS_BYTES = 1 << 16
-_PRELOAD = "etc/ld.so.preload"
+_PRELOAD_FILE = "etc/ld.so.preload"
 
 
 def read_build_settings(
@@ -49,8 +49,8 @@ def read_build_settings(
     executed = find_executed_programs(command, environment, lambda word: _find_program(word, path) is not None)
     names = sorted({*TOOLS, *needs, *executed})
     return {
-        **{f"compiler.{role}": _compiler(name, path) for role, name in compilers.TOOLS.items()},
-        **{f"tool.{name}"[:200]: _tool(name, path) for name in names},
+        **{f"compiler.{role}": _describe_compiler(name, path) for role, name in compilers.TOOLS.items()},
+        **{f"tool.{name}"[:200]: _describe_tool(name, path) for name in names},
     }
 
 
@@ -66,35 +66,35 @@ def read_run_settings(tree: Tree, program: str, path: str) -> SettingValues:
     """
     file = _find_program(program, path)
     needed = loaded_libraries.list_needed(file) if file else ()
-    return {"program": _identity(file) if file else None, **read_library_settings(tree, needed)}
+    return {"program": _identify(file) if file else None, **read_library_settings(tree, needed)}
 
 
 def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, those needed besides, and those preloaded for all."""
-    loaded = loaded_libraries.closure(tree, (*RUNTIMES, *needed))
+    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
-        **{f"library.{name}"[:200]: _library(place) for name, place in loaded.items()},
+        **{f"library.{name}"[:200]: _describe_library(place) for name, place in loaded.items()},
     }
 
 
-def _compiler(name: str, path: str) -> str | None:
+def _describe_compiler(name: str, path: str) -> str | None:
     file = _find_program(name, path)
     if file is None:
         return None
-    return compilers.version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identity(file)
+    return compilers.read_version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identify(file)
 
 
-def _tool(name: str, path: str) -> str | None:
+def _describe_tool(name: str, path: str) -> str | None:
     file = _find_program(name, path)
     if file is None:
         return None
     proxy = file.resolve().with_name("rustup")
     if name == "go" and (version := _read_go_version(file)):
-        return f"{_identity(file)}, {version}"
+        return f"{_identify(file)}, {version}"
     # All of Rust's tools are then links to the one program, hard or symbolic.
     is_proxy = proxy.exists() and proxy.samefile(file)
-    return _toolchain(proxy, name) if is_proxy else _identity(file)
+    return _resolve_rust_toolchain(proxy, name) if is_proxy else _identify(file)
 
 
 def _read_go_version(file: Path) -> str:
@@ -107,27 +107,27 @@ def _read_go_version(file: Path) -> str:
     return match[0] if match else ""
 
 
-def _toolchain(proxy: Path, name: str) -> str | None:
-    """Return the program that Rust's proxy starts where a revision names no toolchain: the default one's."""
+def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
+    """Return the identity of the program in rustup's default toolchain, which its proxy starts."""
     home = proxy.parents[2] / ".rustup"
     try:
         settings = tomllib.loads(read_regular(home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
     except (OSError, ValueError):
-        return _identity(proxy)
+        return _identify(proxy)
     toolchain = str(settings.get("default_toolchain"))
     inside = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
-    return (_identity(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identity(proxy)
+    return (_identify(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identify(proxy)
 
 
 def _find_program(name: str, path: str) -> Path | None:
     """Return a program, from the absolute folders of a path only: a workload must not name the caller's folder."""
     absolute = os.pathsep.join(folder for folder in path.split(os.pathsep) if folder.startswith("/"))
-    found = shutil.which(name, path=absolute) if absolute and "/" not in name else None
-    return Path(found) if found else None
+    program = shutil.which(name, path=absolute) if absolute and "/" not in name else None
+    return Path(program) if program else None
 
 
-def _identity(file: Path) -> str | None:
-    """Return what differs between two versions of a program, without reading it: some have a hundred megabytes."""
+def _identify(file: Path) -> str | None:
+    """Return the path, size and time of a program, which identify its version without reading the file."""
     try:
         place = file.resolve(strict=True)
         state = place.stat()
@@ -136,14 +136,14 @@ def _identity(file: Path) -> str | None:
     return f"{place}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _library(file: Path) -> str | None:
-    digits = libraries.fingerprint(file)
+def _describe_library(file: Path) -> str | None:
+    digits = libraries.hash_library(file)
     return f"{file.resolve().name}, sha256 {digits}" if digits else None
 
 
 def _list_preloaded(tree: Tree) -> Iterator[str]:
     """Yield the libraries that the loader preloads into every program of this host."""
-    for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.lines(_PRELOAD))):
+    for entry in re.split(r"[\s:]+", " ".join(line.partition("#")[0] for line in tree.read_lines(_PRELOAD_FILE))):
         if entry:
-            digits = libraries.fingerprint(tree.path(entry))
+            digits = libraries.hash_library(tree.path(entry))
             yield f"{entry} (sha256 {digits})" if digits else f"{entry} (not there)"

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping
 
-HIDDEN = "(hidden)"
-_MIN_LENGTH = 6
+PLACEHOLDER = "(hidden)"
+_MIN_SECRET_CHARACTERS = 6
 """Characters of the shortest value to remove from a program's output; shorter ones occur in any text."""
 
 _SECRET_NAME = re.compile(
@@ -21,20 +21,20 @@ def hide_secret(name: str, value: str) -> str:
     """
     if not value:
         return value
-    return HIDDEN if _SECRET_NAME.search(name) else hide_password(value)
+    return PLACEHOLDER if _SECRET_NAME.search(name) else hide_password(value)
 
 
 def hide_password(text: str) -> str:
     """Return the text with user names, passwords and tokens in addresses hidden."""
-    return _SECRET_IN_QUERY.sub(rf"\1{HIDDEN}", _PASSWORD_IN_ADDRESS.sub(HIDDEN, text))
+    return _SECRET_IN_QUERY.sub(rf"\1{PLACEHOLDER}", _PASSWORD_IN_ADDRESS.sub(PLACEHOLDER, text))
 
 
 def hide_secrets(text: str, variables: Mapping[str, str]) -> str:
     """Return a program's output without the values of its secret variables, because many programs print them."""
     # The longest first, because one secret can be a part of another.
     for value in sorted(variables.values(), key=len, reverse=True):
-        if len(value) >= _MIN_LENGTH and any(
+        if len(value) >= _MIN_SECRET_CHARACTERS and any(
             _SECRET_NAME.search(name) for name in variables if variables[name] == value
         ):
-            text = text.replace(value, HIDDEN)
+            text = text.replace(value, PLACEHOLDER)
     return hide_password(text)

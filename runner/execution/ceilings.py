@@ -1,25 +1,25 @@
 """What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
 
-MAX_PROCESSES = 64
+MAX_CONFINED_PROCESSES = 64
 """Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
 
 
-def memory_ceiling(wanted: int | None, ceiling: int | None) -> int | None:
+def compute_memory_limit(requested: int | None, ceiling: int | None) -> int | None:
     """Return the bytes that a case may use; None for no limit.
 
     Parameters
     ----------
-    wanted
+    requested
         What the workload file says.
     ceiling
         The sandbox's limit; None outside of a sandbox.
     """
-    limits = [limit for limit in (wanted, ceiling) if limit is not None]
+    limits = [limit for limit in (requested, ceiling) if limit is not None]
     return min(limits, default=None)
 
 
-def objection_to_processes(number: int, *, confined: bool) -> str:
-    """Return why so many processes cannot start together; empty if they can."""
-    if not confined or number <= MAX_PROCESSES:
+def explain_too_many_processes(number: int, *, confined: bool) -> str:
+    """Return why ``number`` processes cannot start together; empty if they can."""
+    if not confined or number <= MAX_CONFINED_PROCESSES:
         return ""
-    return f"{number} processes are to run at once, and a sandbox allows {MAX_PROCESSES}"
+    return f"{number} processes are supposed to run at once, but a sandbox allows only {MAX_CONFINED_PROCESSES}"

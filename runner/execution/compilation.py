@@ -9,7 +9,7 @@ from pathlib import Path
 from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _TIMEOUT_SECONDS = 60.0
 """Seconds."""
@@ -45,19 +45,19 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # Compile under another name first: two runners may compile it at once.
-        with scratch_folder(cache) as scratch:
-            made = scratch / source.stem
-            problem = _compile(source, made, options) and _compile(source, made, ())
+        with make_scratch_folder(cache) as scratch:
+            output = scratch / source.stem
+            problem = _run_compiler(source, output, options) and _run_compiler(source, output, ())
             if problem:
                 raise CompilationError(problem)
-            made.chmod(0o755)
-            rename_durably(made, program)
+            output.chmod(0o755)
+            rename_durably(output, program)
     except OSError as error:
         raise CompilationError(f"{program} cannot be stored: {error.strerror}") from None
     return program
 
 
-def _compile(source: Path, program: Path, options: Sequence[str]) -> str:
+def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
     """Compile; return why that failed, or an empty string."""
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)

@@ -13,7 +13,7 @@ from typing import Self
 from msgspec import Struct
 
 from runner.execution.execute import EndPrograms
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 MIN_FREE_BYTES = 1 << 30
 """Of free space that every host keeps; half of what there was, where that was less."""
@@ -21,7 +21,7 @@ MIN_FREE_MEMORY_BYTES = 256 << 20
 """Bytes that stay available to others; a quarter of what there was, where that was less."""
 MIN_FREE_FILES = 10_000
 MAX_FILES = 1_000_000
-_PERIOD_SECONDS = 0.25
+_CHECK_PERIOD_SECONDS = 0.25
 """Seconds between two checks. A program can exceed the limit by what it writes in that time."""
 
 
@@ -37,7 +37,7 @@ class TreeGuard:
         Why the program was killed; empty if it was not.
     """
 
-    def __init__(self, tree: Path, limit: int, period: float = _PERIOD_SECONDS) -> None:
+    def __init__(self, tree: Path, limit: int, period: float = _CHECK_PERIOD_SECONDS) -> None:
         self.problem = ""
         self._tree = tree
         self._limit = limit
@@ -47,7 +47,7 @@ class TreeGuard:
         self._why = ""
         self._ended = threading.Event()
         self._alarm, self._alarm_writer = os.pipe()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._watch_tree, daemon=True)
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -59,7 +59,7 @@ class TreeGuard:
         return self._alarm
 
     def serve(self, pid: int) -> bool:
-        """Have the program killed."""
+        """End the program, because the tree has grown too large."""
         os.read(self._alarm, 1)
         self.problem = self._why
         raise EndPrograms
@@ -76,10 +76,10 @@ class TreeGuard:
         os.close(self._alarm)
         os.close(self._alarm_writer)
 
-    def _watch(self) -> None:
+    def _watch_tree(self) -> None:
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
-            self._why = shortage(self._room, now)
+            self._why = describe_shortage(self._room, now)
             # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
                 used = count_used_bytes(self._tree)
@@ -105,12 +105,12 @@ class Room(Struct, frozen=True):
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
-SHORTAGES = ("left too", "made more than")
-"""How the clauses of :func:`shortage` begin."""
+SHORTAGE_WORDS = ("left too", "made more than")
+"""How the clauses of :func:`describe_shortage` begin."""
 
 
-def shortage(before: Room, now: Room) -> str:
-    """Return what the host lacks now that it had before, as the second half of a sentence."""
+def describe_shortage(before: Room, now: Room) -> str:
+    """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
     if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):
         return "left too little free space on the disk"
     if now.memory < min(MIN_FREE_MEMORY_BYTES, before.memory // 4):
@@ -130,10 +130,10 @@ def _read_available_memory() -> int:
 
 
 def count_used_bytes(tree: Path) -> int | None:
-    """Return what a tree takes on the disk; None if it is too large to find out."""
+    """Return the bytes that a tree takes on the disk; None if it is too large to be walked."""
     total = 0
     try:
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             with suppress(OSError):
                 total += entry.stat(follow_symlinks=False).st_blocks * 512
     except TreeTooLarge:

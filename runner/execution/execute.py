@@ -13,14 +13,14 @@ from typing import IO, Protocol, Self
 from msgspec import Struct
 
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import supervisor
+from runner.execution.supervisor import get_supervisor
 from runner.settings import load_settings
 
 MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes kept from the end of each stream. Earlier output is read and discarded."""
 
 
-TOO_LONG = "did not finish within"
+TIMEOUT_WORDS = "did not finish within"
 
 
 class Finished(Struct, frozen=True):
@@ -45,17 +45,17 @@ class Finished(Struct, frozen=True):
 
     @property
     def problem(self) -> str:
-        """Why it failed, as the second half of a sentence; empty if it succeeded."""
+        """Why the program failed, as the second half of a sentence; empty if it succeeded."""
         if self.why:
             return self.why
         if self.status is None:
-            return f"{TOO_LONG} {self.deadline:g} s"
+            return f"{TIMEOUT_WORDS} {self.deadline:g} s"
         if self.status < 0:
-            return f"was ended by {signal_name(-self.status)}"
+            return f"was ended by {get_signal_name(-self.status)}"
         return f"ended with exit code {self.status}" if self.status else ""
 
 
-def signal_name(number: int) -> str:
+def get_signal_name(number: int) -> str:
     """Return the name of a signal. Python knows no names of the real-time signals between the first and the last."""
     try:
         return signal.Signals(number).name
@@ -78,7 +78,7 @@ class Companion(Protocol):
         """Return the descriptor that becomes readable when the program has sent something."""
 
     def serve(self, pid: int) -> bool:
-        """Read and answer; return whether more can come. ``pid`` is the started process.
+        """Read and answer a message; return whether more can come. ``pid`` is the started process.
 
         Raises
         ------
@@ -157,11 +157,11 @@ class _Running(Struct):
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
         process = SupervisedProcess.start(
             program.command,
-            supervisor=supervisor(load_settings().programs),
+            supervisor=get_supervisor(load_settings().programs),
             directory=directory,
             environment=program.environment,
             merge=merge,
-            inherited=[*program.inherited, *(fd for one in program.companions for fd in one.descriptors)],
+            inherited=[*program.inherited, *(fd for companion in program.companions for fd in companion.descriptors)],
         )
         tails = {stream: bytearray() for stream in process.streams}
         return cls(process, program.companions, tails, len(tails))

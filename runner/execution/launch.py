@@ -14,12 +14,12 @@ from typing import Self
 
 from msgspec import Struct, field
 
-from runner.execution.resource_limits import limits_of_programs
+from runner.execution.resource_limits import get_program_limits
 
 _CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
-_ASK_PERSONALITY = 0xFFFFFFFF
-_LAUNCHER_ROUNDS = 2
+_QUERY_PERSONALITY = 0xFFFFFFFF
+_MAX_LAUNCHER_ROUNDS = 2
 """How often the launcher asks before it starts the program. The first round only touches its pages."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _MAX_STATUS = 0xFFFF
@@ -71,10 +71,10 @@ class Start(Struct):
         self._waiting.append(launch)
         if len(self._waiting) == self.number:
             for waiting in self._waiting:
-                waiting.go()
+                waiting.start_program()
 
-    def give_up(self) -> None:
-        """Start none of them, because one cannot be started."""
+    def cancel(self) -> None:
+        """Cancel the start of all programs, because one of them cannot be started."""
         self.number = 0
         for waiting in self._waiting:
             waiting.close()
@@ -109,7 +109,7 @@ class Launch:
         self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         self._channel.setblocking(False)
 
-    def command_line(
+    def build_command_line(
         self,
         launcher: str,
         path: str,
@@ -126,11 +126,11 @@ class Launch:
         copies
             The copies to mount over files, by the path of the file. Only root can mount them.
         """
-        personality = ctypes.CDLL(None).personality(_ASK_PERSONALITY)
+        personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
         confined = confinement or Confinement(0, 0, 0)
         numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
-        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in limits_of_programs().values())
+        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
         head = [launcher, str(self._launcher_end.fileno()), str(personality), triples, *map(str, numbers)]
         mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
         return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
@@ -156,19 +156,19 @@ class Launch:
             return False
         fields = message.decode(errors="replace").split()
         if fields[:1] == ["ready"] and self._started_at == 0:
-            self._ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
+            self._handle_ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
-            self._take_account(fields[1:])
+            self._handle_account(fields[1:])
         elif fields[:1] == ["outlived"]:
             names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
             self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
         elif fields[:1] == ["refused"]:
             self.refusal = " ".join(fields[1:])
         if not message and self._started_at == 0:
-            self._start.give_up()
+            self._start.cancel()
         return bool(message)
 
-    def go(self) -> None:
+    def start_program(self) -> None:
         """Start the program."""
         self._started_at = time.monotonic_ns()
         with suppress(OSError):
@@ -192,33 +192,33 @@ class Launch:
     ) -> None:
         self.close()
 
-    def _ready(self, pid: int, used: Sequence[str]) -> None:
+    def _handle_ready(self, pid: int, used: Sequence[str]) -> None:
         self._rounds += 1
-        numbers = _numbers(used, 1)
-        if numbers is None or self._rounds > _LAUNCHER_ROUNDS:
+        numbers = _parse_numbers(used, 1)
+        if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
             self.refusal = _MALFORMED
-            self._start.give_up()
+            self._start.cancel()
             self.close()
             return
         (self._faults_before,) = numbers
-        if self._rounds < _LAUNCHER_ROUNDS:
+        if self._rounds < _MAX_LAUNCHER_ROUNDS:
             self._channel.send(b"w")
             return
         self.program = pid
         try:
             self._prepare(pid)
         except BaseException:
-            self._start.give_up()
+            self._start.cancel()
             self.close()
             raise
         self._start.wait(self)
 
-    def _take_account(self, fields: Sequence[str]) -> None:
-        """Take the account of the program; one that cannot be, and a second one, is no account at all.
+    def _handle_account(self, fields: Sequence[str]) -> None:
+        """Store the program's account of its end; an implausible or a second one invalidates it.
 
         Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
         """
-        numbers = _numbers(fields, 6)
+        numbers = _parse_numbers(fields, 6)
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
             self.ending, self.refusal = None, _MALFORMED
             return
@@ -239,7 +239,7 @@ class Launch:
             return False
 
 
-def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
+def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
     """Return the fields of a message as numbers; None if there are more or fewer, or other words."""
     if len(fields) != count or not all(_NUMBER.fullmatch(field) for field in fields):
         return None
@@ -247,13 +247,15 @@ def _numbers(fields: Sequence[str], count: int) -> list[int] | None:
 
 
 def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
-    """Return whether a program can have ended so: with such a status, before now, with the faults before its start."""
+    """Return whether the account of an end is plausible: its status, its time and its number of faults."""
     status, _, _, _, end, faults = numbers
     ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
     return ended and end <= time.monotonic_ns() and faults >= faults_before
 
 
-def resolve(program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True) -> tuple[str, str]:
+def resolve_program(
+    program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True
+) -> tuple[str, str]:
     """Find the file to execute for the first word of a command, as ``execvp`` does.
 
     Parameters
@@ -274,4 +276,6 @@ def resolve(program: str, directory: Path, path: str, sees: Callable[[Path], boo
             return name, ""
     if files:
         return "", f"{program!r} is not executable"
-    return "", f"the command {program!r} was not found: the build of this revision does not make it, or it is misspelt"
+    return "", (
+        f"the command {program!r} was not found: the build of this revision does not create it, or its name is misspelt"
+    )

@@ -10,7 +10,7 @@ from runner.settings import load_settings
 _SOURCE = Path(__file__).with_name("launch.c")
 
 
-def launcher() -> Path:
+def get_launcher() -> Path:
     """Return the launcher; compile it if the cache lacks it.
 
     Raises

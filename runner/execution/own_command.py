@@ -12,7 +12,7 @@ from collections.abc import Mapping
 SAFE_DIRECTORY = "/"
 """Where such a process starts: only root can write there."""
 
-_CHOOSING = re.compile(r"PYTHON.*|LD_PRELOAD|LD_AUDIT|GIT_.*")
+_PYTHON_VARIABLE = re.compile(r"PYTHON.*|LD_PRELOAD|LD_AUDIT|GIT_.*")
 """Variables that choose what Python, the loader or git runs."""
 _CREDENTIALS = re.compile(r"ACTIONS_(?:ID_TOKEN_REQUEST|RUNTIME)_.*|GITHUB_TOKEN|GH_TOKEN")
 """Credentials of a CI job, which the service never needs."""
@@ -29,11 +29,11 @@ def build_installed_command(name: str, *arguments: str) -> list[str]:
 
 
 def build_own_environment(variables: Mapping[str, str] = os.environ, *, credentials: bool = False) -> dict[str, str]:
-    """Return the variables for our own module, with or without the credentials of a CI job."""
+    """Return the environment variables for a process of Faultwatch, with or without the credentials of a CI job."""
     return {
         name: value
         for name, value in variables.items()
-        if not _CHOOSING.fullmatch(name) and (credentials or not _CREDENTIALS.fullmatch(name))
+        if not _PYTHON_VARIABLE.fullmatch(name) and (credentials or not _CREDENTIALS.fullmatch(name))
     }
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 
 def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for a child to end; return whether it did. ``Popen.wait`` with a timeout polls every few milliseconds."""
+    """Wait for a child to end, without the polling of ``Popen.wait``; return whether it did."""
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)
         try:

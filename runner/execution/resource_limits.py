@@ -4,7 +4,7 @@ import resource
 from collections.abc import Mapping
 
 UNLIMITED = resource.RLIM_INFINITY
-_WANTED: Mapping[str, tuple[int, int, int]] = {
+_STANDARD_LIMITS: Mapping[str, tuple[int, int, int]] = {
     "nofile": (resource.RLIMIT_NOFILE, 1024, 524_288),
     "memlock": (resource.RLIMIT_MEMLOCK, 8 << 20, 8 << 20),
     "data": (resource.RLIMIT_DATA, UNLIMITED, UNLIMITED),
@@ -18,21 +18,25 @@ close all descriptors before they start another program.
 """
 
 
-def limits_of_programs() -> dict[str, tuple[int, int, int]]:
-    """Return the limits that programs get on this host: those wanted, unless the runner's own hard limits are lower."""
-    return {name: (number, *_clamp(number, soft, hard)) for name, (number, soft, hard) in _WANTED.items()}
+def get_program_limits() -> dict[str, tuple[int, int, int]]:
+    """Return the resource limits of programs on this host: the standard ones, or the runner's own if lower."""
+    return {
+        name: (number, *_clamp_limit(number, soft, hard)) for name, (number, soft, hard) in _STANDARD_LIMITS.items()
+    }
 
 
-def show_limits() -> str:
+def format_limits() -> str:
     """Return the limits as the value of a setting."""
-    return " ".join(f"{name}={_show(soft)}:{_show(hard)}" for name, (_, soft, hard) in limits_of_programs().items())
+    return " ".join(
+        f"{name}={_format_limit(soft)}:{_format_limit(hard)}" for name, (_, soft, hard) in get_program_limits().items()
+    )
 
 
-def _clamp(number: int, soft: int, hard: int) -> tuple[int, int]:
+def _clamp_limit(number: int, soft: int, hard: int) -> tuple[int, int]:
     most = resource.getrlimit(number)[1]
     highest = hard if most == UNLIMITED else most if hard == UNLIMITED else min(hard, most)
     return (highest if soft == UNLIMITED else soft if highest == UNLIMITED else min(soft, highest)), highest
 
 
-def _show(value: int) -> str:
+def _format_limit(value: int) -> str:
     return "unlimited" if value == UNLIMITED else str(value)

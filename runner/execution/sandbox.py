@@ -20,31 +20,31 @@ from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
 from runner.execution.launch import Confinement
-from runner.execution.system_call_filter import filter_descriptor
-from runner.system.tree_walk import walk
-from runner.variables import value_of
+from runner.execution.system_call_filter import open_filter
+from runner.system.tree_walk import walk_tree
+from runner.variables import get_value
 
-_ROOTS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
-_SETTINGS = (
+_SYSTEM_FOLDERS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_SETTINGS_FILES = (
     *("alternatives", "group", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "locale.alias"),
     *("localtime", "magic", "magic.mime", "malloc.conf", "mime.types", "nsswitch.conf", "os-release", "passwd"),
     *("perl", "protocols", "services", "ssl/openssl.cnf", "timezone"),
 )
-_LANGUAGES = ("java*", "python3*", "R")
+_LANGUAGE_FOLDERS = ("java*", "python3*", "R")
 """The visible part of ``/etc``: what programs need to start, and compilers to find each other; and what ``/usr`` links
 to, such as ``sitecustomize.py``, without which an interpreter would count other faults than outside of the sandbox."""
 _NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
 )
-_KERNEL = Path("/sys/kernel")
+_KERNEL_FOLDER = Path("/sys/kernel")
 _MIB = 1 << 20
-MAX_PROCESSES = 1024
-FILE_BYTES = 4096 * _MIB
-TREE_BYTES = 8192 * _MIB
+MAX_TASKS = 1024
+MAX_FILE_BYTES = 4096 * _MIB
+MAX_TREE_BYTES = 8192 * _MIB
 """By how much a tree may grow while a program runs in it."""
-TMP_BYTES = 1024 * _MIB
-_MEMORY_SHARE = 0.75
+MAX_TMP_BYTES = 1024 * _MIB
+_MAX_MEMORY_SHARE = 0.75
 
 
 class Sandbox(Struct, frozen=True):
@@ -72,32 +72,32 @@ class Sandbox(Struct, frozen=True):
     @property
     def memory(self) -> int:
         """Bytes that all programs of a case may use together if a control group is available, else each process."""
-        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MEMORY_SHARE)
+        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _MAX_MEMORY_SHARE)
 
     @property
     def confinement(self) -> Confinement:
         """The limits for the launcher to set."""
-        share = MAX_PROCESSES // self.sharing, FILE_BYTES, self.memory // self.sharing
+        share = MAX_TASKS // self.sharing, MAX_FILE_BYTES, self.memory // self.sharing
         return Confinement(*share, self.user, self.group)
 
-    def shows(self, file: Path) -> bool:
-        """Return whether a program in the sandbox sees a file of the system, and what it is a link to."""
-        visible = (*(Path("/", name) for name in _ROOTS), *map(Path, self.readable), *_settings())
+    def is_visible(self, file: Path) -> bool:
+        """Return whether the sandbox shows a file of the system and, for a link, its target."""
+        visible = (*(Path("/", name) for name in _SYSTEM_FOLDERS), *map(Path, self.readable), *_list_visible_settings())
         return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
 
-    def shows_in(self, tree: Path, file: Path) -> bool:
+    def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""
-        return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).shows(file)
+        return replace(self, readable=(*self.readable, str(tree), str(tree.resolve()))).is_visible(file)
 
     def select_visible_path(self, path: str) -> str:
         """Return the folders of a ``PATH`` that a program in the sandbox sees."""
-        return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.shows(Path(folder)))
+        return os.pathsep.join(folder for folder in path.split(os.pathsep) if self.is_visible(Path(folder)))
 
-    def showing(self, folder: Path | None) -> "Sandbox":
+    def add_readable(self, folder: Path | None) -> "Sandbox":
         """Return a sandbox that shows one more folder, read-only."""
         return self if folder is None else replace(self, readable=(*self.readable, str(folder)))
 
-    def command_prefix(
+    def build_command_prefix(
         self, tree: Path, launcher: Path, seccomp: int, copies: Mapping[str, Path] = MappingProxyType({})
     ) -> list[str]:
         """Return the words before the launcher's command line. The program runs in the tree.
@@ -105,24 +105,24 @@ class Sandbox(Struct, frozen=True):
         Parameters
         ----------
         seccomp
-            Descriptor of :meth:`system_call_filter`, which bubblewrap must inherit.
+            Descriptor of :meth:`open_system_call_filter`, which bubblewrap must inherit.
         copies
             The copies to mount over files, by the path of the file.
         """
         mounts = [word for file, copy in copies.items() for word in ("--ro-bind", str(copy), file)]
-        view = (*self._view(tree, launcher), *mounts, "--seccomp", str(seccomp))
-        return ["bwrap", *self._namespaces(), *view, "--chdir", str(tree), "--"]
+        view = (*self._list_view_options(tree, launcher), *mounts, "--seccomp", str(seccomp))
+        return ["bwrap", *self._list_namespace_options(), *view, "--chdir", str(tree), "--"]
 
-    def system_call_filter(self) -> AbstractContextManager[int]:
+    def open_system_call_filter(self) -> AbstractContextManager[int]:
         """Yield the descriptor of the filter that denies system calls, for one program."""
-        return filter_descriptor(no_user_namespaces=self.user < 0 and not _can_disable())
+        return open_filter(no_user_namespaces=self.user < 0 and not _can_disable())
 
     def change_owner(self, tree: Path) -> None:
         """Make the program the owner of its tree, if it runs as another user."""
         if self.user < 0:
             return
         os.chown(tree, self.user, self.group, follow_symlinks=False)
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             os.chown(entry.path, self.user, self.group, follow_symlinks=False)
 
     def seal(self, process: int, launcher: Path) -> None:
@@ -139,7 +139,7 @@ class Sandbox(Struct, frozen=True):
         if done.returncode:
             raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
 
-    def _namespaces(self) -> Iterator[str]:
+    def _list_namespace_options(self) -> Iterator[str]:
         yield from _NAMESPACES
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
@@ -147,16 +147,16 @@ class Sandbox(Struct, frozen=True):
             # Root builds the view, because only root may reach the tree. The launcher needs these to change its user.
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
-    def _view(self, tree: Path, launcher: Path) -> Iterator[str]:
-        yield from _system()
+    def _list_view_options(self, tree: Path, launcher: Path) -> Iterator[str]:
+        yield from _list_system_options()
         yield from _hide_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
-            size = ("--perms", "1777", "--size", str(TMP_BYTES // self.sharing))
-            yield from (*_parents(Path(folder)), *size, "--tmpfs", folder)
+            size = ("--perms", "1777", "--size", str(MAX_TMP_BYTES // self.sharing))
+            yield from (*_list_parent_options(Path(folder)), *size, "--tmpfs", folder)
         for folder in self.readable:
-            yield from (*_parents(Path(folder)), "--ro-bind-try", folder, folder)
-        yield from (*_parents(launcher), "--ro-bind", str(launcher), str(launcher))
-        yield from (*_parents(tree), "--bind", str(tree), str(tree))
+            yield from (*_list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
+        yield from (*_list_parent_options(launcher), "--ro-bind", str(launcher), str(launcher))
+        yield from (*_list_parent_options(tree), "--bind", str(tree), str(tree))
         # Hides the kernel's addresses, and its command line, in which secrets may be.
         for file in ("/proc/kallsyms", "/proc/cmdline"):
             yield from ("--ro-bind", "/dev/null", file)
@@ -164,7 +164,7 @@ class Sandbox(Struct, frozen=True):
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
-def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
+def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
     """Return the words before a tool that reads untrusted files, such as perf and its recordings.
 
     The tool has no network and can write nothing. It sees the system's programs and libraries and the given folders, or
@@ -172,40 +172,40 @@ def read_only_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
     """
     if sandbox is None and not _is_available():
         return []
-    words = ["bwrap", *_NAMESPACES, *_reader_privileges()]
+    words = ["bwrap", *_NAMESPACES, *_list_reader_privileges()]
     if sandbox is None:
         return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
-    words += [*_system(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
+    words += [*_list_system_options(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
     for folder in (*map(Path, sandbox.readable), *(folder.absolute() for folder in folders)):
-        words += [*_parents(folder), "--ro-bind-try", str(folder), str(folder)]
+        words += [*_list_parent_options(folder), "--ro-bind-try", str(folder), str(folder)]
     return [*words, "--"]
 
 
-def _reader_privileges() -> tuple[str, ...]:
+def _list_reader_privileges() -> tuple[str, ...]:
     # Without CAP_SYSLOG the kernel's functions have no addresses.
     own = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
     return own if os.geteuid() == 0 else ("--unshare-user",)
 
 
-def _system() -> Iterator[str]:
+def _list_system_options() -> Iterator[str]:
     """Yield the options for the system's programs and libraries, read-only, and for the part of ``/etc`` they need."""
-    for name in _ROOTS:
+    for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
         if path.is_symlink():
             yield from ("--symlink", str(path.readlink()), str(path))
         elif path.is_dir():
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
-    for file in _settings():
+    for file in _list_visible_settings():
         yield from ("--ro-bind-try", str(file), str(file))
     # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
 
 
-def _settings() -> Iterator[Path]:
+def _list_visible_settings() -> Iterator[Path]:
     """Yield the visible part of ``/etc``."""
-    yield from (Path("/etc", name) for name in _SETTINGS)
-    for pattern in _LANGUAGES:
+    yield from (Path("/etc", name) for name in _SETTINGS_FILES)
+    for pattern in _LANGUAGE_FOLDERS:
         yield from sorted(Path("/etc").glob(pattern))
 
 
@@ -214,20 +214,20 @@ def _hide_kernel_folder() -> Iterator[str]:
 
     The folder is the lock of the host: a program that sees it could keep every other command from measuring.
     """
-    if _KERNEL.is_dir():
-        memory = str(_KERNEL / "mm")
-        yield from ("--perms", "0755", "--tmpfs", str(_KERNEL), "--ro-bind-try", memory, memory)
-        yield from ("--remount-ro", str(_KERNEL))
+    if _KERNEL_FOLDER.is_dir():
+        memory = str(_KERNEL_FOLDER / "mm")
+        yield from ("--perms", "0755", "--tmpfs", str(_KERNEL_FOLDER), "--ro-bind-try", memory, memory)
+        yield from ("--remount-ro", str(_KERNEL_FOLDER))
 
 
-def _parents(path: Path) -> Iterator[str]:
+def _list_parent_options(path: Path) -> Iterator[str]:
     """Yield the options that create the folders above a path, empty but passable for another user."""
     for folder in reversed(path.parents[:-1]):
         if folder.parts[1] != "usr":
             yield from ("--perms", "0755", "--dir", str(folder))
 
 
-def sandbox() -> Sandbox:
+def create_sandbox() -> Sandbox:
     """Return the sandbox of this host.
 
     Raises
@@ -235,12 +235,12 @@ def sandbox() -> Sandbox:
     FaultwatchError
         If bubblewrap or user namespaces are missing; the message says what to do.
     """
-    named = filter(None, value_of("FAULTWATCH_SANDBOX_READ").split(":"))
-    readable = tuple(str(Path(folder).expanduser()) for folder in named)
+    folders = filter(None, get_value("FAULTWATCH_SANDBOX_READ").split(":"))
+    readable = tuple(str(Path(folder).expanduser()) for folder in folders)
     if os.geteuid() != 0:
         confined = Sandbox(readable=readable)
     else:
-        name = value_of("FAULTWATCH_SANDBOX_USER") or "nobody"
+        name = get_value("FAULTWATCH_SANDBOX_USER") or "nobody"
         try:
             user = pwd.getpwnam(name)
         except KeyError:
@@ -248,18 +248,18 @@ def sandbox() -> Sandbox:
         if user.pw_uid == 0:
             raise FaultwatchError("FAULTWATCH_SANDBOX_USER: root is not an unprivileged user")
         confined = Sandbox(user.pw_uid, user.pw_gid, readable)
-    _check(confined)
+    _check_sandbox(confined)
     return confined
 
 
 @lru_cache
-def _check(confined: Sandbox) -> None:
+def _check_sandbox(confined: Sandbox) -> None:
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")
     # If the runner is root, the launcher creates the user namespace later. Whether it can is checked here too.
-    namespaces = list(confined._namespaces()) if confined.user < 0 else ["--unshare-user"]
-    with confined.system_call_filter() as seccomp:
+    namespaces = list(confined._list_namespace_options()) if confined.user < 0 else ["--unshare-user"]
+    with confined.open_system_call_filter() as seccomp:
         command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(seccomp), "--", "true"]
         done = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[seccomp])
     if done.returncode:

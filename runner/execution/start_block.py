@@ -19,17 +19,21 @@ PROCESS_VARIABLES: Mapping[str, str] = {**BASE_VARIABLES, "LC_ALL": "C.UTF-8"}
 The locale is the one that programs meet in use. Under ``C`` some behave differently: Python reads its whole
 configuration a second time to change to UTF-8, which costs 30 more pages.
 """
-START_BYTES = 4096
+START_BLOCK_BYTES = 4096
 """Bytes of all arguments and variables with the pointers to them; larger blocks get the next multiple."""
-PADDING = "FAULTWATCH_PADDING"
+PADDING_VARIABLE = "FAULTWATCH_PADDING"
 _POINTER_BYTES = 8
 
 
 def pad_variables(variables: Mapping[str, str], command: Sequence[str]) -> dict[str, str]:
     """Return the variables of a command and a padding variable that makes the block a multiple of the fixed size."""
-    used = _size(command) + _size(f"{name}={value}" for name, value in variables.items()) + _size([f"{PADDING}="])
-    return {**variables, PADDING: "." * (-used % START_BYTES)}
+    used = (
+        _compute_size(command)
+        + _compute_size(f"{name}={value}" for name, value in variables.items())
+        + _compute_size([f"{PADDING_VARIABLE}="])
+    )
+    return {**variables, PADDING_VARIABLE: "." * (-used % START_BLOCK_BYTES)}
 
 
-def _size(strings: Iterable[str]) -> int:
+def _compute_size(strings: Iterable[str]) -> int:
     return sum(len(os.fsencode(text)) + 1 + _POINTER_BYTES for text in strings)

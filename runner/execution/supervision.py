@@ -85,19 +85,19 @@ class SupervisedProcess:
 
     @property
     def streams(self) -> list[IO[bytes]]:
-        """The streams of its output."""
+        """The output streams of the process."""
         return [stream for stream in (self._popen.stdout, self._popen.stderr) if stream]
 
     def has_ended(self) -> bool:
-        """Return whether it has ended by itself, with all that it had started."""
+        """Return whether the process has ended by itself, with all its descendants."""
         return self._popen.poll() is not None
 
     def wait(self, seconds: float) -> None:
-        """Wait for its end."""
+        """Wait for the process to end."""
         wait_for_end(self._popen, seconds)
 
     def end(self) -> None:
-        """Kill it and all that it has started, unless it has ended; note its status.
+        """Kill the process and all its descendants unless it has ended; store its status.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class SupervisedProcess:
             The supervisor could not execute the program.
         """
         ended = self.has_ended()
-        message = self._last_message() if ended else []
+        message = self._read_last_message() if ended else []
         if self._channel:
             self._channel.close()
             self._channel = None
@@ -122,7 +122,7 @@ class SupervisedProcess:
             case _ if ended:
                 self.status = code
 
-    def _last_message(self) -> list[str]:
+    def _read_last_message(self) -> list[str]:
         if self._channel is None:
             return []
         self._channel.setblocking(False)

@@ -10,7 +10,7 @@ _SOURCE = Path(__file__).with_name("supervise.c")
 
 
 @lru_cache
-def supervisor(cache: Path) -> Path | None:
+def get_supervisor(cache: Path) -> Path | None:
     """Return the compiled supervisor; None if this host cannot compile it.
 
     Parameters

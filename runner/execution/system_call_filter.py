@@ -14,12 +14,12 @@ from functools import lru_cache
 
 from runner.errors import FaultwatchError
 
-DENIED: dict[str, tuple[str, ...]] = {
+DENIED_CALLS: dict[str, tuple[str, ...]] = {
     "reading other processes and their counters": (
         *("perf_event_open", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "syslog"),
         *("lookup_dcookie", "process_madvise"),
     ),
-    "parts of the kernel that have had many holes": (
+    "kernel interfaces with a history of vulnerabilities": (
         *("bpf", "userfaultfd", "keyctl", "add_key", "request_key", "modify_ldt", "vm86", "vm86old", "uselib"),
         *("fanotify_init", "name_to_handle_at", "open_by_handle_at", "_sysctl", "sysfs", "ustat", "socketcall"),
     ),
@@ -33,20 +33,20 @@ DENIED: dict[str, tuple[str, ...]] = {
     ),
 }
 """System calls by what they would allow."""
-_ABSENT = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
+_NOT_IMPLEMENTED_CALLS = ("io_uring_setup", "io_uring_enter", "io_uring_register", "openat2")
 """Programs that use these have another way where the kernel lacks them, so they are told that it does.
 
 The mode of a file that openat2 makes lies in memory, where no filter can look.
 """
-_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
+_MODE_ARGUMENTS = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2, "creat": 1}
 """Calls that set the mode of a file, by the place of the mode."""
-_OPENING = {"open": 1, "openat": 2}
+_OPEN_FLAGS_ARGUMENTS = {"open": 1, "openat": 2}
 """Calls that set it only if their flags say so, by the place of the flags; the mode is next."""
-_MAKING_FLAGS = (os.O_CREAT, 0o20000000)
+_CREATING_FLAGS = (os.O_CREAT, 0o20000000)
 """O_CREAT, and the bit of O_TMPFILE that O_DIRECTORY does not have."""
 _SET_ID = (0o4000, 0o2000)
 """A user who executes a file with such a mode becomes its owner, who may be the runner's user."""
-_LATER = {
+_CALLS_UNKNOWN_TO_LIBSECCOMP = {
     **{
         "io_uring_setup": 425,
         "io_uring_enter": 426,
@@ -59,7 +59,7 @@ _LATER = {
     **{"mount_setattr": 442, "quotactl_fd": 443, "fchmodat2": 452, "open_tree_attr": 467},
 }
 """Numbers of calls that an older libseccomp has no name for: since 424 they are the same on every architecture."""
-_LAST_FAMILY = 16
+_MAX_ADDRESS_FAMILY = 16
 """AF_NETLINK. Later families, such as AF_VSOCK and AF_ALG, reach around network namespaces or are rarely tested."""
 
 _ALLOW = 0x7FFF0000
@@ -69,7 +69,7 @@ _GREATER, _MASKED_EQUAL = 6, 7
 OTHER_ARCHITECTURES = {"x86_64": 0x40000003, "aarch64": 0x40000028}
 """The 32-bit architecture whose programs a 64-bit kernel runs too: i386, and 32-bit Arm."""
 _CLONE_NEWUSER = 0x10000000
-_UNKNOWN = -1
+_UNKNOWN_CALL = -1
 
 
 class Argument(ctypes.Structure):
@@ -84,7 +84,7 @@ class Argument(ctypes.Structure):
 
 
 @contextmanager
-def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
+def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
     """Yield a descriptor from which bubblewrap reads the filter (``--seccomp``).
 
     Parameters
@@ -97,7 +97,7 @@ def filter_descriptor(*, no_user_namespaces: bool = False) -> Iterator[int]:
     FaultwatchError
         If libseccomp is not installed, or refuses.
     """
-    with open_as_descriptor(_program(no_user_namespaces)) as descriptor:
+    with open_as_descriptor(_build_filter(no_user_namespaces)) as descriptor:
         yield descriptor
 
 
@@ -114,43 +114,47 @@ def open_as_descriptor(program: bytes) -> Iterator[int]:
 
 
 @lru_cache
-def _program(no_user_namespaces: bool) -> bytes:
-    seccomp = library()
+def _build_filter(no_user_namespaces: bool) -> bytes:
+    seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:
-        raise FaultwatchError("libseccomp cannot make a filter")
+        raise FaultwatchError("libseccomp cannot create a filter")
     try:
         if other := OTHER_ARCHITECTURES.get(platform.machine()):
             # Else a program for it is ended at its first system call.
             seccomp.seccomp_arch_add(context, other)
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
-        for name in (name for names in DENIED.values() for name in names):
-            _deny(seccomp, context, name, errno.EPERM)
-        for name in _ABSENT:
-            _deny(seccomp, context, name, errno.ENOSYS)
+        for name in (name for names in DENIED_CALLS.values() for name in names):
+            _add_denial(seccomp, context, name, errno.EPERM)
+        for name in _NOT_IMPLEMENTED_CALLS:
+            _add_denial(seccomp, context, name, errno.ENOSYS)
         for bit in _SET_ID:
-            for name, place in _MODES.items():
-                _deny(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
-            for name, place in _OPENING.items():
-                for flag in _MAKING_FLAGS:
-                    made = Argument(place, _MASKED_EQUAL, flag, flag)
-                    _deny(seccomp, context, name, errno.EPERM, made, Argument(place + 1, _MASKED_EQUAL, bit, bit))
-        _deny(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _LAST_FAMILY, 0))
+            for name, place in _MODE_ARGUMENTS.items():
+                _add_denial(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
+            for name, place in _OPEN_FLAGS_ARGUMENTS.items():
+                for flag in _CREATING_FLAGS:
+                    creates_file = Argument(place, _MASKED_EQUAL, flag, flag)
+                    _add_denial(
+                        seccomp, context, name, errno.EPERM, creates_file, Argument(place + 1, _MASKED_EQUAL, bit, bit)
+                    )
+        _add_denial(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _MAX_ADDRESS_FAMILY, 0))
         if no_user_namespaces:
-            _deny(seccomp, context, "unshare", errno.EPERM)
-            _deny(seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER))
-            _deny(seccomp, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
+            _add_denial(seccomp, context, "unshare", errno.EPERM)
+            _add_denial(
+                seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)
+            )
+            _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)
 
 
-def _deny(seccomp: ctypes.CDLL, context: int, name: str, error: int, *arguments: Argument) -> None:
+def _add_denial(seccomp: ctypes.CDLL, context: int, name: str, error: int, *arguments: Argument) -> None:
     add_rule(seccomp, context, name, _ERROR | error, *arguments)
 
 
 def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *arguments: Argument) -> None:
-    """Add what happens at a system call; nothing where no kernel for this architecture has it.
+    """Add a rule for a system call, unless this architecture does not have it.
 
     Raises
     ------
@@ -158,14 +162,14 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
         If libseccomp refuses.
     """
     number = seccomp.seccomp_syscall_resolve_name(name.encode())
-    if number == _UNKNOWN:
-        number = _LATER.get(name, _UNKNOWN)
-    if number == _UNKNOWN:
+    if number == _UNKNOWN_CALL:
+        number = _CALLS_UNKNOWN_TO_LIBSECCOMP.get(name, _UNKNOWN_CALL)
+    if number == _UNKNOWN_CALL:
         return
     array = (Argument * len(arguments))(*arguments)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
     if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
-        raise FaultwatchError(f"libseccomp cannot make a rule for {name}: {os.strerror(-status)}")
+        raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
 def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
@@ -187,7 +191,7 @@ def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
 
 
 @lru_cache
-def library() -> ctypes.CDLL:
+def load_libseccomp() -> ctypes.CDLL:
     """Return libseccomp.
 
     Raises

@@ -5,9 +5,9 @@ import signal
 
 from runner.execution.execute import Finished
 
-_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU})
+_EXTERNAL_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM, signal.SIGXCPU})
 """Signals that others send: the kernel when memory runs out, an administrator, a shutdown."""
-_MESSAGES = re.compile(
+_TEMPORARY_MESSAGES = re.compile(
     # What strerror() prints in the C locale, in which builds run.
     r"No space left on device|Disk quota exceeded|Cannot allocate memory|Out of memory|virtual memory exhausted"
     r"|Too many open files|Resource temporarily unavailable|Input/output error|Read-only file system|Stale file handle"
@@ -17,11 +17,11 @@ _MESSAGES = re.compile(
     r"|^Killed$|\] Killed\b|: Killed$|Killed signal terminated program|\(signal: 9,|^Terminated$|\] Terminated\b",
     re.MULTILINE,
 )
-_SHORTAGE = "left too "
+_SHORTAGE_WORDS = "left too "
 """How the disk guard's sentences begin about what the whole host lacks."""
 
 
-def is_full(message: str) -> bool:
+def is_disk_full(message: str) -> bool:
     """Return whether a message says that a file cannot be written because the disk is full."""
     return "No space left on device" in message or "Disk quota exceeded" in message
 
@@ -33,10 +33,10 @@ def is_temporary(done: Finished) -> bool:
     If it prints such a line for another reason, the only price is another attempt.
     """
     if done.why:
-        return done.why.startswith(_SHORTAGE)
-    if done.status is None or -done.status in _FROM_OUTSIDE:
+        return done.why.startswith(_SHORTAGE_WORDS)
+    if done.status is None or -done.status in _EXTERNAL_SIGNALS:
         return True
     # Shells exit with 128 plus the number of the signal.
-    if done.status - 128 in _FROM_OUTSIDE:
+    if done.status - 128 in _EXTERNAL_SIGNALS:
         return True
-    return done.status != 0 and bool(_MESSAGES.search(f"{done.output}\n{done.error}"))
+    return done.status != 0 and bool(_TEMPORARY_MESSAGES.search(f"{done.output}\n{done.error}"))

@@ -9,29 +9,29 @@ import json
 from typing import Any
 
 from runner.contract.gate import GateAnswer, GateFinding
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 
 _SEVERITIES = {"failure": "major", "warning": "minor", "notice": "info"}
-_NO_FILE = "workload.toml"
+_DEFAULT_FILE = "workload.toml"
 """The format requires a file, also where the workload lies outside of the repository."""
 
 
-def code_quality(answer: GateAnswer) -> str:
-    """Return the document, a list with an entry for each finding."""
-    return json.dumps([_entry(finding) for finding in answer.findings], indent=2) + "\n"
+def format_code_quality(answer: GateAnswer) -> str:
+    """Return GitLab's code quality report: a list with an entry for each finding."""
+    return json.dumps([_build_entry(finding) for finding in answer.findings], indent=2) + "\n"
 
 
-def fingerprint(finding: GateFinding) -> str:
-    """Return an identifier of a finding that stays the same while what it is about does, whatever the numbers say."""
+def compute_fingerprint(finding: GateFinding) -> str:
+    """Return an identifier of a finding that does not depend on its numbers."""
     parts = (finding.rule, finding.case, finding.metric, finding.file)
     return hashlib.sha256("\0".join(parts).encode(errors="backslashreplace")).hexdigest()
 
 
-def _entry(finding: GateFinding) -> dict[str, Any]:
+def _build_entry(finding: GateFinding) -> dict[str, Any]:
     return {
         "description": make_visible(f"{finding.title}: {finding.message}"),
         "check_name": f"faultwatch/{finding.rule}",
-        "fingerprint": fingerprint(finding),
+        "fingerprint": compute_fingerprint(finding),
         "severity": _SEVERITIES[finding.level],
-        "location": {"path": finding.file or _NO_FILE, "lines": {"begin": finding.line}},
+        "location": {"path": finding.file or _DEFAULT_FILE, "lines": {"begin": finding.line}},
     }

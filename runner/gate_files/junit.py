@@ -10,30 +10,37 @@ from collections.abc import Iterable, Sequence
 from runner.contract import metric
 from runner.contract.comparison import Comparison, Side
 from runner.contract.gate import FindingRule, GateAnswer, GateCase, GateFinding, GateReport
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 
-_SUITE = "faultwatch.gate"
-_WHOLE_GATE = "gate"
+_SUITE_NAME = "faultwatch.gate"
+_GATE_TEST_NAME = "gate"
 """The test of findings about no single case."""
 
 
-def junit(report: GateReport, answer: GateAnswer) -> str:
-    """Return the document: a failure for what got worse, an error for what could not be measured.
+def format_junit(report: GateReport, answer: GateAnswer) -> str:
+    """Return the JUnit XML report: a failure for what got worse, an error for what could not be measured.
 
     A case that is undecided or could not be judged without failing the gate is a skipped test.
     """
-    suite = ET.Element("testsuite", name=_SUITE)
+    suite = ET.Element("testsuite", name=_SUITE_NAME)
     properties = ET.SubElement(suite, "properties")
     for name, value in (("verdict", answer.verdict), ("base", report.base), ("head", report.head)):
         ET.SubElement(properties, "property", name=name, value=value)
+    # One test for each case.
     for case, comparison in zip(report.cases, answer.comparisons, strict=True):
         name = case.head.case.name
         about = [finding for finding in answer.findings if finding.case == name]
-        suite.append(_test(name, f"{case.head.subject}.{case.head.case.workload}", _seconds(case), about, comparison))
+        suite.append(
+            _build_test(
+                name, f"{case.head.subject}.{case.head.case.workload}", _compute_seconds(case), about, comparison
+            )
+        )
+    # One more for findings about the whole gate.
     names = {case.head.case.name for case in report.cases}
     rest = [finding for finding in answer.findings if finding.case not in names]
     if rest:
-        suite.append(_test(_WHOLE_GATE, _SUITE, 0, rest, None))
+        suite.append(_build_test(_GATE_TEST_NAME, _SUITE_NAME, 0, rest, None))
+    # Totals.
     tests = suite.findall("testcase")
     counts = {"tests": len(tests)} | {
         plural: sum(test.find(name) is not None for test in tests)
@@ -42,7 +49,7 @@ def junit(report: GateReport, answer: GateAnswer) -> str:
     skipped = sum(test.find("skipped") is not None for test in tests)
     suites = ET.Element("testsuites", {name: str(count) for name, count in counts.items()}, name="faultwatch")
     suite.attrib |= {name: str(count) for name, count in (counts | {"skipped": skipped}).items()}
-    suite.set("time", _time(sum(map(_seconds, report.cases))))
+    suite.set("time", _format_seconds(sum(map(_compute_seconds, report.cases))))
     if report.cases:
         suite.set("timestamp", report.cases[0].head.started_at.strftime("%Y-%m-%dT%H:%M:%S"))
         suite.set("hostname", report.cases[0].head.host.name)
@@ -51,50 +58,50 @@ def junit(report: GateReport, answer: GateAnswer) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suites, encoding="unicode")}\n'
 
 
-def _test(
+def _build_test(
     name: str, group: str, seconds: float, about: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
-    test = ET.Element("testcase", name=make_visible(name), classname=make_visible(group), time=_time(seconds))
+    test = ET.Element("testcase", name=make_visible(name), classname=make_visible(group), time=_format_seconds(seconds))
     failures = [finding for finding in about if finding.level == "failure"]
     warnings = [finding for finding in about if finding.level == "warning"]
     if failures:
         kind = "error" if failures[0].rule is FindingRule.NOT_MEASURED else "failure"
-        _add(test, kind, failures)
+        _add_result(test, kind, failures)
     elif warnings:
-        _add(test, "skipped", warnings)
-    lines = [*map(_line, about), *_metrics(comparison)]
+        _add_result(test, "skipped", warnings)
+    lines = [*map(_format_finding, about), *_format_metrics(comparison)]
     if lines:
         ET.SubElement(test, "system-out").text = "\n".join(lines)
     return test
 
 
-def _add(test: ET.Element, kind: str, about: Sequence[GateFinding]) -> None:
-    element = ET.SubElement(test, kind, type=about[0].rule, message=_line(about[0]))
-    element.text = "\n".join(map(_line, about))
+def _add_result(test: ET.Element, kind: str, about: Sequence[GateFinding]) -> None:
+    element = ET.SubElement(test, kind, type=about[0].rule, message=_format_finding(about[0]))
+    element.text = "\n".join(map(_format_finding, about))
 
 
-def _line(finding: GateFinding) -> str:
+def _format_finding(finding: GateFinding) -> str:
     return make_visible(f"{finding.title}: {finding.message}")
 
 
-def _metrics(comparison: Comparison | None) -> Iterable[str]:
+def _format_metrics(comparison: Comparison | None) -> Iterable[str]:
     """Return a line for each metric that decides."""
     for judged in comparison.metrics if comparison else ():
         if judged.counts:
             unit = metric(judged.metric).unit
-            levels = f"{_level(judged.base)} → {_level(judged.head)} {unit}".rstrip()
+            levels = f"{_format_level(judged.base)} → {_format_level(judged.head)} {unit}".rstrip()
             yield make_visible(f"{judged.metric}: {levels}, {judged.verdict.replace('_', ' ')}")
 
 
-def _level(side: Side) -> str:
+def _format_level(side: Side) -> str:
     return "–" if side.level is None else f"{side.level:,}"
 
 
-def _seconds(case: GateCase) -> float:
+def _compute_seconds(case: GateCase) -> float:
     sides = (case.head,) if case.base_stored else (case.base, case.head)
     start, end = min(side.started_at for side in sides), max(side.finished_at for side in sides)
     return (end - start).total_seconds()
 
 
-def _time(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{max(seconds, 0):.3f}"

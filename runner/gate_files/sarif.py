@@ -8,42 +8,43 @@ from typing import Any
 from urllib.parse import quote
 
 from runner.contract.gate import FindingRule, GateAnswer, GateFinding, GateReport
-from runner.gate_files.code_quality import fingerprint
-from runner.gate_files.shown_text import make_visible
-from runner.version import version
+from runner.gate_files.code_quality import compute_fingerprint
+from runner.gate_files.visible_text import make_visible
+from runner.version import get_version
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {"failure": "error", "warning": "warning", "notice": "note"}
 _RULES = {
     FindingRule.NOT_MEASURED: "A case could not be measured.",
     FindingRule.OVER_BUDGET: "A metric got worse by more than its budget.",
-    FindingRule.STEP_BY_STEP: "A metric got worse by more than its budget, in steps that are each within it.",
+    FindingRule.STEP_BY_STEP: "A metric got worse by more than its budget, in steps that each stay within it.",
     FindingRule.JUDGE_CHANGED: "Head changes how it is measured or judged.",
     FindingRule.UNDECIDED: "A metric that decides is missing on one side, or needs more runs.",
     FindingRule.WITHIN_BUDGET: "A metric got worse, within its budget.",
 }
 
 
-def sarif(report: GateReport, answer: GateAnswer) -> str:
-    """Return the document, with one run of the tool."""
+def format_sarif(report: GateReport, answer: GateAnswer) -> str:
+    """Return the SARIF log, with one run of the tool."""
     rules = [
-        {"id": rule.value, "name": _name(rule), "shortDescription": {"text": text}} for rule, text in _RULES.items()
+        {"id": rule.value, "name": _format_rule_name(rule), "shortDescription": {"text": text}}
+        for rule, text in _RULES.items()
     ]
     run = {
-        "tool": {"driver": {"name": "Faultwatch", "version": version(), "rules": rules}},
+        "tool": {"driver": {"name": "Faultwatch", "version": get_version(), "rules": rules}},
         "automationDetails": {"id": f"faultwatch/gate/{report.head}"},
         "columnKind": "unicodeCodePoints",
         "properties": {"verdict": answer.verdict.value, "base": report.base, "head": report.head},
-        "results": [_result(finding) for finding in answer.findings],
+        "results": [_build_result(finding) for finding in answer.findings],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
 
 
-def _name(rule: FindingRule) -> str:
+def _format_rule_name(rule: FindingRule) -> str:
     return "".join(word.capitalize() for word in rule.split("-"))
 
 
-def _result(finding: GateFinding) -> dict[str, Any]:
+def _build_result(finding: GateFinding) -> dict[str, Any]:
     place: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
     if finding.file:
         place["physicalLocation"] = {
@@ -56,5 +57,5 @@ def _result(finding: GateFinding) -> dict[str, Any]:
         "level": _LEVELS[finding.level],
         "message": {"text": make_visible(f"{finding.title}: {finding.message}")},
         "locations": [place],
-        "partialFingerprints": {"finding/v1": fingerprint(finding)},
+        "partialFingerprints": {"finding/v1": compute_fingerprint(finding)},
     }

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 
 from runner.contract.report import Environment
 from runner.contract.trust import Mismatch
-from runner.variables import value_of
+from runner.variables import get_value
 
-VARIABLE = "FAULTWATCH_DECLARED_SETTINGS"
-DEFAULT = Path("/etc/faultwatch/settings.json")
+DECLARATION_VARIABLE = "FAULTWATCH_DECLARED_SETTINGS"
+DEFAULT_DECLARATION_FILE = Path("/etc/faultwatch/settings.json")
 
 
 class Declaration(Struct, frozen=True):
@@ -27,24 +27,24 @@ class Declaration(Struct, frozen=True):
     settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
 
-    def mismatches(self, held: Environment) -> tuple[Mismatch, ...]:
+    def list_mismatches(self, environment: Environment) -> tuple[Mismatch, ...]:
         """Return the declared settings that do not hold, sorted by name; other settings may have any value."""
         return tuple(
-            Mismatch(name=name, declared=value, held=held.settings.get(name))
+            Mismatch(name=name, declared=value, held=environment.settings.get(name))
             for name, value in sorted(self.settings.items())
-            if held.settings.get(name) != value
+            if environment.settings.get(name) != value
         )
 
 
-def declaration(file: Path | None = None) -> Declaration:
+def load_declaration(file: Path | None = None) -> Declaration:
     """Read the declaration of this host. Without a file, nothing is declared, unless the variable names one."""
-    named = value_of(VARIABLE)
-    file = file or Path(named or DEFAULT)
+    configured = get_value(DECLARATION_VARIABLE)
+    file = file or Path(configured or DEFAULT_DECLARATION_FILE)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         return Declaration(Environment(settings=document["settings"]).settings)
     except FileNotFoundError:
-        return Declaration(problem=f"{VARIABLE} names {file}, which does not exist" if named else "")
+        return Declaration(problem=f"{DECLARATION_VARIABLE} names {file}, which does not exist" if configured else "")
     except OSError as error:
         return Declaration(problem=f"the declared settings cannot be read: {file}: {error.strerror}")
     except (ValueError, KeyError, TypeError, ValidationError):

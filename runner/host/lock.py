@@ -24,7 +24,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
 from runner.system.processes import has_ended, is_stopped, read_start_time
 
-_JOB = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
+_JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _MAX_COMMAND_CHARACTERS = 200
 """Characters of a command that are shown."""
 
@@ -35,13 +35,13 @@ class Holder(Struct, frozen=True):
     process: int
 
     def describe(self) -> str:
-        """Return who it is, what it does, since when it runs, and how it goes on if it is stopped."""
+        """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
-            return f"what process {self.process}, which has ended, left running"
+            return f"a process left behind by process {self.process}, which has ended"
         since = read_start_time(self.process)
-        time = _user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
+        time = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
         hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
-        return f"process {self.process} ({time}): {_command(self.process)}{hint}"
+        return f"process {self.process} ({time}): {_get_command(self.process)}{hint}"
 
 
 class HostTurn:
@@ -90,7 +90,7 @@ class HostTurn:
         except BaseException:
             os.close(descriptor)
             raise
-        log_step("measures alone on this host, with the lock of %s", self._lock)
+        log_step("measures alone on this host, with the lock %s", self._lock)
         self._descriptor = descriptor
         self._prepare()
 
@@ -109,11 +109,11 @@ class HostTurn:
         self.end()
 
 
-def holder(lock: Path) -> Holder | None:
+def find_holder(lock: Path) -> Holder | None:
     """Return the process that holds a lock; None if nobody does, or a process of another container."""
     descriptor = _open_lock(lock)
     try:
-        return _holder(descriptor)
+        return _find_lock_holder(descriptor)
     finally:
         os.close(descriptor)
 
@@ -125,11 +125,11 @@ def _open_lock(lock: Path) -> int:
     except OSError as error:
         raise FaultwatchError(
             f"the lock of this host, {lock}, cannot be opened: {error.strerror}",
-            "name a file that all runners of this host may read with FAULTWATCH_HOST_LOCK",
+            "set FAULTWATCH_HOST_LOCK to a file that all runners of this host may read",
         ) from None
 
 
-def _holder(descriptor: int) -> Holder | None:
+def _find_lock_holder(descriptor: int) -> Holder | None:
     """Find the holder in the kernel's list of locks, which nobody can forge."""
     state = os.fstat(descriptor)
     file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
@@ -142,11 +142,11 @@ def _holder(descriptor: int) -> Holder | None:
 
 
 def _describe_holder(descriptor: int) -> str:
-    holder = _holder(descriptor)
-    return holder.describe() if holder else "a process that cannot be seen from here"
+    holder = _find_lock_holder(descriptor)
+    return holder.describe() if holder else "a process that is not visible from here"
 
 
-def _user(process: int) -> str:
+def _get_user(process: int) -> str:
     try:
         uid = Path(f"/proc/{process}").stat().st_uid
     except OSError:
@@ -157,7 +157,7 @@ def _user(process: int) -> str:
         return f"user {uid}"
 
 
-def _command(process: int) -> str:
+def _get_command(process: int) -> str:
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:
@@ -165,9 +165,12 @@ def _command(process: int) -> str:
     text = " ".join(" ".join(hide_password(word) for word in words).split())
     # The user of a command chooses its words: none of them may steer the terminal of who waits.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    shown = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
+    shortened = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.
-    job = _JOB.search(text)
+    job = _JOB_COMMAND.search(text)
     if not job:
-        return shown
-    return f"{shown} (`faultwatch job show {job[1]}` says what for, `faultwatch job pause {job[1]}` lets you go first)"
+        return shortened
+    return (
+        f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` lets you go "
+        "first)"
+    )

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from runner.canary.count import count_canary
 from runner.contract.report import Environment
 from runner.contract.trust import Canary
-from runner.host.declared_settings import Declaration, declaration
+from runner.host.declared_settings import Declaration, load_declaration
 
 
 class HostTrust(Struct, frozen=True):
@@ -18,11 +18,14 @@ class HostTrust(Struct, frozen=True):
     declared: Declaration = field(default_factory=Declaration)
     remarks: tuple[str, ...] = ()
 
-    def warnings(self, held: Environment) -> Iterator[str]:
+    def list_warnings(self, environment: Environment) -> Iterator[str]:
         """Yield one line for each problem of this host, for the person who starts a session."""
         if self.canary is not None and not self.canary.holds:
-            yield f"this host counts wrong, so nothing will be judged: {self.canary.finding} (run `faultwatch doctor`)"
-        for setting in self.declared.mismatches(held):
+            yield (
+                f"this host counts incorrectly, so nothing will be judged: {self.canary.finding} (run `faultwatch "
+                f"doctor`)"
+            )
+        for setting in self.declared.list_mismatches(environment):
             yield f"{setting.name} is declared as {setting.declared!r} but is {setting.held or 'not set'!r}"
         yield from self.remarks
 
@@ -35,5 +38,5 @@ def assess_host(programs: Path) -> HostTrust:
     programs
         The folder for the compiled canary.
     """
-    outcome, declared = count_canary(programs), declaration()
+    outcome, declared = count_canary(programs), load_declaration()
     return HostTrust(outcome.canary, declared, tuple(filter(None, (outcome.problem, declared.problem))))

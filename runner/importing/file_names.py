@@ -9,7 +9,7 @@ _TIME = re.compile(
 )
 
 
-def revision_in(names: tuple[str, ...]) -> str:
+def find_revision(names: tuple[str, ...]) -> str:
     """Return the first commit hash, of 7 digits or more, in the names of a file and its folders; else nothing.
 
     A number without letters is a date, a build or a year, except where it has all the digits of a hash.
@@ -22,7 +22,7 @@ def revision_in(names: tuple[str, ...]) -> str:
     return ""
 
 
-def time_in(names: tuple[str, ...]) -> datetime | None:
+def find_time(names: tuple[str, ...]) -> datetime | None:
     """Return the first date, with or without a time, in the names of a file and its folders, as UTC."""
     for name in names:
         for match in _TIME.finditer(name):

@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.registry import format_of, read_source, unknown_format
+from runner.importing.registry import find_format, make_unknown_format_error, read_source
 from runner.importing.source import Source
 from runner.system.regular_file import read_regular
 
-_GZIP = b"\x1f\x8b"
-MAX_BYTES = 64 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+MAX_FILE_BYTES = 64 << 20
 """Of a file, compressed or not: a compressed one of a few bytes can hold gigabytes."""
 MAX_FILES = 100_000
 """Below one folder."""
@@ -33,7 +33,7 @@ class FolderRuns(Struct, frozen=True):
     left_out: list[str]
 
 
-def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
+def read_file(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read the runs of a file of any supported format.
 
     Raises
@@ -41,10 +41,10 @@ def read(file: Path, defaults: ImportDefaults) -> list[ImportedRun]:
     FaultwatchError
         The file cannot be read completely; then nothing of it is imported.
     """
-    source = _source(file, _decode_text(file), file.name)
-    form = format_of(source, defaults)
+    source = _make_source(file, _decode_text(file), file.name)
+    form = find_format(source, defaults)
     if form is None:
-        raise unknown_format(source)
+        raise make_unknown_format_error(source)
     return read_source(form, source, defaults)
 
 
@@ -59,43 +59,43 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
     runs: list[ImportedRun] = []
     left_out: list[str] = []
     recognised = False
-    for file in _files_below(folder):
+    for file in _walk_files(folder):
         name = str(file.relative_to(folder))
         try:
-            source = _source(file, _decode_text(file), name)
+            source = _make_source(file, _decode_text(file), name)
         except FaultwatchError:
             left_out.append(name)
             continue
-        form = format_of(source, defaults)
+        form = find_format(source, defaults)
         if form is None or not form.recognises(source):
             left_out.append(name)
             continue
         recognised = True
         runs += read_source(form, source, defaults)
         if len(runs) > MAX_RUNS:
-            raise FaultwatchError(f"{folder} holds more than {MAX_RUNS:,} runs", "import its parts one by one")
+            raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
     if not recognised:
         raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
     return FolderRuns(runs, left_out)
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def _walk_files(folder: Path) -> Iterator[Path]:
     count = 0
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(files):
             count += 1
             if count > MAX_FILES:
-                raise FaultwatchError(f"{folder} holds more than {MAX_FILES:,} files", "import its parts one by one")
+                raise FaultwatchError(f"{folder} contains more than {MAX_FILES:,} files", "import its parts one by one")
             yield Path(root, name)
 
 
-def _source(file: Path, text: str, name: str) -> Source:
-    def beside(path: str) -> str | None:
+def _make_source(file: Path, text: str, name: str) -> Source:
+    def read_beside(path: str) -> str | None:
         other = file.parent / path
         return _decode_text(other) if other.is_file() else None
 
-    def siblings() -> tuple[str, ...]:
+    def list_siblings() -> tuple[str, ...]:
         try:
             return tuple(entry.name for entry in file.absolute().parent.parent.iterdir() if entry.is_dir())
         except OSError:
@@ -103,13 +103,13 @@ def _source(file: Path, text: str, name: str) -> Source:
 
     nearest = [parent.name for parent in file.absolute().parents][:_MAX_NAMED_FOLDERS]
     modified = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-    return Source(text, name, modified, tuple(nearest), siblings, beside)
+    return Source(text, name, modified, tuple(nearest), list_siblings, read_beside)
 
 
 def _decode_text(file: Path) -> str:
     try:
-        data = read_regular(file, MAX_BYTES)
-        return (_unzip(data, file) if data.startswith(_GZIP) else data).decode("utf-8-sig")
+        data = read_regular(file, MAX_FILE_BYTES)
+        return (_unzip(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
     except OSError as error:
@@ -118,7 +118,7 @@ def _decode_text(file: Path) -> str:
 
 def _unzip(data: bytes, file: Path) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        text = stream.read(MAX_BYTES + 1)
-    if len(text) > MAX_BYTES:
-        raise FaultwatchError(f"{file} holds more than {MAX_BYTES >> 20} MiB when decompressed", "split it")
+        text = stream.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
+        raise FaultwatchError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB when decompressed", "split it")
     return text

@@ -24,13 +24,13 @@ from runner.contract.report import (
     Report,
     Revision,
     Sample,
-    hash_of,
-    safe_name,
+    hash_document,
+    make_safe_name,
 )
 from runner.errors import FaultwatchError
 from runner.importing.source import describe_first_mistake
 
-VERSION = "imported"
+IMPORT_VERSION = "imported"
 """In place of a runner's version. Constant, so that importing again with a later version creates the same runs."""
 _NAMESPACE = uuid.UUID("5d3f6c2e-6f0c-5d1e-9a52-0c4c7c1b6f7a")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -109,17 +109,17 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     """
     first: dict[tuple[str, str], datetime] = {}
     for record in runs:
-        key = (_subject(record, defaults), record.revision)
+        key = (_require_subject(record, defaults), record.revision)
         first[key] = min(first.get(key, record.started_at), record.started_at)
-    known = {key: defaults.look_up(key[1]) for key in first}
-    _check_order(runs, {name for (_, name), commit in known.items() if commit is None})
-    commits = {key: known[key] or _place_run(*key, at, runs[0].place) for key, at in first.items()}
-    reports = (_check_run(run, commits[_subject(run, defaults), run.revision], defaults) for run in runs)
+    revisions = {key: defaults.look_up(key[1]) for key in first}
+    _check_order(runs, {name for (_, name), commit in revisions.items() if commit is None})
+    commits = {key: revisions[key] or _create_revision(*key, at, runs[0].place) for key, at in first.items()}
+    reports = (_check_run(run, commits[_require_subject(run, defaults), run.revision], defaults) for run in runs)
     return list({report.run_id: report for report in reports}.values())
 
 
 def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
-    """Refuse to order several revisions by the times at which their files happened to be written."""
+    """Refuse several revisions whose order is only guessed from the times of their files."""
     guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
     if len(guessed) > 1:
         place = next(iter(guessed.values()))
@@ -153,11 +153,11 @@ def parse_time(text: str, place: str) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _subject(record: ImportedRun, defaults: ImportDefaults) -> str:
-    return safe_name(require(defaults.subject or record.subject, "subject", record.place))
+def _require_subject(record: ImportedRun, defaults: ImportDefaults) -> str:
+    return make_safe_name(require(defaults.subject or record.subject, "subject", record.place))
 
 
-def _place_run(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
+def _create_revision(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
     try:
         return _make_up_commit(subject, revision, first_measured)
     except ValidationError as error:
@@ -165,16 +165,16 @@ def _place_run(subject: str, revision: str, first_measured: datetime, place: str
 
 
 def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Revision:
-    """Create a commit for a revision of which only the name is known.
+    """Create a made-up commit for a revision whose hash is unknown.
 
     A full hash stays: the repository may provide its details later. Any other name is replaced by its SHA-256.
     """
-    commit = revision if _COMMIT.fullmatch(revision) else _hash_of_text(f"{subject}\n{revision}")
+    commit = revision if _COMMIT.fullmatch(revision) else _make_commit_hash(f"{subject}\n{revision}")
     title = f"{revision[:200]} (imported; placed by its first measurement)"
     return Revision(commit=commit, committed_at=first_measured, title=title)
 
 
-def _hash_of_text(text: str) -> str:
+def _make_commit_hash(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
     # JSON can hold half of a surrogate pair, which the report's own check refuses with a reason.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -182,30 +182,30 @@ def _hash_of_text(text: str) -> str:
 
 def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     try:
-        return _report(record, revision, defaults)
+        return _make_report(record, revision, defaults)
     except ValidationError as error:
         raise FaultwatchError(f"{record.place}: {describe_first_mistake(error)}") from None
     except (ValueError, ArithmeticError) as error:
         raise FaultwatchError(f"{record.place}: {error!s:.200}") from None
 
 
-def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
-    subject = _subject(record, defaults)
-    host = safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
-    case = record.case if isinstance(record.case, Case) else _case(require(record.case, "case", record.place))
+def _make_report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    subject = _require_subject(record, defaults)
+    host = make_safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
+    case = record.case if isinstance(record.case, Case) else _create_case(require(record.case, "case", record.place))
     environment = Environment(settings=dict(sorted(record.settings.items())))
     content = [
         *(subject, record.revision, case.model_dump(mode="json"), host, environment.hash),
         *(record.started_at.isoformat(), [sample.model_dump(mode="json") for sample in record.samples]),
     ]
     return Report(
-        run_id=record.run_id or uuid.uuid5(_NAMESPACE, hash_of(content)),
+        run_id=record.run_id or uuid.uuid5(_NAMESPACE, hash_document(content)),
         subject=subject,
         revision=revision,
         case=case,
         host=Host(name=host),
         environment=environment,
-        runner_version=VERSION,
+        runner_version=IMPORT_VERSION,
         started_at=record.started_at,
         finished_at=record.started_at + timedelta(seconds=record.seconds),
         outcome=Outcome.MEASURED,
@@ -214,11 +214,11 @@ def _report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -
     )
 
 
-def _case(name: str) -> Case:
+def _create_case(name: str) -> Case:
     """Create a case from a name such as ``matrix.exe 1024``: a program, and its arguments as one parameter."""
     program, _, arguments = name.strip().partition(" ")
     return Case(
-        workload=safe_name(program),
-        definition=hash_of({"imported": program}),
+        workload=make_safe_name(program),
+        definition=hash_document({"imported": program}),
         parameters={"arguments": arguments.strip()[:200]} if arguments.strip() else {},
     )

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from runner.importing.file_names import revision_in, time_in
+from runner.importing.file_names import find_revision, find_time
 from runner.importing.imported_run import ImportDefaults, require
 from runner.importing.source import Source
 
@@ -17,7 +17,7 @@ class Placement(Struct, frozen=True):
     time_is_known: bool
 
 
-def place_result(
+def locate_result(
     source: Source, defaults: ImportDefaults, place: str, revision: str = "", time: datetime | None = None
 ) -> Placement:
     """Return the revision and the time of a result.
@@ -34,7 +34,7 @@ def place_result(
     """
     names = (source.name, *source.folders)
     revision = require(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
-    time = time or defaults.started_at or time_in(names)
+    time = time or defaults.started_at or find_time(names)
     if time is None and (commit := defaults.look_up(revision)):
         time = commit.committed_at
     return Placement(revision, time or source.modified_at, time is not None)
@@ -43,7 +43,7 @@ def place_result(
 def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
     """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
     for name in names:
-        if revision := revision_in((name,)):
+        if revision := find_revision((name,)):
             return revision
         base = name.rpartition("/")[2].removesuffix(".gz")
         for text in (base, base.rpartition(".")[0]):

@@ -42,40 +42,47 @@ class Format(Struct, frozen=True):
     read: Callable[[Source, ImportDefaults], list[ImportedRun]]
 
 
-def _read_results(name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]) -> Format:
+def _make_result_format(
+    name: str, recognises: Callable[[Source], bool], parse: Callable[[Source], list[Result]]
+) -> Format:
     return Format(name, recognises, lambda source, defaults: group_into_runs(parse(source), name, source, defaults))
 
 
-_CUSTOM = [
-    _read_results(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
-    for name, better in benchmark_action.CUSTOM.items()
+_CUSTOM_FORMATS = [
+    _make_result_format(name, benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=better))
+    for name, better in benchmark_action.DIRECTION_BY_CUSTOM_FORMAT.items()
 ]
-_WITHOUT_DIRECTION = _read_results(
+_WITHOUT_DIRECTION = _make_result_format(
     "", benchmark_action.recognises_custom, partial(benchmark_action.parse_custom, better=None)
 )
-_BY_CONTENT = (
+_RECOGNISABLE_FORMATS = (
     # Files of pyperf, Google Benchmark and pytest-benchmark have common keys: the most specific comes first.
-    _read_results(pytest_benchmark.NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
-    _read_results(google_benchmark.NAME, google_benchmark.recognises, google_benchmark.parse),
-    Format(pyperf_suite.NAME, pyperf_suite.recognises, pyperf_suite.read),
-    *(_read_results(module.NAME, module.recognises, module.parse) for module in (hyperfine, jmh, asv, lnt, go_bench)),
-    Format(criterion.NAME, criterion.recognises, criterion.read),
-    _read_results(benchmark_action.HISTORY, benchmark_action.recognises_history, benchmark_action.parse_history),
+    _make_result_format(pytest_benchmark.FORMAT_NAME, pytest_benchmark.recognises, pytest_benchmark.parse),
+    _make_result_format(google_benchmark.FORMAT_NAME, google_benchmark.recognises, google_benchmark.parse),
+    Format(pyperf_suite.FORMAT_NAME, pyperf_suite.recognises, pyperf_suite.read),
+    *(
+        _make_result_format(module.FORMAT_NAME, module.recognises, module.parse)
+        for module in (hyperfine, jmh, asv, lnt, go_bench)
+    ),
+    Format(criterion.FORMAT_NAME, criterion.recognises, criterion.read),
+    _make_result_format(
+        benchmark_action.FORMAT_NAME, benchmark_action.recognises_history, benchmark_action.parse_history
+    ),
     _WITHOUT_DIRECTION,
-    Format(perf_output.NAME, perf_output.recognises, perf_output.read),
+    Format(perf_output.FORMAT_NAME, perf_output.recognises, perf_output.read),
 )
-FORMATS = {one.name: one for one in (*_BY_CONTENT, *_CUSTOM) if one.name}
+FORMATS = {format_.name: format_ for format_ in (*_RECOGNISABLE_FORMATS, *_CUSTOM_FORMATS) if format_.name}
 """What ``--format`` chooses from."""
-_CSV = Format("csv", lambda _: True, csv_columns.read)
+_CSV_FORMAT = Format("csv", lambda _: True, csv_columns.read)
 
 
-def format_of(source: Source, defaults: ImportDefaults) -> Format | None:
+def find_format(source: Source, defaults: ImportDefaults) -> Format | None:
     """Return the chosen format of a file, else the one that recognises it, or None."""
     if defaults.columns:
-        return _CSV
+        return _CSV_FORMAT
     if defaults.format:
         return FORMATS[defaults.format]
-    return next((one for one in _BY_CONTENT if one.recognises(source)), None)
+    return next((format_ for format_ in _RECOGNISABLE_FORMATS if format_.recognises(source)), None)
 
 
 def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
@@ -94,12 +101,12 @@ def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[
         raise FaultwatchError(make_one_line(error.what), error.remedy) from None
 
 
-def unknown_format(source: Source) -> FaultwatchError:
+def make_unknown_format_error(source: Source) -> FaultwatchError:
     """Return the error for a file that no format recognises."""
     reason = ""
     if source.text.lstrip()[:1] in {"{", "["} and source.json is None:
-        reason = ", and is no complete JSON document"
+        reason = ", and it is not a complete JSON document"
     return FaultwatchError(
-        f"{source.name} has none of the formats that can be imported{reason}",
+        f"{source.name} has no format that can be imported{reason}",
         f"formats: {', '.join(FORMATS)}; a CSV file of many runs needs --columns",
     )

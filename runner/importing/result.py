@@ -8,9 +8,9 @@ from msgspec import Struct, field
 from runner.contract.imported_metric import Better, name_imported_metric
 from runner.contract.judging import Judging
 from runner.contract.metrics import metric
-from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_of, safe_name
+from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import place_result
+from runner.importing.placement import locate_result
 from runner.importing.source import Source, make_one_line
 
 MAX_SAMPLES = 201
@@ -54,17 +54,17 @@ class Result(Struct, frozen=True):
 
 
 def make_case(name: str, parameters: Mapping[str, object] | None = None, identity: str = "") -> Case:
-    """Return the case of a benchmark.
+    """Create the case of a benchmark.
 
     Parameters
     ----------
     identity
         What distinguishes it from another benchmark of the same name, such as its package. A series never spans two.
     """
-    texts = {safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
+    texts = {make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
     return Case(
-        workload=safe_name(name),
-        definition=hash_of({"imported": (identity or name).encode(errors="replace").decode()}),
+        workload=make_safe_name(name),
+        definition=hash_document({"imported": (identity or name).encode(errors="replace").decode()}),
         parameters=dict(list(texts.items())[:100]),
     )
 
@@ -78,19 +78,19 @@ def group_into_runs(
         settings = tuple(sorted(result.settings.items()))
         key = (result.case.name, result.case.definition, result.revision, result.time, result.host, settings)
         groups.setdefault(key, []).append(result)
-    return [_run(group, form, source, defaults) for group in groups.values()]
+    return [_make_run(group, form, source, defaults) for group in groups.values()]
 
 
-def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
+def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
     place = make_one_line(f"{source.name}: {first.case.name:.100}")
-    placed = place_result(source, defaults, place, first.revision, first.time)
+    placed = locate_result(source, defaults, place, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
     for result in group:
         better = defaults.better.get(result.metric, result.better)
-        name = _name(result, better)
-        columns.setdefault(name, _reduce(result.values))
+        name = _name_metric(result, better)
+        columns.setdefault(name, _thin_out(result.values))
         if better and name not in judged:
             judged.append(name)
     length = max(map(len, columns.values()))
@@ -113,13 +113,13 @@ def _run(group: Sequence[Result], form: str, source: Source, defaults: ImportDef
     )
 
 
-def _name(result: Result, better: Better | None) -> str:
+def _name_metric(result: Result, better: Better | None) -> str:
     if result.in_catalogue:
         return result.metric
     return name_imported_metric(result.metric, result.unit, better or "lower")
 
 
-def _reduce(values: Sequence[float]) -> tuple[float, ...]:
+def _thin_out(values: Sequence[float]) -> tuple[float, ...]:
     if len(values) <= MAX_SAMPLES:
         return tuple(values)
     ordered = sorted(values)

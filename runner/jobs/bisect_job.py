@@ -6,7 +6,7 @@ from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, res
 from runner.contract.job import BisectQuestion
 from runner.contract.level import median
 from runner.contract.metrics import metric
-from runner.contract.number_text import quantity
+from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
 from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
@@ -15,7 +15,7 @@ from runner.reporting.spool import Spool
 
 def run(job: ClaimedJob) -> JobResult:
     """Search, and return the culprits."""
-    return result_of(search_commits(job))
+    return build_result(search_commits(job))
 
 
 def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
@@ -38,7 +38,7 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
     return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
 
 
-def result_of(search: Search) -> JobResult:
+def build_result(search: Search) -> JobResult:
     """Return the result of a search, as a sentence and in full."""
     return JobResult(_describe_state(search), search.model_dump(mode="json"))
 
@@ -46,10 +46,12 @@ def result_of(search: Search) -> JobResult:
 def _describe_state(search: Search) -> str:
     match search.answer:
         case Found(culprits=culprits):
-            movers = [one for one in culprits if one.proof and one.proof.state is ProofState.STANDS]
-            suspects = [one for one in culprits if one not in movers]
-            sentences = [f"{_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
-            sentences += [f"{_names(suspects)} may move the metric: no proof stands."] if suspects else []
+            movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+            suspects = [culprit for culprit in culprits if culprit not in movers]
+            sentences = (
+                [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
+            )
+            sentences += [f"{_join_names(suspects)} may move the metric: no proof holds."] if suspects else []
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -57,23 +59,23 @@ def _describe_state(search: Search) -> str:
             return "The search has not ended."
 
 
-def _names(culprits: Sequence[Culprit]) -> str:
-    return ", ".join(map(_name, culprits))
+def _join_names(culprits: Sequence[Culprit]) -> str:
+    return ", ".join(map(_name_culprit, culprits))
 
 
-def _name(culprit: Culprit) -> str:
+def _name_culprit(culprit: Culprit) -> str:
     count = len(culprit.candidates)
     if count == 1:
         return culprit.commit[:10]
     return f"one of {count} commits, {culprit.candidates[0][:10]}…{culprit.candidates[-1][:10]},"
 
 
-def _line(report: Report, name: str) -> str:
+def _describe_run(report: Report, name: str) -> str:
     """Describe a run in one line."""
     what = "could not be measured"
     level = median(report.values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
-        what = quantity(level, metric(name).unit)
+        what = format_quantity(level, metric(name).unit)
     return f"{report.revision.commit[:10]}: {what}"
 
 
@@ -83,24 +85,24 @@ class _ProgressReporter:
     def __init__(self, job: ClaimedJob, name: str) -> None:
         self._job, self._metric = job, name
 
-    def measuring(self, state: Search, commit: str) -> None:
+    def on_measurement_start(self, state: Search, commit: str) -> None:
         self._job.announce_runs()
 
-    def measured(self, state: Search, report: Report) -> None:
+    def on_run_stored(self, state: Search, report: Report) -> None:
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
-        self._job.measured(_line(report, self._metric), left)
+        self._job.report_measured(_describe_run(report, self._metric), left)
 
-    def proving(self, state: Search) -> None:
+    def on_proof_start(self, state: Search) -> None:
         assert isinstance(state.answer, Prove)
         self._job.announce_runs(2)
         self._job.report_progress(
             f"{state.answer.commit[:10]} and its parent are being measured interleaved.", 2 * state.answer.left
         )
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         assert isinstance(state.answer, Prove)
-        text = "; ".join(_line(report, self._metric) for report in reports)
-        self._job.measured(text, 2 * (state.answer.left - 1))
+        text = "; ".join(_describe_run(report, self._metric) for report in reports)
+        self._job.report_measured(text, 2 * (state.answer.left - 1))
 
 
 class _SearchObservers:
@@ -109,18 +111,18 @@ class _SearchObservers:
     def __init__(self, *observers: SearchObserver) -> None:
         self._observers = observers
 
-    def measuring(self, state: Search, commit: str) -> None:
+    def on_measurement_start(self, state: Search, commit: str) -> None:
         for observer in self._observers:
-            observer.measuring(state, commit)
+            observer.on_measurement_start(state, commit)
 
-    def measured(self, state: Search, report: Report) -> None:
+    def on_run_stored(self, state: Search, report: Report) -> None:
         for observer in self._observers:
-            observer.measured(state, report)
+            observer.on_run_stored(state, report)
 
-    def proving(self, state: Search) -> None:
+    def on_proof_start(self, state: Search) -> None:
         for observer in self._observers:
-            observer.proving(state)
+            observer.on_proof_start(state)
 
-    def proven(self, state: Search, reports: Sequence[Report]) -> None:
+    def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         for observer in self._observers:
-            observer.proven(state, reports)
+            observer.on_proof_stored(state, reports)

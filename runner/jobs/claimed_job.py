@@ -61,7 +61,7 @@ class ClaimedJob(Struct):
         self.heartbeat.check_orders(runs)
         self._since, self._runs = time.monotonic(), max(1, runs)
 
-    def measured(self, sentence: str, left: int | None = None) -> None:
+    def report_measured(self, sentence: str, left: int | None = None) -> None:
         """Call after the runs announced by :meth:`announce_runs` were measured and sent.
 
         Parameters

@@ -33,7 +33,7 @@ class Heartbeat:
         self._progress = Progress(lease=lease.lease)
         self._lock = threading.Lock()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
+        self._thread = threading.Thread(target=self._run_heartbeat, daemon=True, name="heartbeat")
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -74,7 +74,7 @@ class Heartbeat:
                 self._send()
 
     def check_orders(self, runs: int = 0) -> None:
-        """Check that the job may continue and that its budget covers so many more runs.
+        """Check that the job may continue and that its budget covers this many further runs.
 
         Raises
         ------
@@ -107,9 +107,9 @@ class Heartbeat:
                 sentence=sentence[:2000],
                 result=result,
             )
-            return self._service.new_connection(RETRY_SECONDS).finish_job(self.job.id, end)
+            return self._service.clone_connection(RETRY_SECONDS).finish_job(self.job.id, end)
 
-    def _beat(self) -> None:
+    def _run_heartbeat(self) -> None:
         while not self._over.wait(self._every):
             with self._lock:
                 self._send()
@@ -117,7 +117,7 @@ class Heartbeat:
     def _send(self) -> None:
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
         try:
-            self._orders = self._service.progress_job(self.job.id, progress)
+            self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
             self._claim_again(error)
         except FaultwatchError:

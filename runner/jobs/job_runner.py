@@ -63,25 +63,25 @@ class JobRunner(Struct, frozen=True):
         """
         claim = Claim(host=self.settings.host, log_url=self.log_url)
         lease = self._claim(job_id, claim)
-        with Heartbeat(self.service.new_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-            service = self.service.patient(self.say)
+        with Heartbeat(self.service.clone_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
+            service = self.service.connect_patiently(self.say)
             service.before_send = heartbeat.count_run
-            handler = handler or _handler_of(lease.job.question)
+            handler = handler or _find_handler(lease.job.question)
 
-            def waiting(line: str) -> None:
+            def report_waiting(line: str) -> None:
                 if not self.verbose:  # otherwise the heartbeat shows it
                     self.say(line)
                 heartbeat.report_progress(line)
 
             def begin() -> None:
                 # While it waits, heartbeats go on, so the service does not take the job for lost.
-                self.turn.begin(waiting)
+                self.turn.begin(report_waiting)
                 heartbeat.check_orders()
 
-            def work() -> JobResult:
+            def run_handler() -> JobResult:
                 return handler(prepare(lease.job, service, heartbeat, begin))
 
-            return self._run_claimed(heartbeat, work)
+            return self._run_claimed(heartbeat, run_handler)
 
     def _run_claimed(self, heartbeat: Heartbeat, work: Callable[[], JobResult]) -> Job:
         """Run a claimed job, and report how it ended."""
@@ -89,7 +89,7 @@ class JobRunner(Struct, frozen=True):
             result = work()
         except JobStopped as stop:
             self.say(str(stop))
-            return _end_stopped(heartbeat, str(stop))
+            return _report_stopped(heartbeat, str(stop))
         except ServiceUnavailable:
             raise  # cannot be reported; the service notices the lost job and orders it again
         except FaultwatchError as error:
@@ -97,7 +97,7 @@ class JobRunner(Struct, frozen=True):
             raise
         except KeyboardInterrupt:
             if heartbeat.job.backend is Backend.CALLER:
-                _end_stopped(heartbeat, "It was interrupted by the user.")
+                _report_stopped(heartbeat, "It was interrupted by the user.")
             raise
         except Exception as error:
             heartbeat.finish(Outcome.FAILED, f"{type(error).__name__}: {error}")
@@ -119,13 +119,13 @@ class JobRunner(Struct, frozen=True):
                 time.sleep(min(error.retry_after, _MAX_WAIT_SECONDS))
 
 
-def _handler_of(question: Question) -> JobHandler:
+def _find_handler(question: Question) -> JobHandler:
     """Return the handler of a kind of job. Each is imported only when needed: they import much that others do not."""
     run: JobHandler = importlib.import_module(f"runner.jobs.{question.kind}_job").run
     return run
 
 
-def _end_stopped(heartbeat: Heartbeat, why: str) -> Job:
+def _report_stopped(heartbeat: Heartbeat, why: str) -> Job:
     try:
         return heartbeat.finish(Outcome.STOPPED, why)
     except FaultwatchError:  # another runner has the job by now, or the service does not answer

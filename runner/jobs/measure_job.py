@@ -15,21 +15,23 @@ def run(job: ClaimedJob) -> JobResult:
     """Measure the case and send the run."""
     question = job.question
     assert isinstance(question, MeasureQuestion)
+    # Ask whether the run is still missing.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    revision = job.repository.revision(question.revision)
+    revision = job.repository.get_revision(question.revision)
     job.service.send_revisions(job.repository.name, (revision,))
-    plan = job.service.plan(
+    plan = job.service.request_plan(
         PlanRequest(
             subject=job.repository.name,
             host=job.bench.host,
-            environment=job.bench.environment_of(job.workload, job.case),
+            environment=job.bench.capture_environment(job.workload, job.case),
             cases=(job.case,),
             revisions=(revision.commit,),
         )
     )
     if all(planned.revision != revision.commit for planned in plan.runs):
         return JobResult(f"{revision.commit[:10]} was measured before.")
+    # Measure it and send it.
     job.announce_runs()
     report = measure_revision(
         job.repository,
@@ -41,7 +43,7 @@ def run(job: ClaimedJob) -> JobResult:
         sampling=Sampling.from_workload(job.workload, question.samples),
     )
     outbox.post_now(report)
-    job.measured(f"{revision.commit[:10]} is measured.", 0)
+    job.report_measured(f"{revision.commit[:10]} is measured.", 0)
     if report.outcome is Outcome.FAILED:
         raise FaultwatchError(f"{revision.commit[:10]}: {report.failure.message if report.failure else 'it failed'}")
     return JobResult(f"{revision.commit[:10]} is measured.", {"run_id": str(report.run_id)})

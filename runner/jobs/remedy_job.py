@@ -4,7 +4,7 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from runner.campaigns.remedy_comparison import FIRST_PAIRS, case_with, remedy_trials
+from runner.campaigns.remedy_comparison import MIN_PAIRS, apply_parameters, build_remedy_trials
 from runner.contract import number_text
 from runner.contract.job import RemedyQuestion
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
@@ -15,21 +15,22 @@ from runner.measuring.comparison import Compared, Pairs, compare
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
-from runner.workload.bound_case import bind
+from runner.workload.bound_case import bind_case
 
 
 def run(job: ClaimedJob) -> JobResult:
-    """Measure with and without the other settings, send both runs, and return what the settings change."""
+    """Measure with and without the other settings, send both runs, and return the effect of the settings."""
     question = job.question
     assert isinstance(question, RemedyQuestion)
     if question.definition not in {None, job.case.definition}:
         raise FaultwatchError(
-            f"the workload file of this host defines {job.case.name} otherwise than the stored runs",
-            "measure the case with the present file first, and choose the settings again",
+            f"the workload file of this host defines {job.case.name} differently from the stored runs",
+            "measure the case with the current file first, and choose the settings again",
         )
+    # Build the revision with and without the remedy.
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
-    present, changed = remedy_trials(
+    present, changed = build_remedy_trials(
         job.repository,
         job.builder,
         job.workload,
@@ -38,39 +39,41 @@ def run(job: ClaimedJob) -> JobResult:
         revision=question.revision,
         settings=question.settings,
     )
-    job.service.send_revisions(job.repository.name, (job.repository.revision(question.revision),))
+    # Measure both interleaved, and send both runs.
+    job.service.send_revisions(job.repository.name, (job.repository.get_revision(question.revision),))
     job.announce_runs(2)
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
-        pairs = replace(pairs, first=max(pairs.first, FIRST_PAIRS), most=max(pairs.most, FIRST_PAIRS))
+        pairs = replace(pairs, first=max(pairs.first, MIN_PAIRS), most=max(pairs.most, MIN_PAIRS))
     result = compare(present, changed, job.service.compare, pairs=pairs)
-    head = result.head.model_copy(update={"case": case_with(job.case, question.settings)})
-    outbox.post_now(*(_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
+    outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
+    # Report a side that failed, or what the remedy changes.
     failed = [side for side in (result.base, result.head) if side.failure]
     for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
         assert side.failure is not None
         raise FaultwatchError(side.failure.explained)
-    figures = changes(result)
+    figures = list_changes(result)
     sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in figures.items())
     settings = ", ".join(
         f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
     )
-    job.measured(f"{settings} is measured.", 0)
+    job.report_measured(f"{settings} is measured.", 0)
     return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
 
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
     """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
-    own = bind(job.workload, job.case).variables
+    own = bind_case(job.workload, job.case).variables
     variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}
     return replace(job.bench, variables=variables)
 
 
-def _aside(report: Report) -> Report:
+def _mark_aside(report: Report) -> Report:
     return report.model_copy(update={"aside": True})
 
 
-def changes(result: Compared) -> dict[str, tuple[float, float]]:
+def list_changes(result: Compared) -> dict[str, tuple[float, float]]:
     """Return the medians of the metrics by which a remedy is judged, without and with it."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
@@ -80,6 +83,8 @@ def changes(result: Compared) -> dict[str, tuple[float, float]]:
 
 def _describe_effect(name: str, before: float, after: float) -> str:
     entry = metric(name)
-    percent = f" ({number_text.percent(100 * (after - before) / before)})" if before else ""
-    levels = (number_text.quantity(value, entry.unit, other) for value, other in ((before, after), (after, before)))
+    percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
+    levels = (
+        number_text.format_quantity(value, entry.unit, other) for value, other in ((before, after), (after, before))
+    )
     return f"{entry.title.lower()} {' → '.join(levels)}{percent}"

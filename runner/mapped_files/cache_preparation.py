@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from runner.contract.files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
-from runner.mapped_files.residency import FileMapping, evict, read_back, residency
-from runner.system.regular_file import identity_of, open_regular
+from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
+from runner.system.regular_file import identify_file, open_regular
 
 MAX_BYTES = 1 << 30
 """Size of the largest file that is evicted and read back. Larger files stay as they are."""
@@ -61,7 +61,7 @@ class CachePreparer(Struct):
                 state = os.fstat(file.fileno())
                 if state.st_size > MAX_BYTES:
                     return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
-                return self._prepare(file.fileno(), identity_of(state))
+                return self._prepare(file.fileno(), identify_file(state))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
 
@@ -69,7 +69,7 @@ class CachePreparer(Struct):
         """Return whether a file is in the prepared state now."""
         try:
             with open_regular(path) as file:
-                return self._is_prepared(file.fileno(), identity_of(os.fstat(file.fileno())))
+                return self._is_prepared(file.fileno(), identify_file(os.fstat(file.fileno())))
         except OSError:
             return False
 
@@ -96,5 +96,5 @@ class CachePreparer(Struct):
             self._prepared.add(identity)
         if verified is not None or identity not in self._prepared:
             return bool(verified)
-        resident, pages = residency(descriptor)
+        resident, pages = measure_residency(descriptor)
         return resident == pages

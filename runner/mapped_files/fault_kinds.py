@@ -6,11 +6,11 @@ from runner.contract.report import Reading, Sample, Status
 from runner.perf.faults_by_file import FaultsByFile
 
 FILE, ANONYMOUS, KERNEL = "file-faults", "anonymous-faults", "kernel-faults"
-NAMES = (FILE, ANONYMOUS, KERNEL)
+FAULT_KIND_NAMES = (FILE, ANONYMOUS, KERNEL)
 
 
-def with_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
-    """Add the fault kinds of the watched execution to the first sample with the same number of faults.
+def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, processes: int = 1) -> list[Sample]:
+    """Add the fault kinds of the watched execution to the first sample that has as many faults.
 
     Without such a sample, the first sample says why the kinds were not counted.
 
@@ -21,10 +21,10 @@ def with_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, pro
     processes
         How many ran at once: only the first of several is watched.
     """
-    totals = [_page_faults(sample) for sample in samples]
+    totals = [_get_page_faults(sample) for sample in samples]
     usable = faults is not None and not faults.lost and processes == 1
     if faults and usable and faults.total in totals:
-        target, added = totals.index(faults.total), _readings(faults)
+        target, added = totals.index(faults.total), _make_readings(faults)
     else:
         target, added = 0, _make_missing_readings(faults, processes)
     return [
@@ -33,9 +33,9 @@ def with_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, pro
     ]
 
 
-def _readings(faults: FaultsByFile) -> dict[str, Reading]:
+def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
     if faults.in_kernel is None:
-        reason = "kernel.perf_event_paranoid forbids this user to count the faults of the kernel"
+        reason = "kernel.perf_event_paranoid does not let this user count the kernel's faults"
         kernel = Reading(status=Status.NOT_SUPPORTED, reason=reason)
     else:
         kernel = Reading(value=faults.in_kernel)
@@ -55,10 +55,10 @@ def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[
     elif faults.lost:
         reason = f"{faults.lost} records of the watched execution were lost because its buffers were full"
     else:
-        reason = f"the watched execution took {faults.total:,} faults, and no sample took as many"
-    return dict.fromkeys(NAMES, Reading(status=status, reason=reason))
+        reason = f"the watched execution had {faults.total:,} faults, and no sample had the same number"
+    return dict.fromkeys(FAULT_KIND_NAMES, Reading(status=status, reason=reason))
 
 
-def _page_faults(sample: Sample) -> int | float | None:
+def _get_page_faults(sample: Sample) -> int | float | None:
     reading = sample.readings.get("page-faults")
     return None if reading is None else reading.value

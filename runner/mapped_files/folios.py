@@ -9,8 +9,8 @@ from itertools import pairwise
 from runner.mapped_files.residency import FileMapping
 
 _PAGEMAP, _KPAGEFLAGS = "/proc/self/pagemap", "/proc/kpageflags"
-_FRAME = (1 << 55) - 1
-_UNPREPARED = 1 << 15 | 1 << 16 | 1 << 9
+_FRAME_MASK = (1 << 55) - 1
+_UNPREPARED_FLAGS = 1 << 15 | 1 << 16 | 1 << 9
 """KPF_COMPOUND_HEAD and KPF_COMPOUND_TAIL: a page of a large folio. KPF_RECLAIM: on a page that is not under writeback,
 the readahead mark."""
 
@@ -41,27 +41,27 @@ def has_prepared_folios(descriptor: int) -> bool | None:
 def _has_prepared_folios(descriptor: int) -> bool | None:
     try:
         with FileMapping(descriptor) as mapping:
-            if not all(state & 1 for state in mapping.residency_bytes()):
+            if not all(state & 1 for state in mapping.read_residency()):
                 return False
-            frames = _page_frames(mapping)
-        return None if frames is None else not any(flags & _UNPREPARED for flags in _page_flags(frames))
+            frames = _read_page_frames(mapping)
+        return None if frames is None else not any(flags & _UNPREPARED_FLAGS for flags in _read_page_flags(frames))
     except OSError:
         return None
 
 
-def _page_frames(mapping: FileMapping) -> list[int] | None:
+def _read_page_frames(mapping: FileMapping) -> list[int] | None:
     """Return the page frame numbers of a file; None if the kernel does not show them to this user."""
     if not mapping.pages:
         return []
-    if not mapping.populate():
+    if not mapping.populate_page_table():
         return None
     with _open_file(_PAGEMAP) as pagemap:
         entries = array("Q", os.pread(pagemap, 8 * mapping.pages, 8 * mapping.first_page))
-    frames = [entry & _FRAME for entry in entries]
+    frames = [entry & _FRAME_MASK for entry in entries]
     return frames if all(frames) else None  # Users other than root read zeros.
 
 
-def _page_flags(frames: list[int]) -> Iterator[int]:
+def _read_page_flags(frames: list[int]) -> Iterator[int]:
     with _open_file(_KPAGEFLAGS) as kpageflags:
         for first, number in _find_consecutive(frames):
             yield from array("Q", os.pread(kpageflags, 8 * number, 8 * first))

@@ -14,7 +14,7 @@ from pathlib import Path
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import MAX_BYTES
 from runner.system.durable_files import rename_durably
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 
 class PrivateCopies:
@@ -41,7 +41,7 @@ class PrivateCopies:
     def _store(self, content: bytes, copy: Path, mode: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         # Renamed when complete, because two runners may store the same copy at once.
-        with scratch_folder(self._folder) as scratch:
+        with make_scratch_folder(self._folder) as scratch:
             complete = scratch / copy.name
             complete.write_bytes(content)
             complete.chmod(mode)
@@ -58,6 +58,6 @@ def _may_mount(user: int) -> bool:
     """Try the mount that the launcher will make."""
     if user != 0 or shutil.which("unshare") is None:
         return False
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         command = ["unshare", "--mount", "--propagation", "slave", "mount", "--bind", str(folder), str(folder)]
         return subprocess.run(command, check=False, capture_output=True).returncode == 0

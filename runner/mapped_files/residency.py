@@ -18,7 +18,7 @@ def evict(descriptor: int) -> tuple[int, int]:
     """Evict the pages of an open file, as far as possible; return how many stay resident, and how many it has."""
     os.fsync(descriptor)  # The kernel does not evict dirty pages.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    return residency(descriptor)
+    return measure_residency(descriptor)
 
 
 def read_back(descriptor: int) -> tuple[int, int]:
@@ -32,13 +32,13 @@ def read_back(descriptor: int) -> tuple[int, int]:
     offset = 0
     while length := os.preadv(descriptor, [buffer], offset):
         offset += length
-    return residency(descriptor)
+    return measure_residency(descriptor)
 
 
-def residency(descriptor: int) -> tuple[int, int]:
+def measure_residency(descriptor: int) -> tuple[int, int]:
     """Return how many pages of an open file are resident, and how many it has."""
     with FileMapping(descriptor) as mapping:
-        return sum(state & 1 for state in mapping.residency_bytes()), mapping.pages
+        return sum(state & 1 for state in mapping.read_residency()), mapping.pages
 
 
 class FileMapping:
@@ -55,9 +55,9 @@ class FileMapping:
 
     def __enter__(self) -> Self:
         if self._length:
-            address = _libc().mmap(None, self._length, _PROT_READ, _MAP_SHARED, self._descriptor, 0)
+            address = _load_libc().mmap(None, self._length, _PROT_READ, _MAP_SHARED, self._descriptor, 0)
             if address == _MAP_FAILED:
-                raise _raise_last_error()
+                raise _make_last_error()
             self._address = address
         return self
 
@@ -65,28 +65,28 @@ class FileMapping:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._length:
-            _libc().munmap(self._address, self._length)
+            _load_libc().munmap(self._address, self._length)
 
     @property
     def first_page(self) -> int:
         """The number of its first page in the address space."""
         return self._address // mmap.PAGESIZE
 
-    def residency_bytes(self) -> bytes:
+    def read_residency(self) -> bytes:
         """Return one byte for each page, whose lowest bit is set if the page is resident."""
         if not self._length:
             return b""
         states = ctypes.create_string_buffer(self.pages)
-        if _libc().mincore(self._address, self._length, states) != 0:
-            raise _raise_last_error()
+        if _load_libc().mincore(self._address, self._length, states) != 0:
+            raise _make_last_error()
         return states.raw
 
-    def populate(self) -> bool:
-        """Enter all pages into the page table, without readahead; return whether this kernel can."""
+    def populate_page_table(self) -> bool:
+        """Populate the page table with all pages, without readahead; return whether this kernel can."""
         if not self._length:
             return True
-        _libc().madvise(self._address, self._length, _MADV_RANDOM)
-        return bool(_libc().madvise(self._address, self._length, _MADV_POPULATE_READ) == 0)
+        _load_libc().madvise(self._address, self._length, _MADV_RANDOM)
+        return bool(_load_libc().madvise(self._address, self._length, _MADV_POPULATE_READ) == 0)
 
     def lock(self) -> bool:
         """Lock all pages in memory for as long as the file is mapped; return whether this user may.
@@ -95,12 +95,12 @@ class FileMapping:
         """
         if not self._length:
             return True
-        _libc().madvise(self._address, self._length, _MADV_RANDOM)  # Without it, mlock would read ahead.
-        return bool(_libc().mlock(self._address, self._length) == 0)
+        _load_libc().madvise(self._address, self._length, _MADV_RANDOM)  # Without it, mlock would read ahead.
+        return bool(_load_libc().mlock(self._address, self._length) == 0)
 
 
 @lru_cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -111,6 +111,6 @@ def _libc() -> ctypes.CDLL:
     return libc
 
 
-def _raise_last_error() -> OSError:
+def _make_last_error() -> OSError:
     number = ctypes.get_errno()
     return OSError(number, os.strerror(number))

@@ -5,11 +5,11 @@ from contextlib import suppress
 from os.path import relpath
 from pathlib import Path
 
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 
-def doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
-    """Yield what speaks against it, one line each.
+def list_doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[str]:
+    """Yield each reason to doubt that the measured files are of the revision, as a line.
 
     Parameters
     ----------
@@ -18,18 +18,18 @@ def doubts(tree: Path, own: Iterable[Path], system: Iterable[Path]) -> Iterator[
     system
         The files from elsewhere that it mapped.
     """
-    own_stems = {_stem(path.name) for path in own}
+    own_stems = {_strip_version(path.name) for path in own}
     if not own_stems:
         yield "the program mapped and read no file of the build, so its count says nothing about the revision"
-    foreign = {_stem(path.name): path for path in system if ".so" in path.name}
+    foreign = {_strip_version(path.name): path for path in system if ".so" in path.name}
     built: dict[str, str] = {}
     with suppress(TreeTooLarge):
-        for entry in walk(tree) if foreign.keys() - own_stems else ():
+        for entry in walk_tree(tree) if foreign.keys() - own_stems else ():
             if ".so" in entry.name:
-                built.setdefault(_stem(entry.name), relpath(entry.path, tree))
+                built.setdefault(_strip_version(entry.name), relpath(entry.path, tree))
     for stem in sorted(foreign.keys() & built.keys() - own_stems):
-        yield f"the program loaded {foreign[stem]}, and not {built[stem]}, which was built"
+        yield f"the program loaded {foreign[stem]} instead of {built[stem]}, which was built"
 
 
-def _stem(name: str) -> str:
+def _strip_version(name: str) -> str:
     return name.partition(".so")[0]

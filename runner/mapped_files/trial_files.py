@@ -13,19 +13,19 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from runner.dependencies.answers import Answered, Place, answers_in
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.dependencies.answers import Answered, Place, answer_questions
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.mapped_files.residency import evict
-from runner.mapped_files.revision_proof import doubts
+from runner.mapped_files.revision_proof import list_doubts
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
-from runner.system.regular_file import identity_of, open_regular
+from runner.system.regular_file import identify_file, open_regular
 
-_NO_COPY = "and a private copy needs root or a sandbox"
+_NO_COPY_REASON = "and a private copy needs root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
 
 
@@ -39,7 +39,7 @@ class KnownFiles(Struct):
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
-        What the program of a case asked last, by case; none where that is not wholly known.
+        What the program of a case asked last, by case; none if that is not wholly known.
     unfollowed
         The cases that cannot be followed, and why.
     shared
@@ -53,7 +53,7 @@ class KnownFiles(Struct):
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
-def page_cache_setting(sandbox: Sandbox | None) -> str:
+def describe_page_cache(sandbox: Sandbox | None) -> str:
     """Return how mapped files are prepared on this host, as a setting of the environment."""
     return WITH_COPIES if can_mount_copies(sandbox) else WITHOUT_COPIES
 
@@ -75,7 +75,7 @@ class TrialFiles:
         self,
         tree: Path,
         case: str,
-        known: KnownFiles,
+        known_files: KnownFiles,
         sandbox: Sandbox | None,
         untouched: Iterable[Path] = (),
         *,
@@ -83,13 +83,13 @@ class TrialFiles:
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.asked = mark_unfollowed("it was not executed")
+        self.asked = make_unfollowed("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
         self._answered: Answered | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
-        self._known = known
+        self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
         self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
@@ -122,13 +122,13 @@ class TrialFiles:
             Whether any of the files was unprepared during the execution.
         """
         self.faults = faults
-        self.asked = self.asked.joined(asked) if self._is_asked else asked
+        self.asked = self.asked.combine(asked) if self._is_asked else asked
         self._is_asked, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began):
                 changed |= self._prepare(file.path)
-        self._known.expected[self._case] = tuple(str(self._relative(path)) for path in self.paths)
+        self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
         return changed
 
     @property
@@ -138,9 +138,9 @@ class TrialFiles:
 
     @property
     def answered(self) -> Answered:
-        """What the program asked about files, and was answered."""
+        """The program's questions about files, with the answers."""
         if self._answered is None:
-            self._answered = Answered(self._place, self.asked, answers_in(self._place, self.asked))
+            self._answered = Answered(self._place, self.asked, answer_questions(self._place, self.asked))
         return self._answered
 
     @property
@@ -149,21 +149,23 @@ class TrialFiles:
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
     def renew(self) -> None:
-        """Evict what can be evicted of the files that could not be prepared."""
+        """Evict the unprepared files from the page cache, as far as possible."""
         for path, preparation in self._preparations.items():
             if preparation.cache is CacheState.UNPREPARED:
                 with suppress(OSError), open_regular(path) as file:
                     evict(file.fileno())
 
     def note_renewal(self, faults: FaultsByFile | None) -> None:
-        """Note the faults of a watched execution in another state of the page cache."""
+        """Record the faults of a watched execution in another state of the page cache."""
         self._renewals.append(faults)
 
     def describe(self) -> ProgramFiles | None:
         """Return the description of the files for the report; None if no execution could be watched."""
         if self.faults is None:
             return None
-        mapped = tuple(self._mapped_file(file) for file in self.faults.files if file.path in self._preparations)
+        mapped = tuple(
+            self._describe_mapped_file(file) for file in self.faults.files if file.path in self._preparations
+        )
         own_bytes = "" if self.asked.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:
@@ -172,7 +174,7 @@ class TrialFiles:
             mapped=mapped,
             own_bytes=own_bytes,
             system_bytes=combine_digests((file.path, file.digest) for file in mapped if not file.own),
-            uncertain_faults=self._uncertain_faults(),
+            uncertain_faults=self._compute_uncertain_faults(),
         )
 
     def verify(self) -> None:
@@ -182,7 +184,7 @@ class TrialFiles:
             if preparation.cache is not CacheState.UNPREPARED and not self._known.preparer.is_prepared(mapped):
                 self._preparations[path] = Preparation(CacheState.UNPREPARED, "its state changed during the session")
 
-    def remarks(self) -> tuple[str, ...]:
+    def list_remarks(self) -> tuple[str, ...]:
         """Return one line for each problem, for people to read."""
         if self.faults is None:
             return ("no execution could be watched, so the files that the program maps are unknown and unprepared",)
@@ -199,7 +201,7 @@ class TrialFiles:
         opened = [path for path in map(Path, self.asked.opened) if path.is_relative_to(self._tree) and path.is_file()]
         own = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = () if self.asked.objection else doubts(self._tree, own, system)
+        doubted = () if self.asked.objection else list_doubts(self._tree, own, system)
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
@@ -214,7 +216,7 @@ class TrialFiles:
             return False  # Created during the execution: it is gone, or only the program sees it.
         if file.path in self.copies:
             return True
-        return (self._sandbox is None or _is_that(state, file)) and state.st_ctime_ns <= began
+        return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began
 
     def _is_shown(self, path: Path) -> bool:
         """Return whether the sandbox shows the program the runner's file of a path.
@@ -226,14 +228,14 @@ class TrialFiles:
             return True
         if path.is_relative_to(self._tree):
             return path.resolve() == path  # no link leads out of it
-        return self._sandbox.shows(path)
+        return self._sandbox.is_visible(path)
 
     def _prepare(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched:
             return False
         shared = self._known.shared.get(path)
-        if shared and shared[0] == _identity(path):
+        if shared and shared[0] == _identify(path):
             preparation = self._known.preparer.prepare(shared[1])
             if preparation.cache is CacheState.PREPARED:
                 preparation = replace(preparation, cache=CacheState.COPY)
@@ -249,20 +251,20 @@ class TrialFiles:
 
     def _prepare_copy(self, path: str, failed: Preparation) -> Preparation:
         if not can_mount_copies(self._sandbox):
-            return replace(failed, reason=f"{failed.reason}, {_NO_COPY}")
+            return replace(failed, reason=f"{failed.reason}, {_NO_COPY_REASON}")
         copy = self._store.copy_of(Path(path))
         preparation = self._known.preparer.prepare(copy) if copy else failed
         if copy is None or preparation.cache is CacheState.UNPREPARED:
             return failed
         self.copies[path] = copy
-        self._known.shared[path] = _identity(path), copy
+        self._known.shared[path] = _identify(path), copy
         return replace(preparation, cache=CacheState.COPY, changed=True)
 
-    def _mapped_file(self, file: FileFaults) -> MappedFile:
+    def _describe_mapped_file(self, file: FileFaults) -> MappedFile:
         path, preparation = Path(file.path), self._preparations[file.path]
         own = path.is_relative_to(self._tree)
         return MappedFile(
-            path=str(self._relative(path)),
+            path=str(self._make_relative(path)),
             own=own,
             digest=digest_built_file(path, self._tree) if own else digest_file(path),
             cache=preparation.cache,
@@ -274,8 +276,8 @@ class TrialFiles:
     def _is_exact(self) -> bool:
         return self.faults is not None and not self.faults.lost
 
-    def _uncertain_faults(self) -> UncertainFaults:
-        """Return between what the faults in unprepared files moved while their state was renewed.
+    def _compute_uncertain_faults(self) -> UncertainFaults:
+        """Return the range of the faults in unprepared files while their state was renewed.
 
         Nothing is uncertain that was not measured: where records were lost, or no state could be renewed, every
         difference counts.
@@ -287,7 +289,7 @@ class TrialFiles:
         in_files = [sum(file.faults for file in faults.files if file.path in unprepared) for faults in watched]
         return UncertainFaults(least=min(in_files), most=max(in_files))
 
-    def _relative(self, path: Path) -> Path:
+    def _make_relative(self, path: Path) -> Path:
         return path.relative_to(self._tree) if path.is_relative_to(self._tree) else path
 
 
@@ -296,7 +298,7 @@ def _list_files(paths: Sequence[str]) -> str:
     return f"{', '.join(paths[:3])}{more}"
 
 
-def _is_that(state: os.stat_result, file: FileFaults) -> bool:
+def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
     """Return whether a file is the one that was mapped.
 
     File systems without their own device, such as overlays, show another number in ``stat`` than to perf.
@@ -305,8 +307,8 @@ def _is_that(state: os.stat_result, file: FileFaults) -> bool:
     return state.st_ino == file.inode and (device == file.device or device[0] == 0)
 
 
-def _identity(path: str) -> tuple[int, ...]:
+def _identify(path: str) -> tuple[int, ...]:
     try:
-        return identity_of(Path(path).stat())
+        return identify_file(Path(path).stat())
     except OSError:
         return ()

@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.mapped_files.residency import evict, residency
-from runner.measuring.spoiled_session import SpoiledSession
+from runner.mapped_files.residency import evict, measure_residency
+from runner.measuring.environment_change import SpoiledSession
 
 
 class EvictionError(SpoiledSession):
@@ -18,7 +18,7 @@ class OutsideError(Exception):
 
 
 def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
-    """Evict all pages of some files.
+    """Evict all pages of these files from the page cache.
 
     Pages that a running program maps cannot be evicted, nor pages of a file system in memory.
 
@@ -39,13 +39,13 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
     """
     for file in files:
         if within is not None and not Path(os.path.realpath(file)).is_relative_to(within.resolve()):
-            raise OutsideError(f"{file} does not lie in the build")
+            raise OutsideError(f"{file} is not in the build's directory")
         # O_NONBLOCK, because opening a pipe in an untrusted tree would wait for its other end for ever.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise EvictionError(
-                    f"{file} is not a regular file, so it cannot be evicted", "name regular files in [run] files"
+                    f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
                 )
             resident, pages = evict(descriptor)
         finally:
@@ -53,7 +53,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
         if resident:
             raise EvictionError(
                 f"{file}: {resident} of {pages} pages stay in memory, so this cannot be a cold start",
-                "end the programs that map the file, or name a file that only this program uses",
+                "end the programs that map the file, or use a file that only this program maps",
             )
 
 
@@ -64,6 +64,6 @@ def count_resident_pages(file: Path) -> tuple[int, int]:
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return residency(descriptor)
+        return measure_residency(descriptor)
     finally:
         os.close(descriptor)

@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
-from runner.contract.level import Number, majority, median
+from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
 from runner.dependencies.answers import Place
-from runner.dependencies.tree_difference import tree_differences
-from runner.measuring.spoiled_session import SpoiledSession
+from runner.dependencies.tree_difference import find_tree_differences
+from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.workload import Workload
 
 MAX_PAIRS = 400
@@ -33,7 +33,7 @@ OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 TrialInPlace = Callable[[], AbstractContextManager[Trial]]
 SAMPLES_PER_FURTHER_BUILD = 5
 """Samples of a further build, of which the level is taken."""
-SAMPLES_IN_PLACE = 20
+SAMPLES_IN_OTHER_PLACE = 20
 """Samples of base in the place of head: equal ones exclude a change as surely as so many equal pairs."""
 
 
@@ -61,7 +61,7 @@ class Pairs(Struct, frozen=True):
         return cls(first, max(first, workload.workload.max_samples or MAX_PAIRS))
 
     @classmethod
-    def proof(cls, workload: Workload) -> Self:
+    def for_proof(cls, workload: Workload) -> Self:
         """Return the numbers to prove that one metric changed."""
         return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
@@ -79,7 +79,7 @@ class Compared(Struct, frozen=True):
 
     def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
         """Return the question that the service has decided."""
-        return _request(self.base, self.head, judging, cases=cases, most=self.most)
+        return _make_request(self.base, self.head, judging, cases=cases, most=self.most)
 
 
 def compare(
@@ -125,15 +125,15 @@ def compare(
         If measuring is impossible on this host. If the program fails, the report contains the failure.
     """
     trial = base
-    with run_undisturbed():
+    with raise_priority():
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
-                begin_session(tree)
+                restore_tree(tree)
             for trial in (base, head):
                 trial.warm_up()
                 progress()
         except (ExecutionFailure, SpoiledSession) as error:
-            return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+            return make_undecided(base, head, {trial: _report_failure(trial, error)})
         judging = judging or base.workload.metrics.judging
         compared = sample_interleaved(
             base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
@@ -144,16 +144,16 @@ def compare(
                     trial.renew()
                     progress()
             except ExecutionFailure as error:
-                return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+                return make_undecided(base, head, {trial: _report_failure(trial, error)})
             compared = sample_interleaved(
                 base, head, decide, pairs=pairs, cases=cases, judging=judging, until=until, progress=progress
             )
     if other_place:
         places = base.answered.place, head.answered.place
-        compared = _with_other_place(
+        compared = _compare_in_other_place(
             compared, other_place, places, decide, cases=cases, judging=judging, progress=progress
         )
-    return with_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
+    return compare_other_builds(compared, other_builds, decide, cases=cases, judging=judging, progress=progress)
 
 
 def sample_interleaved(
@@ -170,28 +170,30 @@ def sample_interleaved(
     """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
-    trial, wanted = base, pairs.first
+    trial, target = base, pairs.first
     try:
         while True:
-            for number in range(len(samples[base]), wanted):
+            for number in range(len(samples[base]), target):
                 if number >= pairs.first and _is_over(until):
                     break
                 for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
                     sample = trial.execute()
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
                     progress()
-            base_report, head_report = (trial.measured(samples[trial], session) for trial in (base, head))
-            request = _request(base_report, head_report, judging, cases=cases, most=pairs.most)
+            base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
+            request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
-            if decision.more == 0 or wanted >= pairs.most or _is_over(until):
+            if decision.more == 0 or target >= pairs.most or _is_over(until):
                 return Compared(request.base, request.head, decision, most=pairs.most)
-            wanted = min(pairs.most, wanted + decision.more)
+            target = min(pairs.most, target + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
-            failed = head.skipped(f"base fails beside it, and not alone: {error.message}", temporary=True)
+            failed = head.report_skipped(
+                f"base fails while head runs beside it, but not alone: {error.message}", temporary=True
+            )
             return make_undecided(base, head, {head: failed})
-        return make_undecided(base, head, {trial: _drop_samples(trial, error)})
+        return make_undecided(base, head, {trial: _report_failure(trial, error)})
 
 
 def _is_over(until: float | None) -> bool:
@@ -201,14 +203,14 @@ def _is_over(until: float | None) -> bool:
 def _can_run_alone(trial: Trial) -> bool:
     """Return whether a program runs where its tree was put back as it was built."""
     try:
-        begin_session(trial.tree)
+        restore_tree(trial.tree)
         trial.warm_up()
     except (ExecutionFailure, SpoiledSession):
         return False
     return True
 
 
-def _with_other_place(
+def _compare_in_other_place(
     compared: Compared,
     other_place: TrialInPlace,
     places: tuple[Place, Place],
@@ -221,27 +223,27 @@ def _with_other_place(
     """Measure base in the place of head, if the service asks for it."""
     if not compared.comparison or not compared.comparison.wants_other_place:
         return compared
-    differences = tree_differences(*places)
+    differences = find_tree_differences(*places)
     samples = []
     try:
-        with other_place() as trial, run_undisturbed():
+        with other_place() as trial, raise_priority():
             trial.warm_up()
             progress()
-            for _ in range(SAMPLES_IN_PLACE):
+            for _ in range(SAMPLES_IN_OTHER_PLACE):
                 samples.append(trial.execute())
                 progress()
-            report = trial.measured(samples)
+            report = trial.report_measured(samples)
     except (BuildFailure, ExecutionFailure, SpoiledSession):
         return compared
     counts = (name for name in report.metrics if metric(name).kind is Kind.COUNT)
     counted = {name: values for name in counts if (values := report.values(name))}
     place = OtherPlace(counted=counted, differences=tuple(differences))
     base = compared.base.model_copy(update={"other_place": place})
-    request = _request(base, compared.head, judging, cases=cases, most=compared.most)
+    request = _make_request(base, compared.head, judging, cases=cases, most=compared.most)
     return replace(compared, base=base, comparison=decide(request))
 
 
-def with_other_builds(
+def compare_other_builds(
     compared: Compared,
     other_builds: OtherTrials,
     decide: Decide,
@@ -258,7 +260,7 @@ def with_other_builds(
         if trials is None:
             break
         try:
-            with run_undisturbed():
+            with raise_priority():
                 counted = [_measure_other_build(trial, progress) for trial in trials]
         except (ExecutionFailure, SpoiledSession):
             break
@@ -266,34 +268,34 @@ def with_other_builds(
             report.model_copy(update={"other_builds": (*report.other_builds, other)})
             for report, other in zip((compared.base, compared.head), counted, strict=True)
         )
-        request = _request(base, head, judging, cases=cases, most=compared.most)
+        request = _make_request(base, head, judging, cases=cases, most=compared.most)
         compared = replace(compared, base=base, head=head, comparison=decide(request))
     return compared
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
-    begin_session(trial.tree)
+    restore_tree(trial.tree)
     trial.warm_up()
     progress()
     samples = []
     for _ in range(SAMPLES_PER_FURTHER_BUILD):
         samples.append(trial.execute())
         progress()
-    report = trial.measured(samples)
+    report = trial.report_measured(samples)
     own_bytes = report.files.own_bytes if report.files else ""
     counts = {name: report.values(name) for name in report.metrics if metric(name).kind is Kind.COUNT}
-    counted = {name: _level(values) for name, values in counts.items() if values}
+    counted = {name: _compute_level(values) for name, values in counts.items() if values}
     return OtherBuild(own_bytes=own_bytes, counted=counted)
 
 
-def _level(values: Sequence[Number]) -> Number:
-    """Return the value that most samples have, or the one in the middle if the count varies."""
-    most, middle = majority(values), median(values)
+def _compute_level(values: Sequence[Number]) -> Number:
+    """Return the value that most samples have, else their median."""
+    most, middle = find_majority(values), median(values)
     assert middle is not None
     return most[0] if most else middle
 
 
-def _request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
     return ComparisonRequest(
         base=base,
         head=head,
@@ -320,29 +322,29 @@ def compare_with_stored(
     """
     session = uuid.uuid4()
     samples: list[Sample] = []
-    wanted = max(2, pairs.first)
-    with run_undisturbed():
+    target = max(2, pairs.first)
+    with raise_priority():
         try:
-            begin_session(head.tree)
+            restore_tree(head.tree)
             head.warm_up()
             progress()
             while True:
-                for number in range(len(samples), wanted):
+                for number in range(len(samples), target):
                     samples.append(head.execute().model_copy(update={"place": number}))
                     progress()
-                report = head.measured(samples, session)
+                report = head.report_measured(samples, session)
                 request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
                     return Compared(base, report, decision, base_stored=True, most=pairs.most)
-                if decision.more == 0 or wanted >= pairs.most:
+                if decision.more == 0 or target >= pairs.most:
                     return None
-                wanted = min(pairs.most, wanted + decision.more)
+                target = min(pairs.most, target + decision.more)
         except (ExecutionFailure, SpoiledSession):
             return None
 
 
-def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> Compared:
+def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:
     """Return the result of a comparison if a side cannot be measured.
 
     If base is that side, head is executed alone: a change that repairs the program has to be told from one that does
@@ -350,31 +352,31 @@ def make_undecided(base: Trial, head: Trial, known: Mapping[Trial, Report]) -> C
 
     Parameters
     ----------
-    known
+    reports
         The reports of the sides that cannot be measured.
     """
-    if head in known:
-        other = known.get(base) or base.skipped("the other side of the comparison could not be measured")
-        return Compared(other, known[head], None)
-    return Compared(known[base], _measure_alone(head), None)
+    if head in reports:
+        other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
+        return Compared(other, reports[head], None)
+    return Compared(reports[base], _measure_alone(head), None)
 
 
 def _measure_alone(head: Trial) -> Report:
     try:
         head.warm_up()
-        return head.measured([head.execute()])
+        return head.report_measured([head.execute()])
     except (ExecutionFailure, SpoiledSession) as error:
-        return _drop_samples(head, error)
+        return _report_failure(head, error)
 
 
-def _drop_samples(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
+def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
     if isinstance(error, ExecutionFailure):
-        return trial.failed(error.stage, error.message, error.log, temporary=error.temporary)
-    return trial.skipped(str(error), temporary=True)
+        return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
+    return trial.report_skipped(str(error), temporary=True)
 
 
 @contextmanager
-def run_undisturbed() -> Iterator[None]:
+def raise_priority() -> Iterator[None]:
     """Run before the host's other processes for a while, if this user may."""
     scheduling = RoundRobin()
     applied = False

@@ -15,7 +15,7 @@ MAX_RESULT_BYTES = 16 << 20
 """Of a result file; a program can make one of many gigabytes that takes no room on the disk."""
 
 
-def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
+def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sample:
     """Add the derived metrics of an execution to the readings of perf.
 
     Raises
@@ -24,19 +24,20 @@ def sample_of(execution: Execution, workload: Workload, tree: Path) -> Sample:
         The program does not report its work in the format that its workload declares.
     """
     readings = dict(execution.sample.readings)
-    readings |= _sys_percent(readings)
+    readings |= _derive_sys_percent(readings)
     if workload.run.output != "none":
-        work = _work_done(execution, workload, tree)
+        work = _read_work_done(execution, workload, tree)
         try:
-            readings |= _per_work(readings, work)
+            readings |= _derive_work_metrics(readings, work)
         except (ValidationError, ArithmeticError):
             raise ExecutionFailure(
-                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which no metric can hold"
+                f"the program reports {work.operations:g} operations in {work.seconds:g} s, which is too large or too "
+                f"small for a metric"
             ) from None
     return execution.sample.model_copy(update={"readings": readings})
 
 
-def result_file(tree: Path, name: str) -> Path:
+def locate_result_file(tree: Path, name: str) -> Path:
     """Return a result file in a build, whose content is untrusted.
 
     Raises
@@ -48,23 +49,23 @@ def result_file(tree: Path, name: str) -> Path:
     try:
         is_inside = file.resolve().is_relative_to(tree.resolve())
     except (OSError, RuntimeError):
-        raise ExecutionFailure(f"the result file {name} is a link that leads to itself") from None
+        raise ExecutionFailure(f"the result file {name} is a link that points to itself") from None
     if not is_inside:
-        raise ExecutionFailure(f"the result file {name} lies outside the build's directory")
+        raise ExecutionFailure(f"the result file {name} is outside the build's directory")
     if file.exists() and not file.is_file():
         # Opening a pipe would block forever.
         raise ExecutionFailure(f"the result file {name} is not a regular file")
     return file
 
 
-def _per_work(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
+def _derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
     """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
     derived = {"throughput": Reading(value=work.operations / work.seconds)}
-    faults = _sum(readings, "minor-faults", "major-faults")
+    faults = _sum_readings(readings, "minor-faults", "major-faults")
     if faults is not None:
         derived["faults-per-operation"] = Reading(value=faults / work.operations)
     # The theoretical count is of the main loop: compare it with the region if there is one.
-    loop = _sum(readings, "region:minor-faults", "region:major-faults")
+    loop = _sum_readings(readings, "region:minor-faults", "region:major-faults")
     in_loop = faults if loop is None else loop
     if "bytes" in work.stated and in_loop:
         derived["bytes-per-fault"] = Reading(value=work.stated["bytes"] / in_loop)
@@ -77,13 +78,13 @@ def _per_work(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Read
     return derived
 
 
-def _sum(readings: Mapping[str, Reading], *names: str) -> int | float | None:
+def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float | None:
     values = [readings[name].value for name in names if name in readings]
     counted = [value for value in values if value is not None]
     return sum(counted) if len(counted) == len(names) else None
 
 
-def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+def _derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     system = readings.get("sys-time")
     user = readings.get("user-time")
     if system is None or user is None:
@@ -95,13 +96,13 @@ def _sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
     return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
 
 
-def _work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
+def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
     run = workload.run
     text, place = execution.output, "standard output"
     if run.output_file is not None:
         place = run.output_file
         try:
-            text = read_regular(result_file(tree, run.output_file), MAX_RESULT_BYTES).decode(errors="replace")
+            text = read_regular(locate_result_file(tree, run.output_file), MAX_RESULT_BYTES).decode(errors="replace")
         except OSError as error:
             raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
     try:

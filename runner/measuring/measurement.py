@@ -7,19 +7,19 @@ from pathlib import Path
 
 from runner.contract.report import Build, Case, Report, Revision, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
+from runner.execution.background_thread import start_in_background
+from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.sampling import Sampling
-from runner.measuring.spoiled_session import SpoiledSession
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
-from runner.subject.built_tree import begin_session
+from runner.subject.built_tree import restore_tree
 from runner.subject.repository import Repository
-from runner.version import version
+from runner.version import get_version
 from runner.workload import Workload
 
-_OF_THE_HOST = frozenset(
+_HOST_ERRORS = frozenset(
     {
         *(errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
         *(errno.ENOSPC, errno.EPIPE, errno.EROFS, errno.ESTALE),
@@ -63,20 +63,22 @@ def measure(
             Trial(workload, measured, bench, tree), sampling or Sampling.from_workload(workload), progress
         )
     except Exception as error:
-        if not _is_of_revision(error):
+        if not _is_caused_by_revision(error):
             raise
         # A program can do what nobody has thought of. That must not end the history of the other commits.
-        message = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
-        return Trial(workload, measured, bench).failed(Stage.MEASURE, message, traceback.format_exc(), temporary=True)
+        message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
+        return Trial(workload, measured, bench).report_failed(
+            Stage.MEASURE, message, traceback.format_exc(), temporary=True
+        )
 
 
 def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
     if trial.obstacle:
-        return trial.skipped(trial.obstacle)
+        return trial.report_skipped(trial.obstacle)
     samples: list[Sample] = []
     try:
-        begin_session(trial.tree)
-        loaded = start_in_background(_load_what_reports_need)
+        restore_tree(trial.tree)
+        loaded = start_in_background(_preload_report_models)
         try:
             trial.warm_up()
         finally:
@@ -85,29 +87,29 @@ def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) ->
         while rule.wants_more(samples):
             samples.append(trial.execute())
             progress()
-        return trial.measured(samples)
+        return trial.report_measured(samples)
     except DamagedBuild as damage:
-        return trial.skipped(f"the build cannot be used: {damage}", temporary=True)
+        return trial.report_skipped(f"the build cannot be used: {damage}", temporary=True)
     except SpoiledSession as error:
-        return trial.skipped(str(error), temporary=True)
+        return trial.report_skipped(str(error), temporary=True)
     except ExecutionFailure as failure:
-        return trial.failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
+        return trial.report_failed(failure.stage, failure.message, failure.log, temporary=failure.temporary)
 
 
-def _load_what_reports_need() -> None:
-    """Load it while the program runs, in an execution that is no sample."""
+def _preload_report_models() -> None:
+    """Import what reports need while a program runs in the warm-up."""
     Report.model_rebuild()
-    version()
+    get_version()
 
 
-def _is_of_revision(error: Exception) -> bool:
-    """Return whether another revision may be measured in spite of an error that nobody has foreseen."""
+def _is_caused_by_revision(error: Exception) -> bool:
+    """Return whether an unexpected error may be the fault of the revision, so that others can be measured."""
     cause: BaseException | None = error
     while cause is not None:
         # A class that is being made turns the interruption by a signal into another error.
         if isinstance(cause, FaultwatchError | KeyboardInterrupt | MemoryError):
             return False
-        if isinstance(cause, OSError) and cause.errno in _OF_THE_HOST:
+        if isinstance(cause, OSError) and cause.errno in _HOST_ERRORS:
             return False
         cause = cause.__cause__ or cause.__context__
     return True
@@ -146,5 +148,5 @@ def report_failed_build(
     """Return the report of a revision whose build failed or is impossible on this host."""
     trial = Trial(workload, Subject(subject, revision, case, failure.build), bench)
     if failure.lacks_programs:
-        return trial.skipped(failure.message, temporary=True)
-    return trial.failed(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)
+        return trial.report_skipped(failure.message, temporary=True)
+    return trial.report_failed(failure.stage, failure.message, failure.build.log, temporary=failure.temporary)

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
 from runner.contract.report import Environment, Host
 from runner.environment import compilers
-from runner.environment.capture import capture
+from runner.environment.capture import capture_environment
 from runner.environment.program_files import read_library_settings
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
-from runner.execution.sandbox import sandbox
+from runner.execution.background_thread import start_in_background
+from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
-from runner.mapped_files.trial_files import page_cache_setting
+from runner.mapped_files.trial_files import describe_page_cache
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
@@ -23,17 +23,17 @@ from runner.subject.build import Builder
 from runner.subject.build_cache import BuildCache
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
-from runner.system.path_length import path_length
+from runner.system.path_length import compute_path_length
 from runner.system.tree import Tree
 
 if TYPE_CHECKING:
     from runner.doctor.counting import Scope
 
-MACHINE = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
+MACHINE_SETTINGS = ("kernel.architecture", "cpu.model", "cpu.features", "libc.version")
 """Settings that decide what a compiler makes: homes can be shared, and ``-march=native`` follows the processor."""
-USER_ONLY = (
-    "faults inside the kernel, as in read() into fresh memory, are not counted for this user: "
-    "`faultwatch doctor` shows what allows it"
+USER_ONLY_WARNING = (
+    "faults inside the kernel, such as read() into fresh memory, are not counted for this user: `faultwatch doctor` "
+    "shows how to allow that"
 )
 
 
@@ -53,7 +53,7 @@ def wants_sandbox(confined: bool | None, repository: Repository, settings: Setti
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
 
 
-def prepare(
+def prepare_bench(
     settings: Settings,
     variables: Mapping[str, str] | None = None,
     *,
@@ -82,13 +82,13 @@ def prepare(
     FaultwatchError
         perf or the sandbox is missing or forbidden; the message says what allows it.
     """
-    from runner.doctor.counting import counting_scope  # noqa: PLC0415 - only commands that measure need it
+    from runner.doctor.counting import get_counting_scope  # noqa: PLC0415 - only commands that measure need it
 
     def find_scope() -> "Scope":
-        scope = counting_scope()
+        scope = get_counting_scope()
         compilers.read_settings()
         read_library_settings(Tree())  # Remembers the digests of the libraries.
-        page_cache_setting(None)  # Remembers whether copies can be mounted.
+        describe_page_cache(None)  # Remembers whether copies can be mounted.
         return scope
 
     if examined and forbids_programs(settings.builds):
@@ -103,27 +103,27 @@ def prepare(
         trust = assess_host(settings.programs) if examined else HostTrust()
     finally:
         scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
-    box = sandbox() if confined else None
+    box = create_sandbox() if confined else None
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
     session_settings = {
         "counting.scope": scope,
-        "process.path_length": str(path_length(settings.builds)),
+        "process.path_length": str(compute_path_length(settings.builds)),
         "process.sandbox": "bubblewrap" if box else "none",
     }
 
-    def environment(state: ProcessState) -> Environment:
-        captured = capture(variables=state.environment, work_directory=settings.builds)
-        return Environment(settings={**captured.settings, **state.settings(), **session_settings})
+    def capture_session_environment(state: ProcessState) -> Environment:
+        captured = capture_environment(variables=state.environment, work_directory=settings.builds)
+        return Environment(settings={**captured.settings, **state.read_settings(), **session_settings})
 
     state = ProcessState(variables=variables, cpus=settings.cpus)
-    held = environment(state)
-    machine = {name: value for name, value in held.settings.items() if name in MACHINE}
+    actual = capture_session_environment(state)
+    machine = {name: value for name, value in actual.settings.items() if name in MACHINE_SETTINGS}
     if scope == "user":
-        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY))
-    bench = Bench(Host(name=settings.host), environment, variables, trust, settings.cpus, box)
-    warnings = (*trust.warnings(held), *state.remarks()) if examined else ()
+        trust = replace(trust, remarks=(*trust.remarks, USER_ONLY_WARNING))
+    bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, box)
+    warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examined else ()
     return Workbench(
         bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
     )

@@ -6,7 +6,7 @@ from statistics import fmean
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import Reading, Sample, Status
 
-_WORST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
+_STATUSES_WORST_FIRST = (Status.NOT_SUPPORTED, Status.NOT_COUNTED, Status.MULTIPLEXED)
 
 
 def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -> Sample:
@@ -29,14 +29,16 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 
 def _combine(name: str, readings: Sequence[Reading]) -> Reading:
-    worst = next((reading for status in _WORST for reading in readings if reading.status is status), readings[0])
+    worst = next(
+        (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
+    )
     values = [reading.value for reading in readings if reading.value is not None]
     if len(values) < len(readings):
         return worst
-    return worst.model_copy(update={"value": _value(name, values)})
+    return worst.model_copy(update={"value": _combine_values(name, values)})
 
 
-def _value(name: str, values: Sequence[int | float]) -> int | float:
+def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
     kind = metric(name).kind
     if name == "elapsed" or kind is Kind.SIZE:
         return max(values)

@@ -15,14 +15,14 @@ from msgspec import Struct
 from runner.contract.files import CacheState
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_of
+from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
 from runner.dependencies.answers import Answered
 from runner.errors import FaultwatchError
-from runner.measuring.sampling import levels
+from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import begin_session, read_start_of_build
+from runner.subject.built_tree import read_start_of_build, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
@@ -31,11 +31,14 @@ MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
-_EVERY = "for the rest of this command every revision is measured"
-_OTHER_FILES = (
-    f"the files that the program used at {{}} are the same in this build, but here it used other ones; {_EVERY}"
+_ALL_MEASURED = "for the rest of this command every revision is measured"
+_OTHER_FILES_REMARK = (
+    "the files that the program used at {} are the same in this build, but here it used different files; "
+    + _ALL_MEASURED
 )
-_VARIES = f"the bytes are those of {{}}, so the count varies by itself: {{}}; {_EVERY}"
+_VARIES_REMARK = (
+    f"the program has the same bytes as at {{}}, so the count varies without a code change: {{}}; {_ALL_MEASURED}"
+)
 
 
 class _Newest(Struct, frozen=True):
@@ -66,8 +69,8 @@ class SameBytes:
         self._never: set[str] = set()
         self._contradicted: set[str] = set()
 
-    def source_of(self, case: Case, tree: Path) -> Report | None:
-        """Return the run whose counts a built tree has too; None if the case has to be measured there."""
+    def find_source(self, case: Case, tree: Path) -> Report | None:
+        """Return a run whose counts can be reused for a built tree; None if the case has to be measured."""
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
@@ -91,26 +94,26 @@ class SameBytes:
         expected = _collect_exact_counts(source) or {}
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
-            begin_session(tree)
+            restore_tree(tree)
             counted = trial.execute_unwatched().readings
         except (ExecutionFailure, FaultwatchError):
             return None
         if any(name not in counted or counted[name].value != count for name, count in expected.items()):
             return None
-        return trial.reused(source, expected)
+        return trial.report_reused(source, expected)
 
-    def checked(self, report: Report, source: Report) -> Report:
-        """Return the report of a revision that was measured although its counts could be reused."""
+    def attach_check(self, report: Report, source: Report) -> Report:
+        """Attach to a report how its counts compare with those that could have been reused."""
         if report.outcome is not Outcome.MEASURED:
             return report
         if not _have_same_bytes(report, source):
             self._never.add(report.case.name)
-            remark = _OTHER_FILES.format(source.revision.commit[:10])
+            remark = _OTHER_FILES_REMARK.format(source.revision.commit[:10])
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
-        expected, counted = _collect_exact_counts(source) or {}, levels(report.samples)
+        expected, counted = _collect_exact_counts(source) or {}, compute_levels(report.samples)
         if varying := _describe_varying(report, expected, counted):
             self._contradicted.add(report.case.name)
-            remark = _VARIES.format(source.revision.commit[:10], "; ".join(varying))
+            remark = _VARIES_REMARK.format(source.revision.commit[:10], "; ".join(varying))
             return report.model_copy(update={"remarks": (*report.remarks, remark)})
         check = SameBytesCheck(
             run_id=source.run_id,
@@ -122,8 +125,8 @@ class SameBytes:
             self._contradicted.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
-    def remember(self, report: Report) -> None:
-        """Remember a measured run, if its counts are facts that hold for the same answers anywhere on this host."""
+    def record(self, report: Report) -> None:
+        """Record a measured run as a source of counts, if its counts are exact."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
@@ -138,8 +141,8 @@ class SameBytes:
 
 
 def is_checked(commit: str, case: Case) -> bool:
-    """Return whether a run is measured although its counts could be reused: the same ones always, one in twenty."""
-    return int(hash_of([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
+    """Return whether a run belongs to the fixed one in twenty that is measured although its counts could be reused."""
+    return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
 def _is_certain(report: Report) -> bool:
@@ -171,7 +174,7 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
 
 
 def _describe_varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
-    """Return what is counted differently because it varies, as clauses; empty if another reason is needed.
+    """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
 
     A program whose threads take memory by chance counts a fault more or less. That says nothing about the host, if the
     counts differ from the expected one by no more than from each other.
@@ -190,6 +193,10 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 
 
 def _have_same_bytes(report: Report, source: Report) -> bool:
-    here, there = report.files, source.files
-    same = here and there and (here.own_bytes, here.system_bytes) == (there.own_bytes, there.system_bytes)
+    files, source_files = report.files, source.files
+    same = (
+        files
+        and source_files
+        and (files.own_bytes, files.system_bytes) == (source_files.own_bytes, source_files.system_bytes)
+    )
     return bool(same) and report.environment.hash == source.environment.hash

@@ -6,12 +6,12 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.level import Number, bounds, majority, median
+from runner.contract.level import Number, compute_median_bounds, find_majority, median
 from runner.contract.metrics import metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
 
-ERROR_PROBABILITY = 0.05
+MEDIAN_ERROR_PROBABILITY = 0.05
 """Probability that the true median of a metric ever lies outside the bounds that determine its precision."""
 MIN_OUTLIER_SIGMA = 5.0
 """A value is an outlier if it is this many standard deviations off, estimated from the median absolute deviation.
@@ -59,7 +59,7 @@ class Sampling(Struct, frozen=True):
         return cls(least, max(least, most), precision, expected or {})
 
     def sample_all_unless_expected(self) -> Self:
-        """Return the sampling that takes all samples, unless each one so far is as expected."""
+        """Return a sampling that takes all samples as soon as one differs from what is expected."""
         return replace(self, least=self.most)
 
     def wants_more(self, samples: Sequence[Sample]) -> bool:
@@ -68,23 +68,23 @@ class Sampling(Struct, frozen=True):
             return False
         if self._is_as_expected(samples):
             return not self._is_precise(samples)
-        return len(samples) < self.least or not (_agree(samples) and self._is_precise(samples))
+        return len(samples) < self.least or not (_do_samples_agree(samples) and self._is_precise(samples))
 
     def _is_as_expected(self, samples: Sequence[Sample]) -> bool:
         names = _list_exact_metrics(samples)
         return bool(names) and all(
-            name in self.expected and all(value == self.expected[name] for value in _values(samples, name))
+            name in self.expected and all(value == self.expected[name] for value in _list_values(samples, name))
             for name in names
         )
 
     def _is_precise(self, samples: Sequence[Sample]) -> bool:
-        return all(_is_precise(_values(samples, name), percent) for name, percent in self.precision.items())
+        return all(_is_precise(_list_values(samples, name), percent) for name, percent in self.precision.items())
 
 
 def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Mark the values that differ from the other samples of their metric; nothing is dropped."""
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
-    ordinary = {name: _find_ordinary_range(name, _values(samples, name)) for name in names}
+    ordinary = {name: _find_ordinary_range(name, _list_values(samples, name)) for name in names}
     return tuple(
         sample.model_copy(
             update={
@@ -95,9 +95,9 @@ def mark_outliers(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     )
 
 
-def levels(samples: Sequence[Sample]) -> dict[str, Number]:
+def compute_levels(samples: Sequence[Sample]) -> dict[str, Number]:
     """Return the levels of the exact counts of a run, with which the next run is compared."""
-    majorities = {name: majority(_values(samples, name)) for name in _list_exact_metrics(samples)}
+    majorities = {name: find_majority(_list_values(samples, name)) for name in _list_exact_metrics(samples)}
     return {name: agreed[0] for name, agreed in majorities.items() if agreed}
 
 
@@ -110,7 +110,7 @@ def _mark_outliers(reading: Reading, ordinary: tuple[Number, Number] | None) -> 
 def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, Number] | None:
     """Return the range outside which a value of a metric is an outlier; None if it is unknown."""
     if metric(name).exact:
-        agreed = majority(values)
+        agreed = find_majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
     middle = median(values)
     if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
@@ -119,10 +119,10 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
     return (middle - reach, middle + reach) if reach else None
 
 
-def _agree(samples: Sequence[Sample]) -> bool:
+def _do_samples_agree(samples: Sequence[Sample]) -> bool:
     for name in _list_exact_metrics(samples):
-        values = _values(samples, name)
-        agreed = majority(values)
+        values = _list_values(samples, name)
+        agreed = find_majority(values)
         # The workload may ask for one sample only; of two or more, two must agree.
         if agreed is None or agreed[1] < min(2, len(values)):
             return False
@@ -131,7 +131,7 @@ def _agree(samples: Sequence[Sample]) -> bool:
 
 def _is_precise(values: Sequence[Number], percent: float) -> bool:
     """Return whether the median is known to within some percent; more samples do not help a metric without values."""
-    median_bounds = bounds(values, ERROR_PROBABILITY)
+    median_bounds = compute_median_bounds(values, MEDIAN_ERROR_PROBABILITY)
     if median_bounds is None:
         return not values
     low, high = median_bounds
@@ -150,6 +150,6 @@ def _list_exact_metrics(samples: Iterable[Sample]) -> list[str]:
     )
 
 
-def _values(samples: Iterable[Sample], name: str) -> list[Number]:
+def _list_values(samples: Iterable[Sample], name: str) -> list[Number]:
     readings = [sample.readings[name] for sample in samples if name in sample.readings]
     return [reading.value for reading in readings if reading.value is not None]

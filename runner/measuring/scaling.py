@@ -6,38 +6,40 @@ from statistics import median
 
 from runner.contract.report import Reading, Report, Sample
 from runner.workload import Workload
-from runner.workload.bound_case import process_count
+from runner.workload.bound_case import get_process_count
 
-NAME = "scaling-efficiency"
+SCALING_EFFICIENCY = "scaling-efficiency"
 
 
-def with_scaling_efficiency(report: Report, others: Iterable[Report], workload: Workload) -> Report:
+def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: Workload) -> Report:
     """Add t(1) / t(N) to each sample of a report, if the same revision was measured with one process too.
 
     t is the elapsed time; for several processes, that of the slowest.
     """
-    if process_count(workload, report.case) == 1:
+    if get_process_count(workload, report.case) == 1:
         return report
-    alone = next((other for other in others if _is_alone(other, report, workload)), None)
+    alone = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
     times = alone.values("elapsed") if alone else ()
     if not times:
         return report
     first = median(times)
-    return report.model_copy(update={"samples": tuple(_with(sample, first) for sample in report.samples)})
+    return report.model_copy(update={"samples": tuple(_add_efficiency(sample, first) for sample in report.samples)})
 
 
-def _is_alone(other: Report, report: Report, workload: Workload) -> bool:
+def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
     varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
     same = {name: value for name, value in other.case.parameters.items() if name not in varied}
     return (
-        process_count(workload, other.case) == 1
+        get_process_count(workload, other.case) == 1
         and other.revision.commit == report.revision.commit
         and same == {name: value for name, value in report.case.parameters.items() if name not in varied}
     )
 
 
-def _with(sample: Sample, alone: float) -> Sample:
+def _add_efficiency(sample: Sample, alone: float) -> Sample:
     elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
     if not elapsed:
         return sample
-    return sample.model_copy(update={"readings": sample.readings | {NAME: Reading(value=alone / elapsed)}})
+    return sample.model_copy(
+        update={"readings": sample.readings | {SCALING_EFFICIENCY: Reading(value=alone / elapsed)}}
+    )

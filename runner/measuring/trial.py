@@ -27,37 +27,37 @@ from runner.contract.report import (
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
 from runner.dependencies.answers import Answered
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.ceilings import memory_ceiling, objection_to_processes
-from runner.execution.launch import resolve
+from runner.execution.ceilings import compute_memory_limit, explain_too_many_processes
+from runner.execution.launch import resolve_program
 from runner.execution.sandbox import Sandbox
 from runner.host.trust import HostTrust
-from runner.mapped_files.fault_kinds import with_fault_kinds
-from runner.mapped_files.trial_files import KnownFiles, TrialFiles, page_cache_setting
+from runner.mapped_files.fault_kinds import add_fault_kinds
+from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
-from runner.measuring.derived_metrics import result_file, sample_of
+from runner.measuring.consumed_input import Inputs
+from runner.measuring.derived_metrics import derive_sample, locate_result_file
+from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
-from runner.measuring.spent_input import Inputs
-from runner.measuring.spoiled_session import require_unchanged
-from runner.measuring.watched_execution import objection_to
+from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
 from runner.perf.recording import Recording
-from runner.perf.session import ExecutionFailure, count_together
+from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.subject.built_tree import read_start_of_build
 from runner.system.tree import SettingValues, Tree
-from runner.version import version
+from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
-from runner.workload.bound_case import BoundCase, bind
-from runner.workload.own_places import build_path
+from runner.workload.bound_case import BoundCase, bind_case
+from runner.workload.placeholders import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""
@@ -90,11 +90,11 @@ class Bench(Struct, frozen=True):
     sandbox: Sandbox | None = None
     known_files: KnownFiles = field(default_factory=KnownFiles)
 
-    def environment_of(self, workload: Workload, case: Case) -> Environment:
+    def capture_environment(self, workload: Workload, case: Case) -> Environment:
         """Return the environment in which a case is measured now."""
-        bound = bind(workload, case)
-        state = self.state(bound)
-        paths = build_path(workload), state.environment["PATH"]
+        bound = bind_case(workload, case)
+        state = self.make_process_state(bound)
+        paths = get_build_path(workload), state.environment["PATH"]
         # A stranger's PATH must not tell which programs the host has elsewhere.
         build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
@@ -106,15 +106,15 @@ class Bench(Struct, frozen=True):
         settings = {**self.capture(state).settings, **files}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})
 
-    def state(self, case: BoundCase) -> ProcessState:
+    def make_process_state(self, case: BoundCase) -> ProcessState:
         """Return the state in which a case's process starts."""
-        limit = memory_ceiling(case.memory_limit, self.sandbox.memory if self.sandbox else None)
+        limit = compute_memory_limit(case.memory_limit, self.sandbox.memory if self.sandbox else None)
         return ProcessState(
             variables={**case.variables, **self.variables},
             huge_pages=case.huge_pages,
             cpus=self.cpus,
             memory_limit=limit,
-            page_cache=page_cache_setting(self.sandbox),
+            page_cache=describe_page_cache(self.sandbox),
         )
 
 
@@ -141,12 +141,12 @@ class Trial:
         self.subject = subject
         self._bench = bench
         self._tree = tree
-        self._case = bind(workload, subject.case)
-        if objection := objection_to_processes(self._case.processes, confined=bench.sandbox is not None):
+        self._case = bind_case(workload, subject.case)
+        if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
-        self._state = bench.state(self._case)
+        self._state = bench.make_process_state(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
-        self._sandbox = bench.sandbox and bench.sandbox.showing(self._case.own_folder)
+        self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_start_of_build(tree)
@@ -154,7 +154,7 @@ class Trial:
         self._inputs = Inputs()
         self._renewed = False
         self._started_at = datetime.now(UTC)
-        self._environment = bench.environment_of(workload, subject.case)
+        self._environment = bench.capture_environment(workload, subject.case)
 
     @property
     def obstacle(self) -> str:
@@ -185,34 +185,34 @@ class Trial:
 
     @property
     def host(self) -> Host:
-        """The host on which it is executed."""
+        """The host on which the case is executed."""
         return self._bench.host
 
     @property
     def tree(self) -> Path:
-        """The work tree that was built, in which it is executed."""
+        """The built work tree in which the case is executed."""
         return self._tree
 
     @property
     def sandbox(self) -> Sandbox | None:
-        """The sandbox that confines it; None for no sandbox."""
+        """The sandbox that confines the case; None for no sandbox."""
         return self._sandbox
 
     @property
     def program(self) -> Path:
         """The file that the command names."""
-        path, _ = resolve(self._case.command[0], self._tree, self._state.environment["PATH"])
+        path, _ = resolve_program(self._case.command[0], self._tree, self._state.environment["PATH"])
         return self._tree / path
 
     @property
     def own_files(self) -> list[Path]:
-        """The program, and the files of the work tree that it was seen to map."""
+        """The program, and the files of the work tree that it has mapped."""
         tree = self._tree.resolve()
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
 
     @property
     def answered(self) -> Answered:
-        """What the program asked about files while it was watched, and was answered."""
+        """The program's questions about files while it was watched, with the answers."""
         return self._files.answered
 
     def warm_up(self) -> None:
@@ -230,8 +230,8 @@ class Trial:
         self._inputs = Inputs.read(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            faults, asked = self._execute_followed()
-            if objection := objection_to(faults, self._state.environment):
+            faults, asked = self._execute_under_watch()
+            if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
             changed = self._files.prepare_mapped(faults, asked, began)
             if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
@@ -264,29 +264,29 @@ class Trial:
         self._renewed = True
         self.execute()
 
-    def _execute_followed(self) -> tuple[FaultsByFile | None, Asked]:
-        """Execute the case once, and return its faults and what it asked.
+    def _execute_under_watch(self) -> tuple[FaultsByFile | None, Asked]:
+        """Execute the case once under the watch; return its faults and its questions about files.
 
         A program that fails while it is followed, as one does that traces itself, is executed again without. One that
         was stopped is not: it would be stopped again, or fail over what it left.
         """
         unknown = self._bench.known_files.unfollowed
         if why := unknown.get(self.subject.case.name):
-            return self._execute_watched(None), mark_unfollowed(why)
+            return self._execute_watched(None), make_unfollowed(why)
         try:
             with QuestionWatch(launched=True, counted=True) as watch:
-                return self._execute_watched(watch), watch.asked()
+                return self._execute_watched(watch), watch.read_asked()
         except ExecutionFailure as failure:
             if failure.was_stopped:
                 raise
             faults = self._execute_watched(None)
-            unknown[self.subject.case.name] = f"it fails while it is followed: {failure.message}"
-            return faults, mark_unfollowed(unknown[self.subject.case.name])
+            unknown[self.subject.case.name] = f"it fails while it is traced: {failure.message}"
+            return faults, make_unfollowed(unknown[self.subject.case.name])
 
     def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), recorder, watch))
-        return recorder.result()
+        return recorder.get_result()
 
     def execute(
         self, *, recording: Recording | None = None, processes: int | None = None, as_left: bool = False
@@ -317,7 +317,7 @@ class Trial:
             self._remove_result(self.workload.run.output_file)
         spent = self._inputs.describe_spent(self._tree)
         try:
-            burst = count_together(
+            burst = count_processes(
                 self._case.command,
                 directory=self._tree,
                 state=self._state,
@@ -334,13 +334,13 @@ class Trial:
                 raise
             message = f"{failure.message}: {spent}"
             raise ExecutionFailure(message, failure.log, was_stopped=failure.was_stopped) from None
-        each = [sample_of(execution, self.workload, self._tree) for execution in burst.executions]
+        each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, which must not count as this one's."""
         try:
-            result_file(self._tree, name).unlink(missing_ok=True)
+            locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
             pass  # As if it did not exist.
         except OSError as error:
@@ -357,7 +357,7 @@ class Trial:
         except OSError as error:
             raise ExecutionFailure(f"[run] files: {error.filename}: {error.strerror}") from None
 
-    def measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
+    def report_measured(self, samples: Sequence[Sample], session: uuid.UUID | None = None) -> Report:
         """Return the report of some samples, with the outliers marked.
 
         Raises
@@ -365,29 +365,29 @@ class Trial:
         SpoiledSession
             If the environment is not the one from before the samples.
         """
-        require_unchanged(self._environment, self._bench.environment_of(self.workload, self.subject.case))
+        require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
         self._files.verify()
-        samples = with_fault_kinds(samples, self._files.faults, self._case.processes)
-        return self._report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
+        samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
+        return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
-    def reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
-        """Return the report of this revision with counts of a run of the same bytes, which is not executed again.
+    def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
+        """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
 
         None if the environment has changed since that run, or if it has the state of a file among its conditions.
         """
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None
         sample = Sample(readings={name: Reading(value=value) for name, value in counts.items()})
-        report = self._report(Outcome.MEASURED, samples=(sample,))
+        report = self._make_report(Outcome.MEASURED, samples=(sample,))
         origin = ReusedCounts(run_id=source.run_id, commit=source.revision.commit)
         return report.model_copy(update={"files": source.files, "remarks": source.remarks, "reused": origin})
 
-    def skipped(self, reason: str, *, temporary: bool = False) -> Report:
+    def report_skipped(self, reason: str, *, temporary: bool = False) -> Report:
         """Return the report that the case cannot be measured on this host."""
         failure = Failure(stage=Stage.RUN, message=reason[:1000], temporary=temporary)
-        return self._report(Outcome.SKIPPED, failure=failure)
+        return self._make_report(Outcome.SKIPPED, failure=failure)
 
-    def failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
+    def report_failed(self, stage: Stage, message: str, log: str, *, temporary: bool = False) -> Report:
         """Return the report that the build or the program failed.
 
         Parameters
@@ -397,9 +397,9 @@ class Trial:
         """
         message, log = (hide_secrets(text, self._state.variables) for text in (message, log))
         failure = Failure(stage=stage, message=message[:1000], log=log, temporary=temporary)
-        return self._report(Outcome.FAILED, failure=failure)
+        return self._make_report(Outcome.FAILED, failure=failure)
 
-    def _report(
+    def _make_report(
         self,
         outcome: Outcome,
         *,
@@ -407,7 +407,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
-        files_remarks = self._files.remarks() if samples else ()
+        files_remarks = self._files.list_remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),
@@ -416,7 +416,7 @@ class Trial:
             case=self.subject.case,
             host=self._bench.host,
             environment=self._environment,
-            runner_version=version(),
+            runner_version=get_version(),
             command=self._case.command if built else (),
             started_at=self._started_at,
             finished_at=datetime.now(UTC),
@@ -426,8 +426,8 @@ class Trial:
             failure=failure,
             session=session,
             canary=self._bench.trust.canary,
-            mismatches=self._bench.trust.declared.mismatches(self._environment),
-            remarks=(*self._bench.trust.remarks, *self._state.remarks(), *files_remarks),
+            mismatches=self._bench.trust.declared.list_mismatches(self._environment),
+            remarks=(*self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.describe() if samples else None,
             renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,

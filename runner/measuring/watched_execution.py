@@ -7,8 +7,8 @@ from pathlib import PurePosixPath
 from runner.perf.faults_by_file import FaultsByFile
 
 
-def objection_to(faults: FaultsByFile | None, variables: Mapping[str, str]) -> str:
-    """Return why no execution like this one can be a sample, as the second half of a sentence; empty if it can.
+def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str, str]) -> str:
+    """Return why executions like this one cannot be samples, as the second half of a sentence; empty if they can.
 
     Parameters
     ----------

@@ -59,14 +59,14 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
     return work
 
 
-def _json_line(text: str) -> WorkDone:
+def _read_json_line(text: str) -> WorkDone:
     # Not str.splitlines(), because a text in JSON can hold other ends of lines as they are.
     document = json.loads(re.split(r"[\r\n]", text.strip())[-1])
-    stated = {key: document[key] for key in STATED if _is_number(document.get(key)) and document[key] >= 0}
+    stated = {key: document[key] for key in THEORETICAL_COUNTS if _is_number(document.get(key)) and document[key] >= 0}
     return WorkDone(document["operations"], document["seconds"], stated)
 
 
-def _google_benchmark(text: str) -> WorkDone:
+def _read_google_benchmark(text: str) -> WorkDone:
     """Read the JSON of Google Benchmark without the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -76,20 +76,20 @@ def _google_benchmark(text: str) -> WorkDone:
     return WorkDone(sum(entry["iterations"] for entry in entries), seconds)
 
 
-def _hyperfine(text: str) -> WorkDone:
+def _read_hyperfine(text: str) -> WorkDone:
     """Read hyperfine's ``--export-json``: an operation is one execution of a command."""
     times = [time for result in json.loads(text)["results"] for time in result["times"]]
     return WorkDone(len(times), math.fsum(times))
 
 
-def _pytest_benchmark(text: str) -> WorkDone:
+def _read_pytest_benchmark(text: str) -> WorkDone:
     """Read pytest-benchmark's ``--benchmark-json``: ``total`` is the sum over rounds of the time per iteration."""
     stats = [entry["stats"] for entry in json.loads(text)["benchmarks"]]
     operations = sum(entry["rounds"] * entry["iterations"] for entry in stats)
     return WorkDone(operations, math.fsum(entry["total"] * entry["iterations"] for entry in stats))
 
 
-def _pyperf(text: str) -> WorkDone:
+def _read_pyperf(text: str) -> WorkDone:
     """Read a pyperf suite: a value is the seconds of one loop."""
     import pyperf  # noqa: PLC0415 - only for workloads that use it: the command must start fast
 
@@ -106,15 +106,15 @@ def _match_output(text: str, pattern: str) -> WorkDone:
 
 
 READERS: Mapping[str, Callable[[str], WorkDone]] = {
-    "json": _json_line,
-    "google-benchmark": _google_benchmark,
-    "hyperfine": _hyperfine,
-    "pytest-benchmark": _pytest_benchmark,
-    "pyperf": _pyperf,
+    "json": _read_json_line,
+    "google-benchmark": _read_google_benchmark,
+    "hyperfine": _read_hyperfine,
+    "pytest-benchmark": _read_pytest_benchmark,
+    "pyperf": _read_pyperf,
 }
 _MAX_VALUE = 2**64
 """Largest number that a report can hold. NaN and infinity compare as larger."""
-STATED = ("bytes", "pages", "faults")
+THEORETICAL_COUNTS = ("bytes", "pages", "faults")
 REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
     "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",

@@ -10,7 +10,7 @@ from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 
-RETRIED = {CaseState.FAILED, CaseState.MISSING}
+RETRIED_STATES = {CaseState.FAILED, CaseState.MISSING}
 """States of cases that are measured again. A skipped case stays skipped, and a host that counts wrong stays wrong."""
 
 
@@ -43,7 +43,7 @@ def run_cell(
             "subject": prepared.measurement.repository.name,
             "revision": prepared.revision.commit,
             "cases": prepared.cases,
-            "problem": _problem(summary),
+            "problem": _describe_problem(summary),
         }
     )
     digest = _report_cell(service, nightly_run, done)
@@ -52,7 +52,7 @@ def run_cell(
         if not failed:
             break
         try:
-            problem = _problem(prepared.measurement.measure_again(prepared.revision, failed, watcher))
+            problem = _describe_problem(prepared.measurement.measure_again(prepared.revision, failed, watcher))
         except FaultwatchError as error:
             problem = str(error)[:1000]
         digest = _report_cell(service, nightly_run, done.model_copy(update={"problem": problem, "attempts": attempt}))
@@ -60,7 +60,7 @@ def run_cell(
             break
 
 
-def _problem(summary: HistorySummary) -> str:
+def _describe_problem(summary: HistorySummary) -> str:
     """Return why reports of a cell cannot be judged; empty if all of them can."""
     if summary.refused:
         return f"the service refused {len(summary.refused)} of its reports: {summary.refused[0]}"[:1000]
@@ -72,11 +72,11 @@ def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> Night
 
 
 def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case, ...]:
-    states = {case.name: case.state for case in _cell_digest(digest, cell).cases}
-    return tuple(case for case in cell.cases if states.get(case.name) in RETRIED)
+    states = {case.name: case.state for case in _find_cell_digest(digest, cell).cases}
+    return tuple(case for case in cell.cases if states.get(case.name) in RETRIED_STATES)
 
 
-def _cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
+def _find_cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
     return next(
         candidate
         for candidate in digest.cells

@@ -6,27 +6,27 @@ from typing import Any
 from runner.contract.base import Parameter
 from runner.contract.nightly import NightlyCell
 from runner.errors import FaultwatchError
-from runner.nightly.matrix_file import HERE, Configuration, Matrix, WorkloadEntry
+from runner.nightly.matrix_file import THIS_HOST, Configuration, Matrix, WorkloadEntry
 from runner.workload import Workload
 
-_THREADS = "OMP_NUM_THREADS"
+_THREADS_VARIABLE = "OMP_NUM_THREADS"
 
 
-def plan_cells(matrix: Matrix, here: str) -> tuple[NightlyCell, ...]:
+def plan_cells(matrix: Matrix, this_host: str) -> tuple[NightlyCell, ...]:
     """Return the planned cells of all hosts.
 
     Parameters
     ----------
-    here
+    this_host
         Name of this host, which is the only one if the matrix names none.
     """
     return tuple(
-        NightlyCell(host=here if host == HERE else host, configuration=configuration, workload=entry.path)
-        for host, configuration, entry in _places(matrix)
+        NightlyCell(host=this_host if host == THIS_HOST else host, configuration=configuration, workload=entry.path)
+        for host, configuration, entry in _list_places(matrix)
     )
 
 
-def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
+def list_host_cells(matrix: Matrix, this_host: str) -> tuple[tuple[NightlyCell, WorkloadEntry], ...]:
     """Return the cells of a host, each with its entry in the matrix.
 
     Raises
@@ -34,16 +34,16 @@ def cells_of_host(matrix: Matrix, here: str) -> tuple[tuple[NightlyCell, Workloa
     FaultwatchError
         The matrix names only other hosts.
     """
-    if matrix.hosts and here not in matrix.hosts:
+    if matrix.hosts and this_host not in matrix.hosts:
         raise FaultwatchError(
-            f"{matrix.path}: this host, {here}, is not one of {', '.join(matrix.hosts)}",
+            f"{matrix.path}: this host, {this_host}, is not one of {', '.join(matrix.hosts)}",
             "add it, or set FAULTWATCH_HOST to one of these names",
         )
-    every = zip(plan_cells(matrix, here), (entry for _, _, entry in _places(matrix)), strict=True)
-    return tuple((cell, entry) for cell, entry in every if cell.host == here)
+    every = zip(plan_cells(matrix, this_host), (entry for _, _, entry in _list_places(matrix)), strict=True)
+    return tuple((cell, entry) for cell, entry in every if cell.host == this_host)
 
 
-def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
+def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
     """Return the job matrix of GitHub Actions: each host once, with the labels of its runner.
 
     Raises
@@ -53,7 +53,7 @@ def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
     """
     if not matrix.hosts:
         raise FaultwatchError(f"{matrix.path} names no hosts", "add [hosts.NAME] for each machine")
-    used = {host for host, _, _ in _places(matrix)}
+    used = {host for host, _, _ in _list_places(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
         for name, host in matrix.hosts.items()
@@ -61,7 +61,7 @@ def github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
     ]
 
 
-def _places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
+def _list_places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
     seen = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:
@@ -78,7 +78,7 @@ def _places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
                     yield host, configuration, entry
 
 
-def case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
+def format_case_choices(entry: WorkloadEntry) -> tuple[str, ...]:
     """Return the choices of cases of an entry, in the form of --set."""
     return tuple(
         f"{name}={','.join(str(value) for value in (values if isinstance(values, tuple) else (values,)))}"
@@ -107,7 +107,7 @@ def apply_configuration(
             continue
         added[key] = value
         if key == "threads":
-            environment[_THREADS] = "{threads}"
+            environment[_THREADS_VARIABLE] = "{threads}"
         else:
             run[key] = f"{{{key}}}"
     if configuration.environment:

@@ -10,8 +10,8 @@ def is_complete(cell: CellDigest) -> bool:
     return cell.carried_out and not cell.problem and all(case.state is CaseState.MEASURED for case in cell.cases)
 
 
-def gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
-    """Yield each cell of which something is missing, with the reason."""
+def list_gaps(digest: NightlyDigest) -> Iterator[tuple[CellDigest, str]]:
+    """Yield each incomplete cell with the reason."""
     for cell in digest.cells:
         if not cell.carried_out:
             yield cell, "the host has not reported" if cell.host in digest.absent else "the host has not run it yet"

@@ -8,12 +8,12 @@ from pydantic import Field, StringConstraints, ValidationError, field_validator,
 from runner.contract.base import Name, Parameter
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
-from runner.workload.allocators import ALLOCATORS
+from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
-PLAIN = "plain"
+PLAIN_CONFIGURATION = "plain"
 """The only configuration of a file that names none: the settings of the workload file."""
-HERE = "here"
+THIS_HOST = "here"
 """The only host of a file that names none: the one that reads it."""
 Size = Annotated[str, StringConstraints(pattern=r"^(none|[1-9][0-9]{0,14}[KMG]?)$")]
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
@@ -44,12 +44,12 @@ class Configuration(Table):
 
     @field_validator("allocator")
     @classmethod
-    def _known_allocator(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(ALLOCATORS))
+    def _check_allocator(cls, name: str | None) -> str | None:
+        return _require_one_of(name, tuple(ALLOCATOR_VARIABLES))
 
     @field_validator("huge_pages")
     @classmethod
-    def _known_policy(cls, name: str | None) -> str | None:
+    def _check_policy(cls, name: str | None) -> str | None:
         return _require_one_of(name, tuple(CHOICES))
 
 
@@ -78,7 +78,7 @@ class Matrix(Table):
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
     """Machines by name; by default the one that reads the file."""
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
-    """Settings by name; by default those of the workload files alone."""
+    """Settings by name; by default only those of the workload files."""
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
     """What is measured."""
     path: Path = Field(default=Path(), exclude=True)
@@ -87,11 +87,11 @@ class Matrix(Table):
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         for entry in self.workloads:
-            for kind, named, known in (
+            for kind, names, defined in (
                 ("host", entry.hosts, self.host_names),
                 ("configuration", entry.configurations, self.configuration_names),
             ):
-                unknown = [name for name in named or () if name not in known]
+                unknown = [name for name in names or () if name not in defined]
                 if unknown:
                     raise ValueError(f"workload {entry.path}: there is no {kind} {unknown[0]!r}")
         return self
@@ -99,14 +99,14 @@ class Matrix(Table):
     @property
     def host_names(self) -> tuple[str, ...]:
         """Names of the hosts."""
-        return tuple(self.hosts) or (HERE,)
+        return tuple(self.hosts) or (THIS_HOST,)
 
     @property
     def configuration_names(self) -> tuple[str, ...]:
         """Names of the configurations."""
-        return tuple(self.configurations) or (PLAIN,)
+        return tuple(self.configurations) or (PLAIN_CONFIGURATION,)
 
-    def configuration(self, name: str) -> Configuration:
+    def get_configuration(self, name: str) -> Configuration:
         """Return a configuration by name."""
         return self.configurations.get(name, Configuration())
 
@@ -119,14 +119,16 @@ def load_matrix(file: Path) -> Matrix:
     FaultwatchError
         The file is not valid; the message names the file, the key and the mistake.
     """
-    document = read_toml(file, "matrix file", "name one with --matrix; the guide “Nightly runs” shows how to write one")
+    document = read_toml(
+        file, "matrix file", "pass a file with --matrix; the guide “Nightly runs” shows how to write such a file"
+    )
     try:
         return Matrix.model_validate(document | {"path": file.resolve()})
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Matrix)}") from None
 
 
-def _require_one_of(name: str | None, known: tuple[str, ...]) -> str | None:
-    if name is not None and name not in known:
-        raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+def _require_one_of(name: str | None, choices: tuple[str, ...]) -> str | None:
+    if name is not None and name not in choices:
+        raise ValueError(f"{name!r} is not one of {', '.join(choices)}")
     return name

@@ -14,12 +14,12 @@ from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 _TIMEOUT_SECONDS = 20.0
 """Seconds within which perf must attach and acknowledge."""
 _IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
-"""Events that perf counts as 0 where it may count in user space only."""
+"""Events that perf counts as 0 if it may count in user space only."""
 _INVISIBLE = "it happens in the kernel, where this user may not count"
 
 
@@ -38,7 +38,7 @@ class ControlledPerf:
             control, self._to_perf = map(self._read_kept, os.pipe())
             self._from_perf, ack = map(self._read_kept, os.pipe())
             command = [
-                *(perf_program(), *words),
+                *(get_perf_program(), *words),
                 *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
             ]
             log_command(command)
@@ -120,11 +120,11 @@ class AttachedPerf(ControlledPerf):
         words = ("stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events))
         super().__init__(words, processes, [self._output])
 
-    def text(self) -> str:
+    def read_output(self) -> str:
         """Return the output of perf; call it before :meth:`close`."""
         return _read_text(self._output)
 
-    def readings(self) -> dict[str, Reading]:
+    def read_readings(self) -> dict[str, Reading]:
         """Return the readings.
 
         Raises
@@ -132,7 +132,7 @@ class AttachedPerf(ControlledPerf):
         PerfOutputError
             perf wrote nothing, or its output cannot be parsed.
         """
-        text = self.text()
+        text = self.read_output()
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
         result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 
 STANDARD_EVENTS = (
     "minor-faults",
@@ -29,10 +29,10 @@ SEPARATOR = ";"
 """The separator of perf's CSV output. Not a comma, because event names of hardware PMUs contain commas."""
 
 
-def perf_stat(command: Sequence[str], output: Path, events: Sequence[str] = STANDARD_EVENTS) -> list[str]:
+def build_perf_stat_command(command: Sequence[str], output: Path, events: Sequence[str] = STANDARD_EVENTS) -> list[str]:
     """Return the command line that runs a command under perf stat.
 
     perf opens the counters disabled and enables them at the exec of the command (``enable_on_exec``), so that neither
     perf nor its parent is counted. They follow every process and thread that the command starts.
     """
-    return [perf_program(), "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events), "--", *command]
+    return [get_perf_program(), "stat", "-x", SEPARATOR, "-o", str(output), "-e", ",".join(events), "--", *command]

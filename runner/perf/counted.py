@@ -11,22 +11,21 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
+from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
-from runner.execution.in_background import start_in_background
 from runner.execution.launch import Launch, Start
-from runner.execution.launcher import launcher
-from runner.execution.sandbox import TREE_BYTES, Sandbox
+from runner.execution.launcher import get_launcher
+from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES, pad_variables
 from runner.perf.attach import AttachedPerf, AttachError
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
 from runner.perf.recording import Recorder, Recording
-from runner.perf.region import EVENTS as REGION_EVENTS
-from runner.perf.region import Region, descendants
+from runner.perf.region import REGION_EVENTS, Region, list_descendants
 from runner.process_state.memory_group import MemoryGroup
 
-OUT_OF_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors of the kernel where this process, or this host, has no more file descriptors."""
 
 
@@ -65,36 +64,36 @@ class CountedProgram:
         self.lost = LostPrograms()
         self._watch: LostProgramsWatch | None = None
         self._region = None
-        self._guard = stack.enter_context(TreeGuard(order.directory, TREE_BYTES)) if order.sandbox else None
+        self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(REGION_EVENTS, self._processes, self._record))
+            self._region = stack.enter_context(Region(REGION_EVENTS, self._list_processes, self._record))
 
-    def program(self) -> Program:
+    def create_program(self) -> Program:
         """Return the program to start.
 
-        While it starts, an ``OSError`` of :data:`OUT_OF_FILES` says that there are too many programs.
+        While it starts, an ``OSError`` of :data:`OUT_OF_FILES_ERRORS` says that there are too many programs.
         """
-        order, binary = self._order, launcher()
+        order, binary = self._order, get_launcher()
         confinement = order.sandbox.confinement if order.sandbox else None
         variables = {**order.environment, **(self._region.variables if self._region else {})}
         environment = pad_variables(variables, order.command)
         # A sandbox mounts the copies itself, because inside of it nobody may.
         copies = {} if order.sandbox else order.copies
-        command = self.launch.command_line(
+        command = self.launch.build_command_line(
             str(binary), order.path, order.command, environment, confinement, copies=copies
         )
         inherited: list[int] = []
         if order.sandbox:
-            inherited.append(self._stack.enter_context(order.sandbox.system_call_filter()))
-            prefix = order.sandbox.command_prefix(order.directory, binary, inherited[0], order.copies)
+            inherited.append(self._stack.enter_context(order.sandbox.open_system_call_filter()))
+            prefix = order.sandbox.build_command_prefix(order.directory, binary, inherited[0], order.copies)
             command = [*prefix, *command]
         if order.recording and order.recording.follower:
-            command = order.recording.follower.wrapped(command)
+            command = order.recording.follower.wrap_command(command)
             inherited += order.recording.follower.inherited
         companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
 
-    def readings(self) -> tuple[dict[str, Reading], str]:
+    def read_readings(self) -> tuple[dict[str, Reading], str]:
         """Stop counting; return the readings and perf's output. Only for a program that succeeded.
 
         Raises
@@ -107,11 +106,11 @@ class CountedProgram:
         assert self._perf is not None
         assert self._watch is not None
         self._perf.end()
-        self.lost = self._watch.result()
+        self.lost = self._watch.read_result()
         for recorder in self._recorders:
             recorder.finish()
         try:
-            readings = self._perf.readings()
+            readings = self._perf.read_readings()
         except PerfOutputError as error:
             raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
         readings |= {
@@ -120,7 +119,7 @@ class CountedProgram:
             "elapsed": Reading(value=ending.elapsed),
             "max-rss": Reading(value=ending.max_rss),
         }
-        return readings | (self._region.readings() if self._region else {}), self._perf.text()
+        return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
     def conclude(self, done: Finished) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
@@ -144,7 +143,7 @@ class CountedProgram:
         if done.status is None or ending is None:
             return done.problem or "vanished"
         if self.launch.outlived and not ending.status:
-            return f"ended, but processes that it started went on: {self.launch.outlived}"
+            return f"ended, but processes that it started kept running: {self.launch.outlived}"
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
 
     def describe_program_end(self, done: Finished) -> Finished:
@@ -155,17 +154,17 @@ class CountedProgram:
 
     def _prepare(self, pid: int) -> None:
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
-        admitted = start_in_background(partial(self._group.admit, pid))
+        admitted = start_in_background(partial(self._group.add_process, pid))
         self._watch = LostProgramsWatch(pid)
         self._stack.callback(self._watch.close)
         self._perf = AttachedPerf([pid], self._order.events)
         self._stack.callback(self._perf.close)
         if self._order.sandbox:
-            self._order.sandbox.seal(pid, launcher())
+            self._order.sandbox.seal(pid, get_launcher())
         try:
             admitted()
         except OSError as error:
-            if error.errno in OUT_OF_FILES:
+            if error.errno in OUT_OF_FILES_ERRORS:
                 raise
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
@@ -187,9 +186,9 @@ class CountedProgram:
             self._stack.callback(self._recorders[-1].close)
         return self._recorders
 
-    def _processes(self, _started: int) -> list[int]:
+    def _list_processes(self, _started: int) -> list[int]:
         program = self.launch.program
-        return [] if program is None else [program, *descendants(program)]
+        return [] if program is None else [program, *list_descendants(program)]
 
 
 def make_unsupported_readings(events: Sequence[str]) -> dict[str, Reading]:

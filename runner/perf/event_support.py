@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from runner.errors import FaultwatchError
 from runner.execution.execute import execute
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.command import perf_stat
-from runner.system.scratch import scratch_folder
+from runner.perf.command import build_perf_stat_command
+from runner.system.scratch import make_scratch_folder
 
 _known: dict[str, bool] = {}
 """Whether perf knows each event; each is asked once in the lifetime of the runner."""
@@ -25,15 +25,15 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
     if new:
         all_known = _is_accepted(new)
         _known.update({event: all_known or _is_accepted([event]) for event in new})
-    known = tuple(event for event in events if _known[event])
-    return known, tuple(event for event in events if not _known[event])
+    supported = tuple(event for event in events if _known[event])
+    return supported, tuple(event for event in events if not _known[event])
 
 
 def _is_accepted(events: Sequence[str]) -> bool:
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         try:
             done = execute(
-                perf_stat(["true"], scratch / "perf.csv", events),
+                build_perf_stat_command(["true"], scratch / "perf.csv", events),
                 directory=scratch,
                 environment=BASE_VARIABLES,
                 timeout=20,

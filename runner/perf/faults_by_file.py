@@ -105,13 +105,13 @@ class FaultsByFileRecorder:
             process.kill()
             process.communicate()
 
-    def result(self) -> FaultsByFile | None:
+    def get_result(self) -> FaultsByFile | None:
         """Return the faults, after :meth:`close`; None if the execution could not be watched."""
         return self._faults
 
 
 def parse_faults_by_file(output: bytes) -> FaultsByFile:
-    """Parse the output of the program.
+    """Parse the output of ``faults_by_file``.
 
     Raises
     ------

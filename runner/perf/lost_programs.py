@@ -52,13 +52,13 @@ class LostProgramsWatch:
         )
 
     def wait(self) -> None:
-        """Wait until it watches, or cannot."""
+        """Wait until the watch has started or failed."""
         if self._watch is not None:
             assert self._watch.stdout is not None
             self._watch.stdout.readline()  # "ready", or end of file if it failed.
 
-    def result(self) -> LostPrograms:
-        """Stop watching; return what was lost."""
+    def read_result(self) -> LostPrograms:
+        """Stop the watch; return the programs that were lost."""
         if self._watch is None:
             return LostPrograms()
         try:
@@ -68,7 +68,7 @@ class LostProgramsWatch:
         return parse_lost_programs(output)
 
     def close(self) -> None:
-        """End it, if it still runs."""
+        """End the watch, if it still runs."""
         if self._watch is not None:
             if self._watch.poll() is None:
                 self._watch.kill()
@@ -76,7 +76,7 @@ class LostProgramsWatch:
 
 
 def parse_lost_programs(output: bytes) -> LostPrograms:
-    """Parse the output of the program; nothing is known if it is cut off."""
+    """Parse the output of ``lost_programs``; return nothing known if it is cut off."""
     missed, *names = output.removesuffix(b"\0").split(b"\0")
     if missed != b"0" or not output.endswith(b"\0"):
         return LostPrograms()
@@ -84,6 +84,6 @@ def parse_lost_programs(output: bytes) -> LostPrograms:
 
 
 def combine_losses(parts: Sequence[LostPrograms]) -> LostPrograms:
-    """Combine what was lost of processes that ran at once."""
+    """Combine the programs that processes lost that ran at once."""
     names = (name for part in parts for name in part.names)
     return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from runner.execution.start_block import BASE_VARIABLES
 
-_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
+_PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
 
 
 @lru_cache
-def perf_program() -> str:
+def get_perf_program() -> str:
     """Return the name or the path of perf on this host; whether it works is found out by running it."""
     return find_perf(Path("/"), BASE_VARIABLES["PATH"], os.uname().release)
 
@@ -29,11 +29,11 @@ def find_perf(root: Path, path: str, release: str) -> str:
     release
         The release of the running kernel.
     """
-    found = shutil.which("perf", path=path)
-    if found is None or not _is_script(Path(found)) or (root / _ANY_KERNEL.replace("*", release)).exists():
+    program = shutil.which("perf", path=path)
+    if program is None or not _is_script(Path(program)) or (root / _PERF_OF_ANY_KERNEL.replace("*", release)).exists():
         return "perf"
-    others = sorted(root.glob(_ANY_KERNEL), key=_version)
-    return str(others[-1]) if others else "perf"
+    kernel_programs = sorted(root.glob(_PERF_OF_ANY_KERNEL), key=_get_kernel_version)
+    return str(kernel_programs[-1]) if kernel_programs else "perf"
 
 
 def _is_script(file: Path) -> bool:
@@ -41,6 +41,6 @@ def _is_script(file: Path) -> bool:
         return opened.read(2) == b"#!"
 
 
-def _version(file: Path) -> tuple[list[int], str]:
+def _get_kernel_version(file: Path) -> tuple[list[int], str]:
     name = file.parent.name
     return [int(number) for number in re.findall(r"\d+", name)], name

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from runner.perf.attach import ControlledPerf
 
-_MAX_BYTES = "1G"
+_MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
 _BUFFER_PAGES = 8192
 """Size of each CPU's buffer for users who may lock that much memory: half a million fault records."""
@@ -34,10 +34,10 @@ class Tracer(Protocol):
     """Another tool that traces a program from before its start to its end."""
 
     def attach(self, processes: Sequence[int]) -> None:
-        """Attach to processes that wait in the meantime."""
+        """Attach to processes, which wait until this returns."""
 
     def close(self) -> None:
-        """Wait until the tool has noticed that they ended."""
+        """Wait until the tool has noticed the end of the processes."""
 
 
 class Follower(Protocol):
@@ -46,7 +46,7 @@ class Follower(Protocol):
     inherited: tuple[int, ...]
     """Descriptors that it needs."""
 
-    def wrapped(self, command: Sequence[str]) -> list[str]:
+    def wrap_command(self, command: Sequence[str]) -> list[str]:
         """Return the command line that starts and follows a command."""
 
 
@@ -69,8 +69,8 @@ class Recorder(ControlledPerf):
             "-N",
             "-B",
             "--max-size",
-            _MAX_BYTES,
-            *_buffers(),
+            _MAX_RECORDING_SIZE,
+            *_list_buffer_options(),
             *plan.options,
             "-o",
             str(plan.output),
@@ -82,5 +82,5 @@ class Recorder(ControlledPerf):
         self.end(timeout=30)
 
 
-def _buffers() -> tuple[str, ...]:
+def _list_buffer_options() -> tuple[str, ...]:
     return ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()

@@ -24,7 +24,7 @@ from runner.perf.parse import PerfOutputError
 
 CONTROL_FD, ACK_FD = 198, 199
 """Descriptor numbers in the program. Fixed, because their digits are in its environment, which is on its stack."""
-EVENTS = (
+REGION_EVENTS = (
     "minor-faults",
     "major-faults",
     "page-faults",
@@ -34,7 +34,7 @@ EVENTS = (
     "instructions",
     "cycles",
 )
-PREFIX = "region:"
+REGION_PREFIX = "region:"
 _ACK = b"ack\n"
 _MAX_ATTEMPTS = 3
 """How often perf is attached while children of the program come and go, before they are stopped for that."""
@@ -109,19 +109,19 @@ class Region:
             self._pending, self._problem = b"", "the program wrote an invalid command"
         return True
 
-    def readings(self) -> dict[str, Reading]:
-        """Stop counting, and return the readings of the region, with names that start with :data:`PREFIX`."""
+    def read_readings(self) -> dict[str, Reading]:
+        """Stop counting, and return the readings of the region, with names that start with :data:`REGION_PREFIX`."""
         if self._perf is None and not self._problem:
             self._problem = "the program never opened its region"
         if self._perf is not None:
             self._perf.end()
         if self._perf is not None and not self._problem:
             try:
-                return {PREFIX + name: reading for name, reading in self._perf.readings().items()}
+                return {REGION_PREFIX + name: reading for name, reading in self._perf.read_readings().items()}
             except (OSError, PerfOutputError) as error:
                 self._problem = f"perf's output for the region cannot be read: {error}"
         missing = Reading(status=Status.NOT_COUNTED, reason=self._problem[:1000])
-        return {PREFIX + name: missing for name in self._events}
+        return {REGION_PREFIX + name: missing for name in self._events}
 
     def __enter__(self) -> Self:
         return self
@@ -201,7 +201,7 @@ def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
                 os.kill(child, signal.SIGCONT)
 
 
-def descendants(pid: int) -> list[int]:
+def list_descendants(pid: int) -> list[int]:
     """Return all live descendants of a process from /proc, parents first, without the process itself."""
     processes: list[int] = []
     queue = [pid]

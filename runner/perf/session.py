@@ -19,20 +19,20 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import SHORTAGES
-from runner.execution.execute import TOO_LONG, Finished, Program, execute_together
+from runner.execution.disk_guard import SHORTAGE_WORDS
+from runner.execution.execute import TIMEOUT_WORDS, Finished, Program, execute_together
 from runner.execution.execution_log import log_command
-from runner.execution.launch import Start, resolve
-from runner.execution.sandbox import MAX_PROCESSES, Sandbox
+from runner.execution.launch import Start, resolve_program
+from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import OUT_OF_FILES, CountedProgram, Order, make_unsupported_readings
+from runner.perf.counted import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
+from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses
 from runner.perf.recording import Recording
-from runner.perf.second_witness import objection
 from runner.process_state.memory_group import MemoryGroup
-from runner.process_state.memory_stat import faults_of, memory_readings
+from runner.process_state.memory_stat import count_group_faults, read_memory_readings
 from runner.process_state.process_state import ProcessState
 
 
@@ -78,7 +78,7 @@ class Burst(Struct, frozen=True):
     group: dict[str, Reading]
 
 
-def count(
+def count_faults(
     command: Sequence[str],
     *,
     directory: Path,
@@ -88,8 +88,8 @@ def count(
     region: bool = False,
     sandbox: Sandbox | None = None,
 ) -> Execution:
-    """Run a command once under perf stat; see :func:`count_together`."""
-    burst = count_together(
+    """Run a command once under perf stat; see :func:`count_processes`."""
+    burst = count_processes(
         command, directory=directory, state=state, timeout=timeout, events=events, region=region, sandbox=sandbox
     )
     (execution,) = burst.executions
@@ -97,7 +97,7 @@ def count(
     return Execution(execution.sample.model_copy(update={"readings": readings}), execution.output)
 
 
-def count_together(
+def count_processes(
     command: Sequence[str],
     *,
     directory: Path,
@@ -134,38 +134,40 @@ def count_together(
     FaultwatchError
         If perf or the sandbox is missing or forbidden, or perf's output cannot be parsed.
     """
-    sees = partial(sandbox.shows_in, directory) if sandbox else lambda _: True
-    path, missing = resolve(command[0], directory, state.environment["PATH"], sees)
+    sees = partial(sandbox.is_visible_in_tree, directory) if sandbox else lambda _: True
+    path, missing = resolve_program(command[0], directory, state.environment["PATH"], sees)
     if missing:
         raise ExecutionFailure(missing)
     # Every perf since 5.10 knows the standard events, even if the machine cannot count them.
-    known, unknown = split_known_events(events)
-    counted_events = (*ATTACHED_EVENTS, *known)
+    supported, unknown = split_known_events(events)
+    counted_events = (*ATTACHED_EVENTS, *supported)
     log_command(command, directory, f"{processes} at once" if processes > 1 else "")
     base_order = Order(command, path, directory, state.environment, counted_events, region, sandbox, copies=copies)
     with ExitStack() as stack:
         counted: list[CountedProgram] = []
 
-        def programs(group: MemoryGroup) -> Iterator[Program]:
+        def create_programs(group: MemoryGroup) -> Iterator[Program]:
             # Each is created after the previous one has started: they share the numbers of the region's descriptors.
             start = Start(processes)
-            order = replace(base_order, sandbox=_bound_sandboxes(sandbox, processes, group))
+            order = replace(base_order, sandbox=_share_sandbox_limits(sandbox, processes, group))
             for number in range(processes):
                 own_order = order if number else replace(order, recording=recording)
                 counted.append(CountedProgram(own_order, start, group, stack))
-                yield counted[-1].program()
+                yield counted[-1].create_program()
 
-        with state.applied() as group:
-            done = _execute(programs(group), directory, timeout, processes)
+        with state.apply() as group:
+            done = _execute(create_programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.describe_program_end(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
-            in_group = memory_readings(group.folder, least)
-            accounts = max(least, faults_of(group.folder))
-        executions = [_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)]
+            in_group = read_memory_readings(group.folder, least)
+            accounts = max(least, count_group_faults(group.folder))
+        executions = [
+            _make_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)
+        ]
         lost = combine_losses([program.lost for program in counted])
-        if problem := objection(_faults(executions), accounts, lost):
+        if problem := explain_miscount(_sum_faults(executions), accounts, lost):
             raise ExecutionFailure(f"`{shlex.join(command)}` {problem}", stage=Stage.MEASURE)
     return Burst(tuple(executions), in_group)
 
@@ -174,27 +176,27 @@ def _execute(programs: Iterator[Program], directory: Path, timeout: float, proce
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
-        if error.errno not in OUT_OF_FILES:
+        if error.errno not in OUT_OF_FILES_ERRORS:
             raise
         raise FaultwatchError(
             f"{processes} processes at once need more open files than this host allows",
-            "lower [run] processes; each takes twelve of the files that `ulimit -n` allows",
+            "reduce processes in [run]; each process needs twelve of the open files that `ulimit -n` allows",
         ) from None
 
 
-def _bound_sandboxes(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
+def _share_sandbox_limits(sandbox: Sandbox | None, processes: int, group: MemoryGroup) -> Sandbox | None:
     """Bound all sandboxes of a case together: by the group, or where that is impossible by equal shares."""
-    if sandbox is None or group.limit_processes(MAX_PROCESSES):
+    if sandbox is None or group.limit_processes(MAX_TASKS):
         return sandbox
     return replace(sandbox, sharing=processes)
 
 
-def _execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
-    readings, text = program.readings()
+def _make_execution(program: CountedProgram, finished: Finished, unknown: Sequence[str]) -> Execution:
+    readings, text = program.read_readings()
     return Execution(Sample(readings=readings | make_unsupported_readings(unknown), perf_output=text), finished.output)
 
 
-def _faults(executions: Sequence[Execution]) -> int | float:
+def _sum_faults(executions: Sequence[Execution]) -> int | float:
     """Return the faults that perf counted of processes that ran together."""
     readings = (
         execution.sample.readings[name] for execution in executions for name in ("minor-faults", "major-faults")
@@ -203,18 +205,18 @@ def _faults(executions: Sequence[Execution]) -> int | float:
 
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
-    problem = problem or _preload_problem(finished.error)
-    if not problem and group.killed():
-        problem = "lost a process by SIGKILL, because memory ran out, and succeeded all the same"
+    problem = problem or _describe_preload_failure(finished.error)
+    if not problem and group.count_killed():
+        problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
-        was_stopped = bool(limited) or any(stop in problem for stop in (TOO_LONG, *SHORTAGES))
+        was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGE_WORDS))
         log = _log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 
 
-def _preload_problem(error: str) -> str:
+def _describe_preload_failure(error: str) -> str:
     """Return a problem if the loader ignored a library of LD_PRELOAD: it goes on with another allocator."""
     ignored = re.search(r"ld\.so: object '([^']*)' from LD_PRELOAD cannot be preloaded", error)
     return f"ran without {ignored[1]!r} of LD_PRELOAD, which could not be loaded" if ignored else ""

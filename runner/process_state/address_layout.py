@@ -12,7 +12,7 @@ class Layout:
     """
 
     setting = "process.aslr"
-    wanted = "off"
+    target = "off"
     remedy = (
         "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
         "sudo sysctl -w kernel.randomize_va_space=0"
@@ -24,15 +24,15 @@ class Layout:
 
     def show(self) -> str:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
-        flags = system_calls.personality()
+        flags = system_calls.get_personality()
         off = flags & system_calls.ADDR_NO_RANDOMIZE
-        shown = "off" if off or self._tree.text("proc/sys/kernel/randomize_va_space") == "0" else "on"
-        others = flags & ~system_calls.ADDR_NO_RANDOMIZE
-        return f"{shown} (personality {others:#x})" if others else shown
+        randomization = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        other_flags = flags & ~system_calls.ADDR_NO_RANDOMIZE
+        return f"{randomization} (personality {other_flags:#x})" if other_flags else randomization
 
     def apply(self) -> None:
         """Switch randomisation off, and everything else that a personality can change."""
-        before = system_calls.personality()
+        before = system_calls.get_personality()
         system_calls.set_personality(system_calls.ADDR_NO_RANDOMIZE)
         self._before = before
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-from runner.system.cpu_list import cpu_ranges, parse_cpus
+from runner.system.cpu_list import format_cpus, parse_cpus
 from runner.system.tree import Tree
 
 
@@ -11,7 +11,7 @@ class Affinity:
     """A set of processors, for example those that the host keeps free of other work."""
 
     setting = "process.cpus"
-    remedy = "name processors that this process may use; `taskset -cp $$` lists them"
+    remedy = "choose processors that this process may use; `taskset -cp $$` lists them"
 
     def __init__(self, cpus: frozenset[int], tree: Tree | None = None) -> None:
         self._cpus = cpus
@@ -19,21 +19,21 @@ class Affinity:
         self._before: set[int] = set()
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The processors as a list of ranges."""
-        return cpu_ranges(self._cpus)
+        return format_cpus(self._cpus)
 
     def show(self) -> str:
         """Return the processors that this thread may use, as a list of ranges."""
-        status = self._tree.text("proc/thread-self/status") or ""
+        status = self._tree.read_text("proc/thread-self/status") or ""
         match = re.search(r"^Cpus_allowed_list:\s+(\S+)", status, re.MULTILINE)
-        return cpu_ranges(parse_cpus(match[1])) if match else cpu_ranges(os.sched_getaffinity(0))
+        return format_cpus(parse_cpus(match[1])) if match else format_cpus(os.sched_getaffinity(0))
 
     def apply(self) -> None:
         """Restrict this thread to the processors, if all are available: fewer would be a different measurement."""
         before = os.sched_getaffinity(0)
         if not self._cpus <= before:
-            raise PermissionError(f"only the processors {cpu_ranges(before)} can be used, not all of {self.wanted}")
+            raise PermissionError(f"only the processors {format_cpus(before)} can be used, not all of {self.target}")
         os.sched_setaffinity(0, self._cpus)
         self._before = before
 

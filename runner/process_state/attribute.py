@@ -11,12 +11,12 @@ class Attribute(Protocol):
         """The name of its setting in the environment."""
 
     @property
-    def wanted(self) -> str:
-        """The value of :meth:`show` when the attribute is applied."""
+    def target(self) -> str:
+        """The value that :meth:`show` returns once the attribute is applied."""
 
     @property
     def remedy(self) -> str:
-        """How to allow it on a host that forbids it."""
+        """How to allow the attribute on a host that forbids it."""
 
     def show(self) -> str:
         """Return the current value, read from the kernel."""
@@ -41,6 +41,6 @@ def can_apply(attribute: Attribute) -> bool:
     except OSError:
         return False
     try:
-        return attribute.show() == attribute.wanted
+        return attribute.show() == attribute.target
     finally:
         attribute.undo()

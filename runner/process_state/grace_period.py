@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 
 from runner.system.tree import Tree
 
-_SWITCH = "sys/kernel/rcu_expedited"
-_NOTES = "run/faultwatch"
-_NOTE = f"{_NOTES}/rcu_expedited"
+_SWITCH_FILE = "sys/kernel/rcu_expedited"
+_NOTE_FOLDER = "run/faultwatch"
+_NOTE_FILE = f"{_NOTE_FOLDER}/rcu_expedited"
 """Holds the value to restore while the switch is on. Only root can write both, and a reboot resets both."""
 _MAX_WAIT_SECONDS = 0.1
 """Seconds; others need the switch for a hundredth of that."""
@@ -21,7 +21,7 @@ _MAX_WAIT_SECONDS = 0.1
 
 @contextmanager
 def expedite_grace_periods(tree: Tree) -> Iterator[None]:
-    """Expedite grace periods for a moment in which nothing is measured. If that is not allowed, nothing changes.
+    """Expedite RCU grace periods while nothing is measured; change nothing if that is not allowed.
 
     Expediting interrupts all processors, so it must not stay switched on. Concurrent users wait for each other, so that
     none of them restores a value that another one has set; but not for long, because the process that has the switch
@@ -48,7 +48,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
 
 def restore_grace_period(tree: Tree) -> None:
     """Restore the value that a runner has left behind that was killed while it had expedited grace periods."""
-    if not tree.path(_NOTE).exists():
+    if not tree.path(_NOTE_FILE).exists():
         return
     switch = _lock_switch(tree)
     if switch is not None:
@@ -61,7 +61,7 @@ def restore_grace_period(tree: Tree) -> None:
 def _lock_switch(tree: Tree) -> int | None:
     """Open and lock the switch; None if this user may not change it, or if another process keeps it."""
     try:
-        switch = os.open(tree.path(_SWITCH), os.O_RDWR | os.O_CLOEXEC)
+        switch = os.open(tree.path(_SWITCH_FILE), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
@@ -78,8 +78,10 @@ def _lock_switch(tree: Tree) -> int | None:
 def _save_note(before: bytes, tree: Tree) -> bool:
     """Note the value to restore; return whether that was possible."""
     try:
-        tree.path(_NOTES).mkdir(mode=0o755, exist_ok=True)
-        note = os.open(tree.path(_NOTE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        tree.path(_NOTE_FOLDER).mkdir(mode=0o755, exist_ok=True)
+        note = os.open(
+            tree.path(_NOTE_FILE), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
     except OSError:
         return False
     try:
@@ -92,7 +94,7 @@ def _save_note(before: bytes, tree: Tree) -> bool:
 def _restore(switch: int, tree: Tree) -> None:
     """Restore the noted value, if there is a note. While the switch is locked, nobody else uses it."""
     with suppress(OSError):
-        before = tree.path(_NOTE).read_bytes()
+        before = tree.path(_NOTE_FILE).read_bytes()
         if before.strip().isdigit():  # Empty if the runner was killed before it changed anything.
             os.pwrite(switch, before, 0)
-        tree.path(_NOTE).unlink()
+        tree.path(_NOTE_FILE).unlink()

@@ -32,7 +32,7 @@ class HostSetting:
 
     def show(self) -> str:
         """Return the current choice; empty if the host has no such setting."""
-        return self._tree.chosen(self._name) or ""
+        return self._tree.read_choice(self._name) or ""
 
     def hold(self, value: str) -> None:
         """Hold the setting at a value; change it if necessary.
@@ -47,15 +47,15 @@ class HostSetting:
         file = self._tree.path(self._name)
         self._lock = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._wait(fcntl.LOCK_SH)
+            self._acquire_lock(fcntl.LOCK_SH)
             if self.show() == value:
                 return
             if not os.access(file, os.W_OK):
-                raise PermissionError(f"{file} may not be written")
-            self._wait(fcntl.LOCK_EX)
+                raise PermissionError(f"{file} is not writable")
+            self._acquire_lock(fcntl.LOCK_EX)
             self._before = self.show()
             with file.open("w", encoding="ascii") as writer:
-                self._guard = _guard(self._before, file, self._lock)
+                self._guard = _start_guard(self._before, file, self._lock)
                 writer.write(value)
         except BaseException:
             self.restore()
@@ -77,17 +77,17 @@ class HostSetting:
             if lock is not None:
                 os.close(lock)
 
-    def _wait(self, kind: int) -> None:
+    def _acquire_lock(self, kind: int) -> None:
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):
                 fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
                 return
             time.sleep(0.02)
-        raise FaultwatchError(f"another session holds /{self._name} at a different value", "wait until it ends")
+        raise FaultwatchError(f"another session uses a different value of /{self._name}", "wait until it ends")
 
 
-def _guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
+def _start_guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:
     """Start the guard, which restores the value when its standard input ends and keeps the lock until then."""
     return subprocess.Popen(
         ["/bin/sh", "-c", _GUARD, "guard", before, str(file)],

@@ -11,7 +11,7 @@ HugePageChoice = Literal["host", "never", "madvise", "always"]
 """A policy, or that of the host."""
 CHOICES: tuple[HugePageChoice, ...] = get_args(HugePageChoice)
 _FOLDER = "sys/kernel/mm/transparent_hugepage"
-_HOST = f"{_FOLDER}/enabled"
+_HOST_FILE = f"{_FOLDER}/enabled"
 
 
 class HugePages:
@@ -30,33 +30,33 @@ class HugePages:
         self._before = system_calls.REFUSE_NONE
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The policy."""
         return self._policy
 
     @property
     def remedy(self) -> str:
-        """How to allow it: for a single process with a newer kernel, for the host as root."""
+        """How to allow the policy: for a single process with a newer kernel, for the host as root."""
         if self._policy == "never":
             return "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE"
-        file = self._decisive()
+        file = self._find_decisive_file()
         return f"measure as root, or set the host: echo {self._policy} | sudo tee /{file}"
 
     def show(self) -> str:
         """Return the effective policy: that of the host, unless the process has a stricter one."""
-        host = self._tree.chosen(self._decisive()) or "never"
-        mode = system_calls.huge_page_refusal()
+        host = self._tree.read_choice(self._find_decisive_file()) or "never"
+        mode = system_calls.get_huge_page_refusal()
         if mode == system_calls.REFUSE_ALL or host == "never":
             return "never"
         return "madvise" if mode == system_calls.REFUSE_UNADVISED else host
 
     def apply(self) -> None:
         """Refuse huge pages, accept advised ones, or accept all."""
-        before = system_calls.huge_page_refusal()
+        before = system_calls.get_huge_page_refusal()
         if self._policy == "never":
             system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
         elif self._policy == "always" or not self._takes_advised_only():
-            host = HostSetting(self._decisive(), self._tree)
+            host = HostSetting(self._find_decisive_file(), self._tree)
             host.hold(self._policy)
             self._host = host
             system_calls.refuse_huge_pages(system_calls.REFUSE_NONE)
@@ -72,8 +72,8 @@ class HugePages:
                 host.restore()
 
     def _takes_advised_only(self) -> bool:
-        """Refuse all but advised huge pages; return whether that suffices without changing the host."""
-        if self._tree.chosen(self._decisive()) not in {"madvise", "always"}:
+        """Refuse all but advised huge pages; return whether the host's own policy can stay."""
+        if self._tree.read_choice(self._find_decisive_file()) not in {"madvise", "always"}:
             return False
         try:
             system_calls.refuse_huge_pages(system_calls.REFUSE_UNADVISED)
@@ -81,8 +81,8 @@ class HugePages:
             return False
         return True
 
-    def _decisive(self) -> str:
-        """Return the file that decides: since Linux 6.8 each size has its own, which usually inherits the host's."""
-        size = (self._tree.integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
+    def _find_decisive_file(self) -> str:
+        """Return the file of the effective policy: since Linux 6.8 each size has one, which may inherit the host's."""
+        size = (self._tree.read_integer(f"{_FOLDER}/hpage_pmd_size") or 0) // 1024
         own = f"{_FOLDER}/hugepages-{size}kB/enabled"
-        return _HOST if self._tree.chosen(own) in {None, "inherit"} else own
+        return _HOST_FILE if self._tree.read_choice(own) in {None, "inherit"} else own

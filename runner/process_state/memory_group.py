@@ -13,10 +13,10 @@ from runner.system.processes import is_alive, read_own_name
 from runner.system.tree import Tree
 
 _PREFIX = "faultwatch-"
-_OWN = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\d+")
+_GROUP_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\d+")
 """A group of a runner, with the name of its process. What else begins with the prefix is somebody else's."""
 _MOUNT = "sys/fs/cgroup"
-_KILL_TIMEOUT = 2.0
+_KILL_TIMEOUT_SECONDS = 2.0
 """Seconds within which killed processes must leave the group."""
 
 
@@ -42,11 +42,11 @@ class MemoryGroup:
         self._counted: Path | None = None
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The limit in bytes, rounded to whole pages as in the kernel, or ``none``."""
         return "none" if self._limit is None else str(self._limit)
 
-    def admit(self, pid: int, *, at_once: bool = True) -> None:
+    def add_process(self, pid: int, *, at_once: bool = True) -> None:
         """Move a process into the group, if there is one; its existing memory stays with its old group.
 
         Parameters
@@ -73,16 +73,18 @@ class MemoryGroup:
         files = (self.folder / name for name in ("memory.max", "memory.limit_in_bytes"))
         return next((file.read_text(encoding="ascii").strip() for file in files if file.exists()), "none")
 
-    def killed(self) -> int:
+    def count_killed(self) -> int:
         """Return how many processes of the applied group the kernel killed for lack of memory; 0 without a group."""
         if self.folder is None:
             return 0  # The host's own number counts the processes of others too.
-        return sum(_kills(self.folder / name) for name in ("memory.events", "memory.oom_control"))  # version 2 or 1
+        return sum(
+            _read_kills(self.folder / name) for name in ("memory.events", "memory.oom_control")
+        )  # version 2 or 1
 
     def apply(self) -> None:
         """Create the group and set its limit."""
         refusal: OSError = PermissionError("no control group with a memory controller was found")
-        for parent, limit_file in self._parents("memory", "memory.limit_in_bytes", "memory.max"):
+        for parent, limit_file in self._list_parents("memory", "memory.limit_in_bytes", "memory.max"):
             try:
                 folder = _make_group(parent)
             except OSError as error:
@@ -90,7 +92,7 @@ class MemoryGroup:
                 continue
             try:
                 if self._limit is not None:
-                    (folder / limit_file).write_text(self.wanted, encoding="ascii")
+                    (folder / limit_file).write_text(self.target, encoding="ascii")
                 elif not (folder / limit_file).exists():
                     raise FileNotFoundError(f"{folder} has no memory controller")
             except OSError as error:
@@ -111,7 +113,7 @@ class MemoryGroup:
                 return True
         if not (self.folder / "memory.limit_in_bytes").exists():
             return False
-        for parent, limit_file in self._parents("pids", "pids.max", None):
+        for parent, limit_file in self._list_parents("pids", "pids.max", None):
             with suppress(OSError):
                 folder = _make_group(parent)
                 try:
@@ -126,8 +128,8 @@ class MemoryGroup:
     def remove_abandoned(self) -> None:
         """Remove the groups of runners that were killed, with the processes in them."""
         for controller, first, second in (("memory", "", ""), ("pids", "", None)):
-            for parent, _ in self._parents(controller, first, second):
-                _sweep(parent)
+            for parent, _ in self._list_parents(controller, first, second):
+                _remove_abandoned_groups(parent)
 
     def undo(self) -> None:
         """Kill the remaining processes of the group, and remove it."""
@@ -139,8 +141,8 @@ class MemoryGroup:
     @staticmethod
     def end(folder: Path) -> None:
         """Kill the processes of a group, and remove it."""
-        deadline = time.monotonic() + _KILL_TIMEOUT
-        while pids := _members(folder):
+        deadline = time.monotonic() + _KILL_TIMEOUT_SECONDS
+        while pids := _list_members(folder):
             for pid in pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, 9)
@@ -149,13 +151,13 @@ class MemoryGroup:
             time.sleep(0.01)
         _remove(folder)
 
-    def _parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
+    def _list_parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
         """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
 
-        `first` and `second` are its names in the two versions; None where a version is no choice.
+        `first` and `second` are its names in the two versions; None if a version is no choice.
         """
         paths: dict[str, str] = {}
-        for line in self._tree.lines("proc/self/cgroup"):
+        for line in self._tree.read_lines("proc/self/cgroup"):
             _, controllers, path = (*line.split(":", 2), "", "")[:3]
             paths.update(dict.fromkeys(controllers.split(","), path))
         old = controller in paths
@@ -168,38 +170,38 @@ class MemoryGroup:
         own = mount / path.strip("/")
         for group in (own, *own.parents):
             if group.is_relative_to(mount) and group.is_dir():
-                for wanted in () if old else ("+pids", "+memory"):
+                for controller_change in () if old else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
                     with suppress(OSError):
-                        (group / "cgroup.subtree_control").write_text(wanted, encoding="ascii")
+                        (group / "cgroup.subtree_control").write_text(controller_change, encoding="ascii")
                 yield group, file
 
 
 def _make_group(parent: Path) -> Path:
-    _sweep(parent)
+    _remove_abandoned_groups(parent)
     folder = parent / f"{_PREFIX}{read_own_name()}-{time.monotonic_ns()}"
     folder.mkdir()
     return folder
 
 
-def _kills(file: Path) -> int:
+def _read_kills(file: Path) -> int:
     with suppress(OSError):
         lines = file.read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
     return 0
 
 
-def _members(folder: Path) -> list[int]:
+def _list_members(folder: Path) -> list[int]:
     try:
         return [int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split() if pid != "0"]
     except OSError:
         return []
 
 
-def _sweep(parent: Path) -> None:
+def _remove_abandoned_groups(parent: Path) -> None:
     """Remove the groups that killed runners left behind, with the processes in them."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        own = _OWN.fullmatch(folder.name)
+        own = _GROUP_NAME.fullmatch(folder.name)
         if own and not is_alive(own[1]):
             MemoryGroup.end(folder)
 

@@ -2,7 +2,7 @@
 
 from runner.process_state import system_calls
 
-DEFAULT = 0
+DEFAULT_POLICY = 0
 _NAMES = ("default", "preferred", "bind", "interleave", "local", "preferred-many", "weighted-interleave")
 
 
@@ -10,7 +10,7 @@ class MemoryPolicy:
     """The default policy: memory comes from the node on which the program runs."""
 
     setting = "process.numa_policy"
-    wanted = "default"
+    target = "default"
     remedy = "start the runner without numactl"
 
     def __init__(self) -> None:
@@ -19,19 +19,19 @@ class MemoryPolicy:
     def show(self) -> str:
         """Return the name of the policy of this thread. Where the kernel does not say, none can have been set."""
         try:
-            mode = system_calls.memory_policy().mode & 0xFF
+            mode = system_calls.get_memory_policy().mode & 0xFF
         except OSError:
-            return self.wanted
+            return self.target
         return _NAMES[mode] if mode < len(_NAMES) else str(mode)
 
     def apply(self) -> None:
         """Set the default policy."""
-        before = system_calls.memory_policy()
-        if before.mode != DEFAULT:
-            system_calls.set_memory_policy(system_calls.NodePolicy(DEFAULT, b""))
+        before = system_calls.get_memory_policy()
+        if before.mode != DEFAULT_POLICY:
+            system_calls.set_memory_policy(system_calls.NodePolicy(DEFAULT_POLICY, b""))
         self._before = before
 
     def undo(self) -> None:
         """Restore the policy."""
-        if self._before and self._before.mode != DEFAULT:
+        if self._before and self._before.mode != DEFAULT_POLICY:
             system_calls.set_memory_policy(self._before)

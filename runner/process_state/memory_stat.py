@@ -5,16 +5,16 @@ from pathlib import Path
 
 from runner.contract.report import Reading, Status
 
-PREFIX = "cgroup:"
-COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
+GROUP_PREFIX = "cgroup:"
+GROUP_COUNTERS = ("pgfault", "pgmajfault", "thp_fault_alloc", "workingset_refault_anon", "workingset_refault_file")
 """Lines of ``memory.stat``. Version 1 has only the first two; older kernels of version 2 lack some."""
-_STALLS = {"some": "memory-stall-some", "full": "memory-stall-full"}
-_OLD = "the kernel had not added up the counters of the group yet"
+_STALL_METRICS = {"some": "memory-stall-some", "full": "memory-stall-full"}
+_OUTDATED_REASON = "the kernel had not added up the counters of the group yet"
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
 
 
-def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
-    """Return the counters of a group, with names that start with :data:`PREFIX`; empty without a group.
+def read_memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
+    """Return the counters of a group, with names that start with :data:`GROUP_PREFIX`; empty without a group.
 
     A counter that the kernel lacks is not supported, which differs from zero. If the kernel does not account pressure,
     its readings are absent. Since 5.16 the kernel adds the counters of the processors up every two seconds, or once
@@ -27,35 +27,37 @@ def memory_readings(folder: Path | None, least: int = 0) -> dict[str, Reading]:
     """
     if folder is None:
         return {}
-    counts = _counts(folder)
+    counts = _read_counters(folder)
     if counts.get("pgfault", least) < least:
         readings = {
-            PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OLD) for name in COUNTERS if name in counts
+            GROUP_PREFIX + name: Reading(status=Status.NOT_COUNTED, reason=_OUTDATED_REASON)
+            for name in GROUP_COUNTERS
+            if name in counts
         }
     else:
-        readings = {PREFIX + name: _reading(counts.get(name)) for name in COUNTERS}
-    for kind, total in _TOTAL.findall(_read(folder / "memory.pressure")):
-        readings[PREFIX + _STALLS[kind]] = Reading(value=int(total) / 1e6)
+        readings = {GROUP_PREFIX + name: _make_reading(counts.get(name)) for name in GROUP_COUNTERS}
+    for kind, total in _TOTAL.findall(_read_text(folder / "memory.pressure")):
+        readings[GROUP_PREFIX + _STALL_METRICS[kind]] = Reading(value=int(total) / 1e6)
     return readings
 
 
-def faults_of(folder: Path | None) -> int:
+def count_group_faults(folder: Path | None) -> int:
     """Return how many faults a group took, as far as the kernel has added them up; 0 without a group."""
-    return 0 if folder is None else _counts(folder).get("pgfault", 0)
+    return 0 if folder is None else _read_counters(folder).get("pgfault", 0)
 
 
-def _counts(folder: Path) -> dict[str, int]:
-    lines = (line.split() for line in _read(folder / "memory.stat").splitlines())
+def _read_counters(folder: Path) -> dict[str, int]:
+    lines = (line.split() for line in _read_text(folder / "memory.stat").splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdecimal()}
 
 
-def _reading(count: int | None) -> Reading:
+def _make_reading(count: int | None) -> Reading:
     if count is None:
         return Reading(status=Status.NOT_SUPPORTED, reason="the control groups of this kernel do not count it")
     return Reading(value=count)
 
 
-def _read(file: Path) -> str:
+def _read_text(file: Path) -> str:
     try:
         return file.read_text(encoding="ascii", errors="replace")
     except OSError:

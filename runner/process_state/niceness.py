@@ -18,14 +18,14 @@ class Niceness:
         self._before = value
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The nice value."""
         return str(self._value)
 
     def show(self) -> str:
         """Return the nice value of this thread."""
         # The program's name is in parentheses and may itself contain parentheses.
-        fields = (self._tree.text("proc/thread-self/stat") or "").rpartition(")")[2].split()
+        fields = (self._tree.read_text("proc/thread-self/stat") or "").rpartition(")")[2].split()
         return fields[16] if len(fields) > 16 else str(os.getpriority(os.PRIO_PROCESS, 0))
 
     def apply(self) -> None:

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
 
-from runner.execution.resource_limits import show_limits
-from runner.execution.start_block import PROCESS_VARIABLES, START_BYTES
+from runner.execution.resource_limits import format_limits
+from runner.execution.start_block import PROCESS_VARIABLES, START_BLOCK_BYTES
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity
 from runner.process_state.attribute import Attribute
@@ -44,30 +44,30 @@ class ProcessState(Struct, frozen=True):
         """The environment variables of the process."""
         return {**PROCESS_VARIABLES, **self.variables}
 
-    def settings(self) -> dict[str, str]:
+    def read_settings(self) -> dict[str, str]:
         """Return this state as settings of the run's environment: the actual values while it is applied."""
         with self._apply_attributes() as attributes:
             actual = {attribute.setting: attribute.show() for attribute in attributes}
         fixed = {
-            "process.start_size": str(START_BYTES),
-            "process.limits": show_limits(),
+            "process.start_size": str(START_BLOCK_BYTES),
+            "process.limits": format_limits(),
             "process.page_cache": self.page_cache,
             "process.variables": " ".join(f"{name}={value}" for name, value in sorted(PROCESS_VARIABLES.items())),
         }
         return {HugePages.setting: "host", **fixed, **actual}
 
-    def remarks(self) -> tuple[str, ...]:
+    def list_remarks(self) -> tuple[str, ...]:
         """Return the attributes that this host does not allow, with the remedies."""
         with self._apply_attributes() as attributes:
-            shown = [(attribute, attribute.show()) for attribute in attributes]
+            values = [(attribute, attribute.show()) for attribute in attributes]
         return tuple(
-            f"{attribute.setting} is {value}, not {attribute.wanted}: {attribute.remedy}"
-            for attribute, value in shown
-            if value != attribute.wanted
+            f"{attribute.setting} is {value}, not {attribute.target}: {attribute.remedy}"
+            for attribute, value in values
+            if value != attribute.target
         )
 
     @contextmanager
-    def applied(self) -> Iterator[MemoryGroup]:
+    def apply(self) -> Iterator[MemoryGroup]:
         """Apply this state to the current thread; processes that it starts in the meantime inherit it.
 
         Yields the control group for the started processes, because children do not inherit a new one.
@@ -80,8 +80,8 @@ class ProcessState(Struct, frozen=True):
 
     @contextmanager
     def _apply_attributes(self) -> Iterator[list[Attribute]]:
-        """Apply the attributes that this host allows; :meth:`remarks` reports the others."""
-        attributes = self._attributes()
+        """Apply the attributes that this host allows; :meth:`list_remarks` reports the others."""
+        attributes = self._list_attributes()
         with ExitStack() as stack:
             for attribute in attributes:
                 with suppress(OSError):
@@ -89,7 +89,7 @@ class ProcessState(Struct, frozen=True):
                     stack.callback(attribute.undo)
             yield attributes
 
-    def _attributes(self) -> list[Attribute]:
+    def _list_attributes(self) -> list[Attribute]:
         group = MemoryGroup(self.memory_limit)
         chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
         if self.huge_pages != "host":

@@ -11,7 +11,7 @@ class RoundRobin:
     """
 
     setting = "process.scheduling"
-    wanted = "round-robin"
+    target = "round-robin"
     remedy = "use the capability CAP_SYS_NICE, or a limit on real-time priorities (ulimit -r)"
 
     def __init__(self) -> None:

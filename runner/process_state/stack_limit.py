@@ -4,7 +4,7 @@ import resource
 
 from runner.system.tree import Tree
 
-STACK_LIMIT = 8 * 1024 * 1024
+STACK_LIMIT_BYTES = 8 * 1024 * 1024
 """Bytes."""
 
 
@@ -14,19 +14,19 @@ class StackLimit:
     setting = "process.stack_limit"
     remedy = "raise the hard limit: ulimit -H -s unlimited, or LimitSTACK= of the service"
 
-    def __init__(self, size: int = STACK_LIMIT, tree: Tree | None = None) -> None:
+    def __init__(self, size: int = STACK_LIMIT_BYTES, tree: Tree | None = None) -> None:
         self._size = size
         self._tree = tree or Tree()
         self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
 
     @property
-    def wanted(self) -> str:
+    def target(self) -> str:
         """The size in bytes."""
         return str(self._size)
 
     def show(self) -> str:
         """Return the soft limit in bytes, or ``unlimited``."""
-        lines = self._tree.lines("proc/self/limits")
+        lines = self._tree.read_lines("proc/self/limits")
         limit = next((line.split()[3] for line in lines if line.startswith("Max stack size")), None)
         return limit or str(resource.getrlimit(resource.RLIMIT_STACK)[0])
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 ADDR_NO_RANDOMIZE = 0x0040000
 """personality(2): no address-space layout randomisation."""
-_ASK = 0xFFFFFFFF
+_QUERY_PERSONALITY = 0xFFFFFFFF
 REFUSE_NONE, REFUSE_ALL, REFUSE_UNADVISED = 0, 1, 3
 """Which transparent huge pages a process refuses, as prctl(PR_GET_THP_DISABLE) returns it."""
 _PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
@@ -26,10 +26,10 @@ class NodePolicy(Struct, frozen=True):
     nodes: bytes
 
 
-def memory_policy() -> NodePolicy:
+def get_memory_policy() -> NodePolicy:
     """Return the NUMA memory policy of this thread."""
     mode, nodes = ctypes.c_int(), ctypes.create_string_buffer(_MAX_NODES // 8)
-    _check_result(_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MAX_NODES), None, 0))
+    _check_result(_load_libc().syscall(_GET_MEMPOLICY, ctypes.byref(mode), nodes, ctypes.c_ulong(_MAX_NODES), None, 0))
     return NodePolicy(mode.value, nodes.raw)
 
 
@@ -37,22 +37,22 @@ def set_memory_policy(policy: NodePolicy) -> None:
     """Set the NUMA memory policy of this thread and its children."""
     nodes = ctypes.create_string_buffer(policy.nodes, _MAX_NODES // 8) if policy.nodes else None
     most = ctypes.c_ulong(_MAX_NODES if nodes else 0)
-    _check_result(_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
+    _check_result(_load_libc().syscall(_SET_MEMPOLICY, ctypes.c_int(policy.mode), nodes, most))
 
 
-def personality() -> int:
+def get_personality() -> int:
     """Return the personality of this thread."""
-    return _check_result(_libc().personality(_ASK))
+    return _check_result(_load_libc().personality(_QUERY_PERSONALITY))
 
 
 def set_personality(flags: int) -> None:
     """Set the personality of this thread and its children."""
-    _check_result(_libc().personality(flags))
+    _check_result(_load_libc().personality(flags))
 
 
-def huge_page_refusal() -> int:
+def get_huge_page_refusal() -> int:
     """Return which transparent huge pages this process refuses."""
-    return _check_result(_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
+    return _check_result(_load_libc().prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0))
 
 
 def refuse_huge_pages(which: int) -> None:
@@ -63,7 +63,7 @@ def refuse_huge_pages(which: int) -> None:
     OSError
         This kernel cannot do it; before 6.18 none can refuse only those that are not advised.
     """
-    _check_result(_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
+    _check_result(_load_libc().prctl(_PR_SET_THP_DISABLE, which & 1, which & 2, 0, 0))
 
 
 def _check_result(result: int) -> int:
@@ -74,5 +74,5 @@ def _check_result(result: int) -> int:
 
 
 @lru_cache
-def _libc() -> ctypes.CDLL:
+def _load_libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)

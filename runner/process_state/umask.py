@@ -10,7 +10,7 @@ class FileMask:
     """The umask: a program that cannot read its own files would do different work."""
 
     setting = "process.umask"
-    wanted = "0022"
+    target = "0022"
     remedy = ""  # nothing forbids it
 
     def __init__(self, tree: Tree | None = None) -> None:
@@ -19,12 +19,12 @@ class FileMask:
 
     def show(self) -> str:
         """Return the umask in octal."""
-        match = re.search(r"^Umask:\s+(\d+)", self._tree.text("proc/self/status") or "", re.MULTILINE)
-        return match[1] if match else self.wanted
+        match = re.search(r"^Umask:\s+(\d+)", self._tree.read_text("proc/self/status") or "", re.MULTILINE)
+        return match[1] if match else self.target
 
     def apply(self) -> None:
         """Set the umask."""
-        self._before = os.umask(int(self.wanted, 8))
+        self._before = os.umask(int(self.target, 8))
 
     def undo(self) -> None:
         """Restore the umask."""

@@ -22,8 +22,8 @@ from runner.profile.script_parser import (
     Mapped,
     ScriptError,
     Traced,
-    function_of,
-    numbers,
+    parse_arguments,
+    split_place,
 )
 
 Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
@@ -31,9 +31,9 @@ Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 
 _MAX_SITES = 200
 _MAX_AREAS = 20
-_ENTER = "syscalls:sys_enter_"
-_OTHER = Memory.OTHER.value
-_CALL = re.compile(r"[a-z0-9_]{1,100}")
+_ENTRY_PREFIX = "syscalls:sys_enter_"
+_OTHER_MEMORY = Memory.OTHER.value
+_CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
 
@@ -86,7 +86,7 @@ class Dissection(Struct):
     """The requested end of each process's heap, in whole pages."""
     _span: tuple[float, float] = (0.0, 0.0)
 
-    def take(self, events: Iterable[Event]) -> None:
+    def add_events(self, events: Iterable[Event]) -> None:
         """Add recorded events.
 
         Raises
@@ -97,44 +97,44 @@ class Dissection(Struct):
         for event in events:
             match event:
                 case Fault():
-                    self._fault(event)
+                    self._add_fault(event)
                 case Traced():
-                    self._trace(event)
+                    self._add_tracepoint(event)
                 case Mapped():
                     mapping = MemoryMapping.from_event(event)
                     # The kernel names the heap only after it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
                         mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
-                    self._mappings(event.pid).add(mapping)
+                    self._get_mappings(event.pid).add(mapping)
                 case Forked() if event.pid != event.parent:
-                    self._maps[event.pid] = self._mappings(event.parent).copy()
+                    self._maps[event.pid] = self._get_mappings(event.parent).copy()
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
                     self._pages[event.pid] = PageStates(self.page_size)
                 case Lost():
                     self.lost += event.number
 
-    def take_calls(self, events: Iterable[Event]) -> None:
+    def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.
 
         It tells of its own how programs begin and what they map, which must not undo what is known of the faults.
         """
         apart = Dissection(self.period, self.page_size, self.access)
-        apart.take(events)
+        apart.add_events(events)
         self.calls.update(apart.calls)
         self._bytes.update(apart._bytes)
         self.lost += apart.lost
 
-    def anatomy(self, counted: int, locate: Locate) -> Anatomy:
-        """Return the anatomy; its tables add up to the count of the counter."""
+    def build_anatomy(self, counted: int, locate: Locate) -> Anatomy:
+        """Build the anatomy, whose tables add up to the counted faults."""
         counted = max(counted, self.recorded)
         unplaced = counted - self.recorded
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
         access[Access.UNKNOWN] = unplaced
         for (pid, ip, place, code, at_ip, kind, how), number in self._faults.items():
             memory[Memory(kind)] += number
-            touch[self._touch(how)] += number
-            instruction = self._instruction(pid, ip, place)
+            touch[self._convert_touch(how)] += number
+            instruction = self._locate_instruction(pid, ip, place)
             access[self.access.classify(code, instruction, fetched=at_ip)] += number
         sites = self._locate(locate)
         return Anatomy(
@@ -151,30 +151,30 @@ class Dissection(Struct):
             major_by_memory=dict(self._major.most_common()),
             sites=sites,
             elsewhere=counted - sum(site.faults for site in sites),
-            areas=self._areas(),
+            areas=self._build_areas(),
             seconds=max(0.0, self._span[1] - self._span[0]),
         )
 
-    def census(self) -> Census:
+    def build_census(self) -> Census:
         """Return the number of calls and the bytes of each system call."""
         names = sorted(self.calls)
         return Census(
             source="tracepoints", calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names}
         )
 
-    def _fault(self, event: Fault) -> None:
+    def _add_fault(self, event: Fault) -> None:
         pid, tid, time, name, address, ip, place, code = event
-        mapping = self._mappings(pid).find(address)
+        mapping = self._get_mappings(pid).find(address)
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             return
         pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
-        kind = mapping.kind if mapping else _OTHER
-        key = pid, ip, place, code, address == ip, kind, pages.fault(address // self.page_size)
+        kind = mapping.kind if mapping else _OTHER_MEMORY
+        key = pid, ip, place, code, address == ip, kind, pages.record_fault(address // self.page_size)
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
         if (pid, ip) not in self._modules:
-            self._modules[pid, ip] = self._mappings(pid).find(ip)
+            self._modules[pid, ip] = self._get_mappings(pid).find(ip)
         self._span = (self._span[0] or time, time)
         if mapping is not None:
             stretch = self._stretches.get((pid, mapping.start, tid))
@@ -185,24 +185,24 @@ class Dissection(Struct):
             stretch.faults += self.period
             stretch.last = time
 
-    def _instruction(self, pid: int, ip: int, place: str) -> Instruction:
-        mapping, function = self._modules[pid, ip], function_of(place)[0]
+    def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
+        mapping, function = self._modules[pid, ip], split_place(place)[0]
         if mapping is None:
             return Instruction(ip, function)
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
-    def _touch(self, how: str) -> Touch:
+    def _convert_touch(self, how: str) -> Touch:
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
-    def _trace(self, event: Traced) -> None:
-        if event.event.startswith(_ENTER):
-            name = event.event.removeprefix(_ENTER)
-            if not _CALL.fullmatch(name):
+    def _add_tracepoint(self, event: Traced) -> None:
+        if event.event.startswith(_ENTRY_PREFIX):
+            name = event.event.removeprefix(_ENTRY_PREFIX)
+            if not _CALL_NAME.fullmatch(name):
                 raise FaultwatchError(f"{name[:100]!r} is not the name of a system call")
             self.calls[name] += 1
             try:
-                arguments = numbers(event.text)
-                size = self._pages.setdefault(event.pid, PageStates(self.page_size)).call(name, arguments)
+                arguments = parse_arguments(event.text)
+                size = self._pages.setdefault(event.pid, PageStates(self.page_size)).record_call(name, arguments)
                 if name == "brk":
                     self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
@@ -210,17 +210,17 @@ class Dissection(Struct):
             # A call that the kernel refuses is recorded too, with any length.
             self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
 
-    def _mappings(self, pid: int) -> ProcessMappings:
+    def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
     def _locate(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
-            merged[pid, ip, text, Memory(kind), self._touch(how)] += number
+            merged[pid, ip, text, Memory(kind), self._convert_touch(how)] += number
         common = merged.most_common(_MAX_SITES * 2)
         places = {}
         for (pid, ip, text, _, _), _ in common:
-            function, module = function_of(text)
+            function, module = split_place(text)
             mapping = self._modules[pid, ip]
             if mapping is not None and mapping.file:
                 places[pid, ip, text] = CodePlace(mapping.name, ip - mapping.start + mapping.offset, function)
@@ -235,21 +235,21 @@ class Dissection(Struct):
             for (frame, memory, touch), number in sites.most_common(_MAX_SITES)
         )
 
-    def _areas(self) -> tuple[Area, ...]:
+    def _build_areas(self) -> tuple[Area, ...]:
         together: dict[tuple[int, int], list[_Stretch]] = {}
         for (pid, start, _), stretch in self._stretches.items():
             together.setdefault((pid, start), []).append(stretch)
-        areas = [self._area(pid, threads) for (pid, _), threads in together.items()]
+        areas = [self._build_area(pid, threads) for (pid, _), threads in together.items()]
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
-    def _area(self, pid: int, threads: list[_Stretch]) -> Area:
+    def _build_area(self, pid: int, threads: list[_Stretch]) -> Area:
         mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,
             name=mapping.file[:4000],
             size=mapping.end - mapping.start,
             faults=sum(thread.faults for thread in threads),
-            pages=self._pages[pid].within(mapping.start, mapping.end),
+            pages=self._pages[pid].count_pages(mapping.start, mapping.end),
             threads=len(threads),
             seconds=max(0.0, max(thread.last for thread in threads) - min(thread.first for thread in threads)),
         )

@@ -10,14 +10,14 @@ from msgspec import Struct
 from runner.profile.recording_plan import CallGraph
 from runner.system.regular_file import open_regular
 
-LOAD = 1
+LOAD_SEGMENT_KIND = 1
 _UNWINDING_SEGMENT_KIND = 0x6474E550
 """Kind of the segment with the unwinding tables."""
 _SYMBOLS_SECTION_KIND = 2
 """Kind of the section with the names of all functions."""
-_GO = frozenset((".go.buildinfo", ".note.go.buildid"))
+_GO_SECTIONS = frozenset((".go.buildinfo", ".note.go.buildid"))
 """Sections that Go's linker writes, also into a stripped program."""
-_LINES = frozenset((".debug_line", ".zdebug_line"))
+_LINE_SECTIONS = frozenset((".debug_line", ".zdebug_line"))
 _HEADER = struct.Struct("<16xHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -44,30 +44,30 @@ class Sections(Struct, frozen=True):
     is_go: bool
     """Whether Go's linker wrote it."""
     has_symbols: bool
-    """Whether it has the names of its functions, not only of those that it exports."""
+    """Whether it has the names of all its functions, not only of the exported ones."""
     has_lines: bool
     """Whether it has source lines."""
 
 
-def segments(file: Path) -> list[Segment]:
+def read_segments(file: Path) -> list[Segment]:
     """Return the segments of a 64-bit ELF file; an empty list for any other file."""
     try:
         with open_regular(file) as stream:
-            fields = _header(stream)
+            fields = _read_header(stream)
             return [
                 Segment(kind, offset, address, length)
-                for kind, _, offset, address, _, length, _, _ in _table(stream, _SEGMENT, fields[4], *fields[8:10])
+                for kind, _, offset, address, _, length, _, _ in _read_table(stream, _SEGMENT, fields[4], *fields[8:10])
             ]
     except (OSError, OverflowError, ValueError):
         return []
 
 
-def sections(file: Path) -> Sections | None:
-    """Return what the sections of a 64-bit ELF file say; None for any other file."""
+def read_sections(file: Path) -> Sections | None:
+    """Read which kinds of sections a 64-bit ELF file has; None for any other file."""
     try:
         with open_regular(file) as stream:
-            fields = _header(stream)
-            table = list(_table(stream, _SECTION, fields[5], *fields[10:12])) if fields[11] else []
+            fields = _read_header(stream)
+            table = list(_read_table(stream, _SECTION, fields[5], *fields[10:12])) if fields[11] else []
             names = b""
             if fields[12] < len(table):
                 offset, size = table[fields[12]][4:6]
@@ -79,26 +79,28 @@ def sections(file: Path) -> Sections | None:
         names[start : start + _MAX_NAME_BYTES].partition(b"\0")[0].decode("ascii", "replace") for start, *_ in table
     }
     return Sections(
-        bool(titles & _GO), any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table), bool(titles & _LINES)
+        bool(titles & _GO_SECTIONS),
+        any(kind == _SYMBOLS_SECTION_KIND for _, kind, *_ in table),
+        bool(titles & _LINE_SECTIONS),
     )
 
 
 def find_go_file(files: Iterable[Path]) -> Path | None:
     """Return the first of some files that is of Go, if any."""
-    return next((file for file in files if (read := sections(file)) and read.is_go), None)
+    return next((file for file in files if (read := read_sections(file)) and read.is_go), None)
 
 
-def call_graph_of(program: Path) -> CallGraph:
+def choose_call_graph(program: Path) -> CallGraph:
     """Return the best way to unwind the stacks of a program that is not of Go.
 
     Compilers omit frame pointers but include unwinding tables, and the C library has only those. A file without tables
     (a script) has frame pointers or nothing. Only the user can choose LBR: it needs hardware that virtual machines
     rarely have.
     """
-    return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in segments(program)) else "fp"
+    return "dwarf" if any(segment.kind == _UNWINDING_SEGMENT_KIND for segment in read_segments(program)) else "fp"
 
 
-def _header(stream: BinaryIO) -> tuple[int, ...]:
+def _read_header(stream: BinaryIO) -> tuple[int, ...]:
     """Return the fields of the header; ValueError for a file that is no 64-bit ELF file."""
     head = stream.read(_HEADER.size)
     if len(head) < _HEADER.size or head[:6] != b"\x7fELF\x02\x01":
@@ -106,7 +108,9 @@ def _header(stream: BinaryIO) -> tuple[int, ...]:
     return _HEADER.unpack(head)
 
 
-def _table(stream: BinaryIO, entry: struct.Struct, start: int, size: int, number: int) -> Iterator[tuple[int, ...]]:
+def _read_table(
+    stream: BinaryIO, entry: struct.Struct, start: int, size: int, number: int
+) -> Iterator[tuple[int, ...]]:
     if size < entry.size:
         raise ValueError
     stream.seek(start)

@@ -9,27 +9,27 @@ from msgspec import Struct, field
 from runner.contract.profile import Access
 from runner.system.regular_file import open_regular
 
-EXCEPTIONS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
+EXCEPTION_TRACEPOINTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
 """Tracepoints with the error code of each fault. Only kernels for x86 have them with the error codes of x86."""
-_X86 = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
-_A64 = frozenset({"aarch64", "arm64"})
-_WRITE, _FETCH = 2, 16
+_X86_MACHINES = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
+_A64_MACHINES = frozenset({"aarch64", "arm64"})
+_WRITE_FLAG, _FETCH_FLAG = 2, 16
 """Bits of the error code of a page fault, on x86."""
 _FIRST_KERNEL_ADDRESS = 1 << 63
 """On 64-bit processors, addresses from here on are the kernel's."""
 _KERNEL_WRITES = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_to_user|clear_user|put_user)\w*")
 _KERNEL_READS = re.compile(r"(?:raw)?_*(?:arch_)?(?:copy_from_user|get_user)\w*|strn(?:cpy_from|len)_user")
-_MAX_PLACES = 100_000
+_MAX_CACHED_INSTRUCTIONS = 100_000
 
 
 def has_error_codes(machine: str) -> bool:
     """Return whether the tracepoints of page faults can have error codes that are known here."""
-    return machine in _X86
+    return machine in _X86_MACHINES
 
 
 def has_known_instructions(machine: str) -> bool:
     """Return whether the instructions of an architecture show how they access memory."""
-    return machine in _A64
+    return machine in _A64_MACHINES
 
 
 class Instruction(Struct, frozen=True):
@@ -53,7 +53,7 @@ class FaultAccess(Struct):
     """
 
     machine: str
-    read: Callable[[str, int], int | None] = field(default_factory=lambda: instruction_at)
+    read: Callable[[str, int], int | None] = field(default_factory=lambda: read_instruction)
     _words: dict[tuple[str, int], int | None] = field(default_factory=dict)
 
     def classify(self, code: int | None, instruction: Instruction, *, fetched: bool) -> Access:
@@ -67,24 +67,24 @@ class FaultAccess(Struct):
             Whether the address that faulted is that of the instruction.
         """
         if code is not None:
-            return access_of_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
+            return get_access_of_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
         if not has_known_instructions(self.machine):
             return Access.UNKNOWN
         if fetched:
             return Access.INSTRUCTION
         if instruction.address >= _FIRST_KERNEL_ADDRESS:
-            return _access_of_kernel(instruction.function)
-        word = self._word(instruction.file, instruction.offset) if instruction.file else None
-        return Access.UNKNOWN if word is None else access_of_instruction(word)
+            return _get_access_of_kernel(instruction.function)
+        word = self._read_instruction(instruction.file, instruction.offset) if instruction.file else None
+        return Access.UNKNOWN if word is None else get_access_of_instruction(word)
 
-    def _word(self, file: str, offset: int) -> int | None:
+    def _read_instruction(self, file: str, offset: int) -> int | None:
         place = file, offset
-        if place not in self._words and len(self._words) < _MAX_PLACES:
+        if place not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
             self._words[place] = self.read(file, offset)
         return self._words.get(place)
 
 
-def instruction_at(file: str, offset: int) -> int | None:
+def read_instruction(file: str, offset: int) -> int | None:
     """Return the A64 instruction at an offset in a file, which is untrusted; None if it cannot be read."""
     try:
         with open_regular(file) as stream:
@@ -94,33 +94,33 @@ def instruction_at(file: str, offset: int) -> int | None:
         return None
 
 
-def access_of_code(code: int) -> Access:
-    """Return the access from the error code of a page fault, on x86."""
-    if code & _FETCH:
+def get_access_of_code(code: int) -> Access:
+    """Return the kind of access from the error code of a page fault on x86."""
+    if code & _FETCH_FLAG:
         return Access.INSTRUCTION
-    return Access.WRITE if code & _WRITE else Access.READ
+    return Access.WRITE if code & _WRITE_FLAG else Access.READ
 
 
-def access_of_instruction(word: int) -> Access:
+def get_access_of_instruction(word: int) -> Access:
     """Return how an A64 instruction accesses memory; what reads and writes at once, such as a swap, writes.
 
     Source: Arm Architecture Reference Manual for A-profile, C4.1, "Loads and Stores" and "SVE encodings".
     """
     if word & 0xFFFFFFE0 == 0xD50B7420:
         return Access.WRITE  # DC ZVA, by which memset clears a block
-    for mask, value, access in _INSTRUCTIONS:
+    for mask, value, access in _INSTRUCTION_PATTERNS:
         if word & mask == value:
             return access
     return Access.UNKNOWN
 
 
-def _access_of_kernel(function: str) -> Access:
+def _get_access_of_kernel(function: str) -> Access:
     if _KERNEL_WRITES.fullmatch(function):
         return Access.WRITE
     return Access.READ if _KERNEL_READS.fullmatch(function) else Access.UNKNOWN
 
 
-_INSTRUCTIONS = (
+_INSTRUCTION_PATTERNS = (
     # Exclusive and ordered: CASP and CAS before the loads and stores that their bits overlap.
     (0xBFA00000, 0x08200000, Access.WRITE),
     (0x3FA00000, 0x08A00000, Access.WRITE),

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from runner.contract.profile import Memory
 from runner.profile.script_parser import Mapped
 
-_SHARED = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
-_KERNEL = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
+_SHARED_MEMORY_PREFIXES = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
+_KERNEL_MAPPINGS = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 
 class MemoryMapping(Struct, frozen=True):
@@ -26,7 +26,7 @@ class MemoryMapping(Struct, frozen=True):
     @classmethod
     def from_event(cls, event: Mapped) -> "MemoryMapping":
         """Return the mapping of an event."""
-        memory = memory_of(event)
+        memory = classify_memory(event)
         return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
 
     @property
@@ -35,16 +35,16 @@ class MemoryMapping(Struct, frozen=True):
         return self.name if self.memory in {Memory.FILE_TEXT, Memory.FILE_DATA} else ""
 
 
-def memory_of(event: Mapped) -> Memory:
+def classify_memory(event: Mapped) -> Memory:
     """Return the kind of a mapping's memory, from its name and protection."""
     name = event.name
     if name.startswith("[stack"):
         return Memory.STACK
     if name == "[heap]":
         return Memory.HEAP
-    if name in _KERNEL:
+    if name in _KERNEL_MAPPINGS:
         return Memory.OTHER
-    if name.startswith(_SHARED):
+    if name.startswith(_SHARED_MEMORY_PREFIXES):
         return Memory.SHARED
     if name == "//anon" or not name.startswith("/"):
         return Memory.SHARED if event.protection.endswith("s") else Memory.ANONYMOUS

@@ -7,10 +7,10 @@ from msgspec import Struct, field
 from runner.contract.profile import Touch
 
 _MAP_FIXED = 0x10
-_GIVING_BACK = {4, 8, 9, 21}
+_RETURNING_ADVICE = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
 # Strings: each fault looks them up, and members of an enumeration hash slowly.
-_FIRST, _AGAIN = Touch.FIRST.value, Touch.AGAIN.value
+_FIRST_TOUCH, _REPEATED_TOUCH = Touch.FIRST.value, Touch.AGAIN.value
 
 
 class PageStates(Struct):
@@ -26,10 +26,10 @@ class PageStates(Struct):
     _state: dict[int, str] = field(default_factory=dict)
     _brk: int = 0
 
-    def fault(self, page: int) -> str:
+    def record_fault(self, page: int) -> str:
         """Record a fault; return the previous state of the page: the value of a :class:`Touch`."""
-        before = self._state.get(page, _FIRST)
-        self._state[page] = _AGAIN
+        before = self._state.get(page, _FIRST_TOUCH)
+        self._state[page] = _REPEATED_TOUCH
         return before
 
     def __len__(self) -> int:
@@ -38,28 +38,28 @@ class PageStates(Struct):
     def __bool__(self) -> bool:
         return True
 
-    def within(self, start: int, end: int) -> int:
+    def count_pages(self, start: int, end: int) -> int:
         """Return how many pages of a range have faulted."""
         return sum(start <= page * self.page_size < end for page in self._state)
 
-    def call(self, name: str, arguments: dict[str, int]) -> int | None:
+    def record_call(self, name: str, arguments: dict[str, int]) -> int | None:
         """Record a system call; return the number of bytes it concerns."""
         match name:
             case "munmap":
-                self._give_back(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
                 return arguments["len"]
             case "mmap":
                 if arguments["flags"] & _MAP_FIXED:
-                    self._give_back(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
+                    self._mark_returned(arguments["addr"], arguments["len"], Touch.AFTER_MUNMAP)
                 return arguments["len"]
             case "madvise":
-                if arguments["behavior"] in _GIVING_BACK:
-                    self._give_back(arguments["start"], arguments["len_in"], Touch.AFTER_MADVISE)
+                if arguments["behavior"] in _RETURNING_ADVICE:
+                    self._mark_returned(arguments["start"], arguments["len_in"], Touch.AFTER_MADVISE)
                 return arguments["len_in"]
             case "mremap":
                 shorter = arguments["old_len"] - arguments["new_len"]
                 if shorter > 0:
-                    self._give_back(arguments["addr"] + arguments["new_len"], shorter, Touch.AFTER_MUNMAP)
+                    self._mark_returned(arguments["addr"] + arguments["new_len"], shorter, Touch.AFTER_MUNMAP)
                 return arguments["new_len"]
             case "brk":
                 return self._move_end(arguments["brk"])
@@ -70,10 +70,10 @@ class PageStates(Struct):
         if not end:
             return 0  # The call only queries the end.
         if before and end < before:
-            self._give_back(end, before - end, Touch.AFTER_BRK)
+            self._mark_returned(end, before - end, Touch.AFTER_BRK)
         return abs(end - before) if before else 0
 
-    def _give_back(self, start: int, size: int, how: Touch) -> None:
+    def _mark_returned(self, start: int, size: int, how: Touch) -> None:
         first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
         state = self._state
         # Iterate over the smaller set: the pages of the range, or those that ever faulted.

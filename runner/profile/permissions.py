@@ -4,12 +4,12 @@ import os
 
 from msgspec import Struct
 
-from runner.profile.fault_access import EXCEPTIONS, has_error_codes, has_known_instructions
+from runner.profile.fault_access import EXCEPTION_TRACEPOINTS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
 
-_PARANOID = "proc/sys/kernel/perf_event_paranoid"
-_UNDISTINGUISHED = "reads and writes are not distinguished"
-_EVENTS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
+_PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+_ACCESS_REMARK = "reads and writes are not distinguished"
+_TRACEPOINT_FOLDERS = ("sys/kernel/tracing/events", "sys/kernel/debug/tracing/events")
 
 
 class RecordingPermissions(Struct, frozen=True):
@@ -33,14 +33,15 @@ class RecordingPermissions(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
 
 
-def recording_permissions(
+def detect_recording_permissions(
     tree: Tree | None = None, *, root: bool | None = None, machine: str | None = None
 ) -> RecordingPermissions:
-    """Return what can be recorded, from the kernel's settings."""
+    """Detect what perf may record, from the kernel's settings."""
     tree = tree or Tree()
     machine = machine or os.uname().machine
     root = os.geteuid() == 0 if root is None else root
-    level = tree.integer(_PARANOID)
+    # What the kernel lets this user record.
+    level = tree.read_integer(_PARANOID_SETTING)
     paranoid = 2 if level is None else level
     remarks = []
     kernel = root or paranoid < 2
@@ -51,12 +52,16 @@ def recording_permissions(
         )
     readable = _is_readable(tree, "syscalls:sys_enter_mmap")
     tracepoints = readable and (root or paranoid < 0)
-    error_codes = tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTIONS)
-    lost = "" if has_known_instructions(machine) else f", and {_UNDISTINGUISHED}"
+    error_codes = (
+        tracepoints and has_error_codes(machine) and all(_is_readable(tree, name) for name in EXCEPTION_TRACEPOINTS)
+    )
+    # Why something cannot be recorded, and what allows it.
+    lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(
             f"tracepoints cannot be read, so strace counts system calls{lost}: "
-            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, and a kernel with CONFIG_FTRACE_SYSCALLS"
+            "`mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with CONFIG_FTRACE_SYSCALLS, makes "
+            "them readable"
         )
     elif not tracepoints:
         remarks.append(
@@ -65,11 +70,11 @@ def recording_permissions(
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )
     elif not error_codes and lost:
-        remarks.append(f"this kernel does not trace page faults, so {_UNDISTINGUISHED}")
-    if root and tree.integer("proc/sys/kernel/kptr_restrict") == 2:
+        remarks.append(f"this kernel does not trace page faults, so {_ACCESS_REMARK}")
+    if root and tree.read_integer("proc/sys/kernel/kptr_restrict") == 2:
         remarks.append("the kernel's functions have no names: `sysctl kernel.kptr_restrict=1` gives them")
     return RecordingPermissions(tracepoints, error_codes, kernel, tuple(remarks))
 
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
-    return any(tree.text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _EVENTS)
+    return any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)

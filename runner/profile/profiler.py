@@ -8,7 +8,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.profile.collect import Progress, collect
+from runner.profile.collect import Progress, collect_profile
 from runner.profile.recording_plan import CallGraph
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
@@ -33,7 +33,7 @@ class Profiler(Struct, frozen=True):
         FaultwatchError
             The revision does not build, fails, or cannot be profiled on this host.
         """
-        commit = self.repository.revision(revision)
+        commit = self.repository.get_revision(revision)
         short, name = commit.commit[:10], self.case.name
         progress(f"building {short}")
         try:
@@ -41,7 +41,9 @@ class Profiler(Struct, frozen=True):
             trial = Trial(self.workload, Subject(self.repository.name, commit, self.case, build), self.bench, tree)
             if trial.obstacle:
                 raise FaultwatchError(f"{name} cannot be profiled here: {trial.obstacle}")
-            return collect(trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short}: {text}"))
+            return collect_profile(
+                trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short}: {text}")
+            )
         except BuildFailure as failure:
             raise FaultwatchError(f"{short} does not build: {failure.message}") from None
         except ExecutionFailure as failure:

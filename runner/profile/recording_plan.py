@@ -5,17 +5,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from runner.profile.fault_access import EXCEPTIONS
+from runner.profile.fault_access import EXCEPTION_TRACEPOINTS
 
 CallGraph = Literal["fp", "dwarf", "lbr"]
 
-MAX_FAULTS_EACH_RECORDED = 2_000_000
+MAX_RECORDED_FAULTS = 2_000_000
 """Up to this many faults, each one is recorded, in about 60 bytes; of more, one in N, to stay below this number."""
-STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
+MAX_STACKS = {"fp": 20_000, "lbr": 20_000, "dwarf": 2_000}
 """Number of stacks to record: 0.2 KB each with frame pointers; DWARF copies 8 KB of the program's stack."""
 _MIN_CLOCK_NANOSECONDS = 100_000
 """Least number of nanoseconds between two samples of the CPU."""
-CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
+TRACED_CALLS = ("mmap", "munmap", "madvise", "brk", "mremap")
 """The system calls that allocate or release memory."""
 
 
@@ -35,22 +35,22 @@ class ExpectedCounts(Struct, frozen=True):
     cpu_seconds: float
 
 
-def faults_period(expected: ExpectedCounts) -> int:
-    """Return N, to record one in N faults with its address."""
-    return max(1, -(-expected.faults // MAX_FAULTS_EACH_RECORDED))
+def compute_faults_period(expected: ExpectedCounts) -> int:
+    """Compute N, so that one in N faults is recorded with its address."""
+    return max(1, -(-expected.faults // MAX_RECORDED_FAULTS))
 
 
-def stacks_period(number: int, call_graph: CallGraph) -> int:
-    """Return N, to record one in N events with its stack."""
-    return max(1, -(-number // STACKS[call_graph]))
+def compute_stacks_period(number: int, call_graph: CallGraph) -> int:
+    """Compute N, so that one in N events is recorded with its stack."""
+    return max(1, -(-number // MAX_STACKS[call_graph]))
 
 
-def clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
+def compute_clock_period(expected: ExpectedCounts, call_graph: CallGraph) -> int:
     """Return the nanoseconds of CPU time between two recorded stacks."""
-    return max(_MIN_CLOCK_NANOSECONDS, stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
+    return max(_MIN_CLOCK_NANOSECONDS, compute_stacks_period(math.ceil(expected.cpu_seconds * 1e9), call_graph))
 
 
-def faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:
+def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tuple[str, ...]:
     """Return the options to record addresses of faults, and, if each fault is recorded, the tracepoints around it.
 
     Parameters
@@ -62,20 +62,20 @@ def faults_options(period: int, *, tracepoints: bool, error_codes: bool) -> tupl
     """
     events = ["page-faults", "major-faults"]
     if tracepoints and period == 1:
-        events += [*(EXCEPTIONS if error_codes else ()), *_entries()]
+        events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints()]
     return ("-d", "-c", str(period), *(word for event in events for word in ("-e", event)))
 
 
-def calls_options() -> tuple[str, ...]:
+def build_calls_options() -> tuple[str, ...]:
     """Return the options to record only the system calls."""
-    return ("-c", "1", *(word for event in _entries() for word in ("-e", event)))
+    return ("-c", "1", *(word for event in _list_call_tracepoints() for word in ("-e", event)))
 
 
-def stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
+def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple[str, ...]:
     """Return the options to record an event with its stack."""
     graph = "dwarf,8192" if call_graph == "dwarf" else call_graph
     return ("-e", event, "-c", str(period), "--call-graph", graph)
 
 
-def _entries() -> tuple[str, ...]:
-    return tuple(f"syscalls:sys_enter_{name}" for name in CALLS)
+def _list_call_tracepoints() -> tuple[str, ...]:
+    return tuple(f"syscalls:sys_enter_{name}" for name in TRACED_CALLS)

@@ -11,13 +11,13 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.program import perf_program
+from runner.perf.program import get_perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
-ADDRESSES = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
-STACKS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
-TRACED = ("-F", "trace:pid,tid,time,event,trace")
-CALLS_ALONE = ("-F", "sw:pid,tid,time,event", *TRACED)
+ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
+STACK_FIELDS = ("-F", "sw:pid,tid,time,event,ip,sym,symoff,dso", "--show-switch-events")
+TRACE_FIELDS = ("-F", "trace:pid,tid,time,event,trace")
+CALL_FIELDS = ("-F", "sw:pid,tid,time,event", *TRACE_FIELDS)
 """For a recording of tracepoints alone. perf records mappings with its own event, which is one of software."""
 MAX_SECONDS = 3600.0
 MAX_MEMORY_BYTES = 8 << 30
@@ -25,7 +25,7 @@ MAX_MEMORY_BYTES = 8 << 30
 
 
 def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
-    """Yield the events of a recording, in the order of time.
+    """Yield the events of a recording in chronological order.
 
     Parameters
     ----------
@@ -45,9 +45,10 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterato
         raise FaultwatchError(
             f"perf record wrote nothing: {message.splitlines()[0][:300] if message else 'no error message'}"
         )
-    shown = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
+    options = ("--show-mmap-events", "--show-task-events", "--show-lost-events")
     # addr2line finds inlined functions and lines faster, because it handles all offsets of a binary at once.
-    words = [*within, perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *shown]
+    words = [*within, get_perf_program(), "script", "-i", str(file), "--no-inline", "--ns", *fields, *options]
+    # Parse the output while perf writes it, within limits of time and memory.
     with tempfile.TemporaryFile() as error_file:
         log_command(words)
         with subprocess.Popen(

@@ -112,9 +112,9 @@ class _Head(NamedTuple):
 
 Event = Fault | Traced | Stacked | Mapped | Switched | Forked | Executed | Lost
 
-_WHO = re.compile(r"(-?\d+)/(-?\d+)", re.ASCII)
-_TAIL = re.compile(r".*?\) +([0-9a-f]{1,16}) (.*)", re.ASCII)
-_BARE_TAIL = re.compile(r" *([0-9a-f]{1,16}) (.*)", re.ASCII)
+_PROCESS_AND_THREAD = re.compile(r"(-?\d+)/(-?\d+)", re.ASCII)
+_FAULT_TAIL = re.compile(r".*?\) +([0-9a-f]{1,16}) (.*)", re.ASCII)
+_FAULT_TAIL_WITHOUT_SYMBOL = re.compile(r" *([0-9a-f]{1,16}) (.*)", re.ASCII)
 _RECORD = re.compile(r"PERF_RECORD_([A-Z0-9_]+)", re.ASCII)
 _FRAME = re.compile(r"\s+([0-9a-f]{1,16}) (.*) \((.*)\)", re.ASCII)
 _OFFSET = re.compile(r"\+0x[0-9a-f]+$", re.ASCII)
@@ -141,7 +141,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     ScriptError
         A line is not one of those that perf was asked to print.
     """
-    known = _Lines()
+    parser = _Lines()
     head: _Head | None = None
     frames: list[ScriptFrame] = []
     number = 0
@@ -149,17 +149,19 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
         for number, line in enumerate(lines, 1):  # noqa: B007 - used in the error
             if head is not None:
                 if line[:1] == "\t":
-                    frames.append(known.frames[line.rstrip("\n")])
+                    frames.append(parser.frames[line.rstrip("\n")])
                     continue
                 yield Stacked(*head, tuple(frames))
                 head, frames = None, []
-            event = known.event(line)
+            event = parser.parse_line(line)
             if isinstance(event, _Head):
                 head = event
             elif event is not None:
                 yield event
     except (ScriptError, ValueError):
-        raise ScriptError(f"line {number} is not one that perf script was asked to print: {line[:120]!r}") from None
+        raise ScriptError(
+            f"line {number} does not have the format that perf script was asked to print: {line[:120]!r}"
+        ) from None
     if head is not None:
         yield Stacked(*head, tuple(frames))
 
@@ -168,15 +170,15 @@ class _Lines:
     """Parses lines with caches: half a million faults are a million lines, most of whose parts repeat."""
 
     def __init__(self) -> None:
-        self.frames = _Cache(_frame)
+        self.frames = _Cache(_parse_frame)
         self._whose = _Cache(_parse_thread)
-        self._places = _Cache(_place)
-        self._names = _Cache(_name)
-        self._codes = _Cache(_code)
+        self._places = _Cache(_parse_place)
+        self._names = _Cache(_parse_event_name)
+        self._codes = _Cache(_parse_error_code)
         self._exceptions: dict[str, str] = {}
 
-    def event(self, line: str) -> Event | _Head | None:
-        """Parse a line: an event, the line above a stack, or None for a line without use."""
+    def parse_line(self, line: str) -> Event | _Head | None:
+        """Parse a line into an event or the heading of a stack; None for other lines."""
         words = line.split(None, 3)
         if len(words) < 3:
             if words:
@@ -188,20 +190,20 @@ class _Lines:
             self._exceptions[who] = rest
             return None
         if event[:12] == "PERF_RECORD_":
-            kind, said = _split(f"{event} {rest}")
-            return _record(self._whose[who], _time(moment), kind, said)
+            kind, content = _split_record(f"{event} {rest}")
+            return _parse_record(self._whose[who], _parse_time(moment), kind, content)
         name = self._names[event]
         pid, tid = self._whose[who]
         if ":" in name:
-            return Traced(pid, tid, _time(moment), name, rest)
+            return Traced(pid, tid, _parse_time(moment), name, rest)
         if not rest:
-            return _Head(pid, tid, _time(moment), name)
+            return _Head(pid, tid, _parse_time(moment), name)
         address, _, tail = rest.partition(" ")
         ip, place = self._places[tail]
         exception = self._exceptions.pop(who, "")
         # "address=0x7f00 ip=… error_code=0x6": the code belongs to this fault only if the address matches.
         code = self._codes[exception[len(address) + 10 :]] if exception[10 : len(address) + 10] == address else None
-        return Fault(pid, tid, _time(moment), name, int(address, 16), ip, place, code)
+        return Fault(pid, tid, _parse_time(moment), name, int(address, 16), ip, place, code)
 
 
 class _Cache(dict[str, T]):
@@ -218,7 +220,7 @@ class _Cache(dict[str, T]):
         return value
 
 
-def numbers(text: str) -> dict[str, int]:
+def parse_arguments(text: str) -> dict[str, int]:
     """Parse the arguments of a system call, ``addr: 0x7f00, len: 0x1000``, or of a tracepoint, ``address=0x7f00``.
 
     Raises
@@ -239,20 +241,20 @@ def numbers(text: str) -> dict[str, int]:
     return values
 
 
-def function_of(place: str) -> tuple[str, str]:
+def split_place(place: str) -> tuple[str, str]:
     """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
     text, _, module = place.strip().rpartition(" (")
     return _OFFSET.sub("", text) or "[unknown]", module.removesuffix(")")
 
 
 def _parse_thread(text: str) -> tuple[int, int]:
-    match = _WHO.fullmatch(text)
+    match = _PROCESS_AND_THREAD.fullmatch(text)
     if match is None:
         raise ScriptError
     return int(match[1]), int(match[2])
 
 
-def _time(text: str) -> float:
+def _parse_time(text: str) -> float:
     if text[-1] != ":" or text[0] not in _DIGITS:
         raise ScriptError
     seconds = float(text[:-1])
@@ -261,7 +263,7 @@ def _time(text: str) -> float:
     return seconds
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_record(text: str) -> tuple[str, str]:
     """Split one of perf's own records into its kind and its content."""
     match = _RECORD.match(text)
     if match is None:
@@ -269,36 +271,36 @@ def _split(text: str) -> tuple[str, str]:
     return match[1], text[match.end() :].lstrip(": ")
 
 
-def _place(tail: str) -> tuple[int, str]:
+def _parse_place(tail: str) -> tuple[int, str]:
     """Parse what follows the address of a fault: possibly its symbol, then the accessing place."""
-    match = _TAIL.fullmatch(tail) or _BARE_TAIL.fullmatch(tail)
+    match = _FAULT_TAIL.fullmatch(tail) or _FAULT_TAIL_WITHOUT_SYMBOL.fullmatch(tail)
     if match is None:
         raise ScriptError
     return int(match[1], 16), match[2]
 
 
-def _name(text: str) -> str:
+def _parse_event_name(text: str) -> str:
     if text[-1] != ":":
         raise ScriptError
     # perf adds ":u" for a user who may not record the kernel.
     return text[:-1].removesuffix(":u")
 
 
-def _code(rest: str) -> int:
+def _parse_error_code(rest: str) -> int:
     """Parse the error code at the end of an exception, after its address."""
     if not rest.startswith(" "):
         raise ScriptError
     return int(rest.rpartition("error_code=")[2], 16)
 
 
-def _frame(line: str) -> ScriptFrame:
+def _parse_frame(line: str) -> ScriptFrame:
     match = _FRAME.fullmatch(line)
     if match is None:
         raise ScriptError
     return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
 
 
-def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
+def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911
     """Parse one of perf's own records; None for those without use."""
     pid, tid = who
     match kind:
@@ -309,7 +311,7 @@ def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | 
             if match is None:
                 raise ScriptError
             start, size, offset = (int(match[place], 16) for place in (1, 2, 3))
-            return Mapped(_owner(rest), start, size, offset, match[4], match[5])
+            return Mapped(_parse_owner(rest), start, size, offset, match[4], match[5])
         case "SWITCH" | "SWITCH_CPU_WIDE":
             words = rest.split()
             if not words or words[0] not in {"IN", "OUT"}:
@@ -332,5 +334,5 @@ def _record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | 
     raise ScriptError
 
 
-def _owner(rest: str) -> int:
+def _parse_owner(rest: str) -> int:
     return int(rest.strip().partition("/")[0])

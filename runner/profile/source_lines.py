@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.execution.start_block import BASE_VARIABLES
-from runner.profile.elf import LOAD, Segment, sections, segments
+from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
 
 _TIMEOUT_SECONDS = 20.0
 """Seconds."""
@@ -27,28 +27,32 @@ class SourceLine(Struct, frozen=True):
     line: int
 
 
-def lines_of(module: str, offsets: Iterable[int], within: Sequence[str] = ()) -> dict[int, tuple[SourceLine, ...]]:
+def find_source_lines(
+    module: str, offsets: Iterable[int], within: Sequence[str] = ()
+) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines at some offsets of a file, innermost inlined function first, where known.
 
     `within` is the prefix of a sandbox for the command: the file is untrusted.
     """
-    loaded = [segment for segment in segments(Path(module)) if segment.kind == LOAD]
-    addresses = {offset: _address(loaded, offset) for offset in set(offsets)}
-    known = {offset: address for offset, address in addresses.items() if address is not None}
+    loaded = [segment for segment in read_segments(Path(module)) if segment.kind == LOAD_SEGMENT_KIND]
+    addresses = {offset: _compute_address(loaded, offset) for offset in set(offsets)}
+    mapped = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
     for tool in _TOOLS:
-        missing = known.keys() - lines_by_offset.keys()
+        missing = mapped.keys() - lines_by_offset.keys()
         if not missing:
             break
-        lines = _ask(tool, module, [known[offset] for offset in sorted(missing)], within)
-        lines_by_offset |= {offset: lines[known[offset]] for offset in missing if lines.get(known[offset])}
-        has = sections(Path(module))
+        lines = _run_addr2line(tool, module, [mapped[offset] for offset in sorted(missing)], within)
+        lines_by_offset |= {offset: lines[mapped[offset]] for offset in missing if lines.get(mapped[offset])}
+        has = read_sections(Path(module))
         if has is None or not has.has_lines:
             break
     return lines_by_offset
 
 
-def _ask(tool: str, module: str, addresses: Iterable[int], within: Sequence[str]) -> dict[int, tuple[SourceLine, ...]]:
+def _run_addr2line(
+    tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
+) -> dict[int, tuple[SourceLine, ...]]:
     try:
         done = subprocess.run(
             [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
@@ -67,7 +71,7 @@ def _ask(tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
     """Parse the output of ``addr2line -a -f -i``: an address, then a function and a line for each inlined call."""
-    found: dict[int, list[SourceLine]] = {}
+    lines_by_address: dict[int, list[SourceLine]] = {}
     address: int | None = None
     function: str | None = None
     for text_line in text.splitlines():
@@ -79,16 +83,16 @@ def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
             file, _, rest = text_line.rpartition(":")
             number = rest.split(" ")[0]
             if address is not None and _NUMBER.fullmatch(number) and file not in {"??", ""}:
-                found.setdefault(address, []).append(SourceLine(function, file, int(number)))
+                lines_by_address.setdefault(address, []).append(SourceLine(function, file, int(number)))
             function = None
-    return {place: tuple(lines) for place, lines in found.items()}
+    return {place: tuple(lines) for place, lines in lines_by_address.items()}
 
 
 def _is_hex(text: str) -> bool:
     return bool(text) and all(digit in "0123456789abcdefABCDEF" for digit in text)
 
 
-def _address(loaded: Iterable[Segment], offset: int) -> int | None:
+def _compute_address(loaded: Iterable[Segment], offset: int) -> int | None:
     for segment in loaded:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address

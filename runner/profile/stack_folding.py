@@ -83,40 +83,43 @@ class FrameTable(Struct):
     frames: list[contract.Frame] = field(default_factory=list)
     _places: dict[contract.Frame, int] = field(default_factory=dict)
 
-    def stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
+    def fold_stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
         """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""
-        known = self._lines_of(weights)
+        lines_by_place = self._find_lines(weights)
         folded: Counter[tuple[int, ...]] = Counter()
         for stack, weight in weights.items():
             frames: list[int] = []
             for frame, offset in _list_calls(stack):
-                frames += [self.place(part) for part in expand_inlined(frame, known.get((frame.module, offset), ()))]
+                frames += [
+                    self.add_frame(part)
+                    for part in expand_inlined(frame, lines_by_place.get((frame.module, offset), ()))
+                ]
             folded[tuple(reversed(frames[:_MAX_FRAME_CHARACTERS]))] += weight
         return tuple(contract.Stack(frames=frames, weight=weight) for frames, weight in folded.most_common())
 
-    def place(self, frame: contract.Frame) -> int:
+    def add_frame(self, frame: contract.Frame) -> int:
         """Return the index of a frame in the table; add the frame if it is new."""
         if frame not in self._places:
             self._places[frame] = len(self.frames)
             self.frames.append(frame)
         return self._places[frame]
 
-    def _lines_of(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
-        wanted: dict[str, set[int]] = defaultdict(set)
+    def _find_lines(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
+        offsets_by_module: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _list_calls(stack):
                 if frame.module.startswith("/"):
-                    wanted[frame.module].add(offset)
+                    offsets_by_module[frame.module].add(offset)
         return {
             (module, offset): lines
-            for module, offsets in wanted.items()
+            for module, offsets in offsets_by_module.items()
             for offset, lines in self.lines(module, offsets).items()
         }
 
 
 def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
-    module = frame.module if is_in_program(frame) else KERNEL
+    module = frame.module if is_user_frame(frame) else KERNEL
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
     inlined = [(line.function, line) for line in lines[:-1]]
@@ -127,12 +130,12 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
     ]
 
 
-def is_in_program(frame: ScriptFrame) -> bool:
+def is_user_frame(frame: ScriptFrame) -> bool:
     """Return whether a frame is of the program and its libraries, not of the kernel."""
     return frame.offset < _KERNEL_START
 
 
-def relative(path: str, root: str) -> str:
+def make_relative(path: str, root: str) -> str:
     """Return a path relative to the work tree if it lies inside, because the tree's location differs between builds."""
     return path.removeprefix(root)
 
@@ -141,5 +144,5 @@ def _list_calls(stack: tuple[ScriptFrame, ...]) -> Iterable[tuple[ScriptFrame, i
     """Yield each frame with the offset of its instruction; for a caller, of the call and not of the return address."""
     innermost = True
     for frame in stack:
-        yield frame, frame.offset if innermost or not is_in_program(frame) else max(0, frame.offset - 1)
-        innermost = innermost and not is_in_program(frame)
+        yield frame, frame.offset if innermost or not is_user_frame(frame) else max(0, frame.offset - 1)
+        innermost = innermost and not is_user_frame(frame)

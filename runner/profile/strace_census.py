@@ -12,7 +12,7 @@ from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
 from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
-from runner.profile.recording_plan import CALLS
+from runner.profile.recording_plan import TRACED_CALLS
 
 _TIMEOUT_SECONDS = 10.0
 """Seconds to attach, and to end."""
@@ -38,7 +38,7 @@ class StraceCensus:
             strace is not installed, or is not allowed to attach.
         """
         error_file = self._output.with_suffix(".stderr")
-        words = ["strace", "-f", "-c", "-o", str(self._output), "-e", f"trace={','.join(CALLS)}"]
+        words = ["strace", "-f", "-c", "-o", str(self._output), "-e", f"trace={','.join(TRACED_CALLS)}"]
         log_command([*words, "-p", ",".join(map(str, processes))])
         try:
             with error_file.open("wb") as error:
@@ -66,7 +66,7 @@ class StraceCensus:
                 self._process.kill()
             self._process.wait()
 
-    def census(self) -> Census:
+    def build_census(self) -> Census:
         """Return the counts."""
         text = self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
         return parse_summary(text)
@@ -77,6 +77,6 @@ def parse_summary(text: str) -> Census:
     calls = {}
     for line in text.splitlines():
         row = _ROW.fullmatch(line.rstrip())
-        if row and row["name"] in CALLS:
+        if row and row["name"] in TRACED_CALLS:
             calls[row["name"]] = Call(calls=int(row["calls"]), seconds=float(row["seconds"]))
     return Census(source="strace", calls=calls)

@@ -31,9 +31,9 @@ from runner.environment.secrets import hide_password
 from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.execution.execution_log import log_step
 
-TIMEOUT = (5, 60)
+TIMEOUT_SECONDS = (5, 60)
 """Seconds to connect, and to wait for a response."""
-FIRST_PAUSE = 0.2
+FIRST_PAUSE_SECONDS = 0.2
 RETRY_SECONDS = 900.0
 """Seconds for which long work waits while the service is away."""
 MAX_WAIT_SECONDS = 5.0
@@ -41,9 +41,9 @@ MAX_WAIT_SECONDS = 5.0
 
 _ITEMS_PER_PAGE = 1000
 """Items of a list to ask for at once: the most that the service gives."""
-_REFUSALS = {400, 409, 413, 422}
+_REFUSAL_STATUSES = {400, 409, 413, 422}
 """Status codes that reject the document itself. Others concern the caller or the address."""
-_UNAVAILABLE = {502, 503, 504}
+_UNAVAILABLE_STATUSES = {502, 503, 504}
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -124,7 +124,7 @@ class Service:
         sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs))
         self._call("PUT", f"/subjects/{subject}/revisions", sent)
 
-    def plan(self, request: PlanRequest) -> Plan:
+    def request_plan(self, request: PlanRequest) -> Plan:
         """Ask for the runs that are missing."""
         return self._ask(Plan, "POST", "/plans", request)
 
@@ -161,7 +161,7 @@ class Service:
         else:
             self.send_report(document)
 
-    def run(self, run_id: str) -> Report:
+    def get_run(self, run_id: str) -> Report:
         """Return a run as it was reported."""
         return self._ask(Report, "GET", f"/runs/{run_id}")
 
@@ -177,7 +177,7 @@ class Service:
         """Have the service remember what the pairs of two commits decide; return it."""
         return self._ask(Comparison, "POST", "/proofs", request)
 
-    def nominations(self, **filters: str) -> NominationList:
+    def list_nominations(self, **filters: str) -> NominationList:
         """Return the changes that the stored runs make likely, the most likely first."""
         return self._ask(NominationList, "GET", "/nominations", params=filters)
 
@@ -201,7 +201,7 @@ class Service:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
         return self._ask(BaseAnswer, "POST", "/gates/base", query).report
 
-    def gate(self, report: GateReport) -> GateAnswer:
+    def judge_gate(self, report: GateReport) -> GateAnswer:
         """Send the measurements of a pull request; return the verdict."""
         return self._ask(GateAnswer, "POST", "/gates", report)
 
@@ -213,19 +213,19 @@ class Service:
         """Return the digest of a nightly run: once all of its runs are judged, or as it is."""
         return self._ask(NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None)
 
-    def new_connection(self, retry_seconds: float = 0) -> "Service":
-        """Return another connection to the same service: threads must not share one."""
+    def clone_connection(self, retry_seconds: float = 0) -> "Service":
+        """Return another connection to the same service, for another thread."""
         return type(self)(self.url, self._token, retry_seconds, self._sign_in)
 
     def order_job(self, order: JobOrder) -> Job:
         """Order a job, or return the open job with the same question."""
         return self._ask(Job, "POST", "/jobs", order)
 
-    def job(self, job_id: int) -> Job:
+    def get_job(self, job_id: int) -> Job:
         """Return a job."""
         return self._ask(Job, "GET", f"/jobs/{job_id}")
 
-    def jobs(self, **filters: str) -> JobList:
+    def list_jobs(self, **filters: str) -> JobList:
         """Return jobs, newest first."""
         return self._ask(JobList, "GET", "/jobs", params=filters)
 
@@ -237,7 +237,7 @@ class Service:
         """Claim a job."""
         return self._ask(Lease, "POST", f"/jobs/{job_id}/claim", claim)
 
-    def progress_job(self, job_id: int, progress: Progress) -> Orders:
+    def report_progress(self, job_id: int, progress: Progress) -> Orders:
         """Report the progress of a job; return the orders for the runner."""
         return self._ask(Orders, "POST", f"/jobs/{job_id}/progress", progress)
 
@@ -245,29 +245,29 @@ class Service:
         """Report how a job ended."""
         return self._ask(Job, "POST", f"/jobs/{job_id}/finish", finish)
 
-    def drifts(self, **filters: str) -> list[dict[str, Any]]:
+    def list_drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts of all runs that the service has, as in its API."""
-        return self._items("/drifts", {**filters, "judged": "true"})
+        return self._list_items("/drifts", {**filters, "judged": "true"})
 
-    def series(self, **filters: str) -> list[dict[str, Any]]:
+    def list_series(self, **filters: str) -> list[dict[str, Any]]:
         """Return series without their points, as in its API."""
-        return self._items("/series", filters)
+        return self._list_items("/series", filters)
 
-    def _items(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
+    def _list_items(self, path: str, filters: dict[str, str]) -> list[dict[str, Any]]:
         """Return all items of a list, page by page."""
         items: list[dict[str, Any]] = []
         while True:
             page = {"limit": str(_ITEMS_PER_PAGE), "offset": str(len(items))}
             answer = self._call("GET", path, params=filters | page)
-            found = answer.get("items") if isinstance(answer, dict) else None
-            if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-                self._not_a_service()
-            items += found
-            if len(found) < _ITEMS_PER_PAGE:
+            page_items = answer.get("items") if isinstance(answer, dict) else None
+            if not isinstance(page_items, list) or not all(isinstance(item, dict) for item in page_items):
+                self._raise_not_a_service()
+            items += page_items
+            if len(page_items) < _ITEMS_PER_PAGE:
                 return items
 
     def check(self) -> None:
-        """Check that a service answers, before long work whose result it is to receive.
+        """Check that the service answers, before long work whose result it has to receive.
 
         Raises
         ------
@@ -276,9 +276,9 @@ class Service:
         """
         self._call("GET", "/health")
 
-    def patient(self, say: Callable[[str], None]) -> "Service":
-        """Return another connection, for long work: it waits while the service is away, and says so."""
-        connection = self.new_connection(RETRY_SECONDS)
+    def connect_patiently(self, say: Callable[[str], None]) -> "Service":
+        """Return another connection that waits and says so while the service does not answer, for long work."""
+        connection = self.clone_connection(RETRY_SECONDS)
         connection._say = say
         return connection
 
@@ -294,17 +294,17 @@ class Service:
         try:
             return model.model_validate(self._call(method, path, body, params))
         except ValidationError:
-            self._not_a_service()
+            self._raise_not_a_service()
 
     def _call(self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None) -> Any:
-        deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE
+        deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE_SECONDS
         while True:
             try:
                 return self._request(method, path, body, params)
             except ServiceUnavailable as error:
                 if time.monotonic() + pause > deadline:
                     raise
-                if self._say and pause == FIRST_PAUSE:
+                if self._say and pause == FIRST_PAUSE_SECONDS:
                     self._say(f"{error.what}; trying again for {self._retry_seconds / 60:.0f} minutes")
                 log_step("waiting %g s: %s", pause, error.what)
                 time.sleep(pause)
@@ -313,6 +313,7 @@ class Service:
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
     ) -> Any:
+        # Send the request.
         began = time.monotonic()
         try:
             response = self._session.request(
@@ -322,7 +323,7 @@ class Service:
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 params=params,
                 proxies=self._proxies,
-                timeout=TIMEOUT,
+                timeout=TIMEOUT_SECONDS,
             )
         except requests.RequestException as error:
             raise ServiceUnavailable(
@@ -337,16 +338,17 @@ class Service:
             self._token = self._sign_in()
             self._session.auth = _Bearer(self._token) if self._token else None
             return self._request(method, path, body, params, expired=True)
+        # Raise the error that says what the command can do about it.
         if not response.ok:
-            reason = _problem(response, f"{method} {path}")
+            reason = _extract_problem(response, f"{method} {path}")
             message = f"the service at {self._shown} refused this: {reason}"
-            if response.status_code in _REFUSALS:
+            if response.status_code in _REFUSAL_STATUSES:
                 refused = RequestRefused(message)
                 refused.reason = reason
                 wait = response.headers.get("Retry-After", "")
                 refused.retry_after = float(wait) if wait.isdecimal() else None
                 raise refused
-            if response.status_code in _UNAVAILABLE:
+            if response.status_code in _UNAVAILABLE_STATUSES:
                 raise ServiceUnavailable(message)
             if response.status_code == HTTPStatus.GONE:
                 raise AlreadyEnded(reason)
@@ -356,15 +358,15 @@ class Service:
         try:
             return response.json()
         except ValueError:
-            self._not_a_service()
+            self._raise_not_a_service()
 
-    def _send_document(self, path: str, document: Report | Profile, **named: UUID) -> None:
+    def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
         answer = self._call("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
-        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in named.items()):
-            self._not_a_service()
+        if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
+            self._raise_not_a_service()
 
-    def _not_a_service(self) -> NoReturn:
+    def _raise_not_a_service(self) -> NoReturn:
         raise FaultwatchError(f"{self._shown} did not answer like a Faultwatch service", "check FAULTWATCH_URL")
 
 
@@ -376,8 +378,8 @@ def _is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
-def _problem(response: requests.Response, request: str) -> str:
-    """Return the most specific line of a problem document; without one, what was asked and answered."""
+def _extract_problem(response: requests.Response, request: str) -> str:
+    """Return the most specific line of a problem document, or else the request and the status."""
     try:
         document = response.json()
         return str(document.get("detail") or document["title"])

@@ -13,9 +13,9 @@ from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, b
 from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
-START_TIMEOUT = 30.0
+START_TIMEOUT_SECONDS = 30.0
 """Seconds within which an embedded service must start."""
 
 
@@ -28,12 +28,14 @@ def connect(settings: Settings) -> Iterator[Service]:
     FaultwatchError
         The embedded service does not start; the message contains its last line of output.
     """
+    # A service that the settings name.
     if settings.url:
         url = settings.url
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
-    with scratch_folder() as scratch:
+    # A service of our own, which ends with the command.
+    with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"
         began = time.monotonic()
@@ -67,7 +69,7 @@ def connect(settings: Settings) -> Iterator[Service]:
 
 
 def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
-    deadline = time.monotonic() + START_TIMEOUT
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if port_file.exists():
             return int(port_file.read_text(encoding="ascii"))
@@ -78,5 +80,5 @@ def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path)
     why = output[-1] if output else "it printed nothing"
     raise FaultwatchError(
         f"the local service did not start: {why.removeprefix('faultwatch-service: ')}",
-        "or name a service that runs elsewhere with FAULTWATCH_URL" if "is not installed" in why else "",
+        "or set FAULTWATCH_URL to a service that runs elsewhere" if "is not installed" in why else "",
     )

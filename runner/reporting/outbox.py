@@ -7,7 +7,7 @@ from pathlib import Path
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting.spool import Spool, SpooledDocument
 
-FIRST_PAUSE = 10.0
+FIRST_PAUSE_SECONDS = 10.0
 MAX_PAUSE_SECONDS = 300.0
 """Seconds to wait after a failure of the service; each failure doubles them, up to the longest pause."""
 
@@ -38,7 +38,7 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """How many documents of this outbox the service has neither received nor refused."""
-        return len(self._posted.intersection(self.spool.waiting()))
+        return len(self._posted.intersection(self.spool.list_waiting()))
 
     def post(self, *documents: SpooledDocument) -> None:
         """Store reports or profiles on disk, then try to send everything that waits.
@@ -54,7 +54,7 @@ class Outbox:
         self.deliver()
 
     def post_now(self, *documents: SpooledDocument) -> None:
-        """Store reports or profiles on disk and send them at once, before what has waited longer.
+        """Store reports or profiles on disk and send them at once, before older ones that wait.
 
         Raises
         ------
@@ -79,7 +79,7 @@ class Outbox:
             self.spool.flush(self._send)
         except FaultwatchError as error:
             self.error = error
-            self._pause = min(2 * self._pause or FIRST_PAUSE, MAX_PAUSE_SECONDS)
+            self._pause = min(2 * self._pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
             self._not_before = self._clock() + self._pause
         else:
             self.error = None
@@ -99,5 +99,5 @@ class Outbox:
         try:
             self._sender(document)
         except RequestRefused as error:
-            self.refused[self.spool.file_of(document)] = error.what
+            self.refused[self.spool.get_file(document)] = error.what
             raise

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import requests
 
 from runner.errors import FaultwatchError
-from runner.reporting.client import TIMEOUT, Service
+from runner.reporting.client import TIMEOUT_SECONDS, Service
 
 _URL = "ACTIONS_ID_TOKEN_REQUEST_URL"
 _TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
@@ -27,7 +27,10 @@ def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None
     try:
         # The address may already contain a query.
         answer = requests.get(
-            address, params={"audience": audience}, headers={"Authorization": f"Bearer {bearer}"}, timeout=TIMEOUT
+            address,
+            params={"audience": audience},
+            headers={"Authorization": f"Bearer {bearer}"},
+            timeout=TIMEOUT_SECONDS,
         )
         answer.raise_for_status()
         identity = str(answer.json()["value"])

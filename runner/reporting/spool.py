@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from runner.contract.profile import Profile  # Large, and most commands have none.
 
 SpooledDocument: TypeAlias = "Report | Profile"
-_PROFILE = ".profile"
+_PROFILE_SUFFIX = ".profile"
 
 MAX_FAILURES = 3
 """After this many server errors in a row, the remaining documents wait."""
-_PARTIAL = ".partial"
+_PARTIAL_SUFFIX = ".partial"
 
 
 class Spool(Struct, frozen=True):
@@ -38,12 +38,12 @@ class Spool(Struct, frozen=True):
 
     def add(self, document: SpooledDocument) -> Path:
         """Write a document so that it survives a crash of the process or the machine; return its file."""
-        file = self.file_of(document)
-        partial = file.with_suffix(f".{read_own_name()}{_PARTIAL}")
+        file = self.get_file(document)
+        partial = file.with_suffix(f".{read_own_name()}{_PARTIAL_SUFFIX}")
         try:
             make_private_folder(self.folder)
             partial.write_text(document.model_dump_json(), encoding="utf-8")
-            _stamp(partial)
+            _requeue(partial)
             rename_durably(partial, file)
         except OSError as error:
             with suppress(OSError):
@@ -66,11 +66,11 @@ class Spool(Struct, frozen=True):
         """
         sent = failures = 0
         last_error: FaultwatchError | None = None
-        for file, document in self._documents():
+        for file, document in self._read_documents():
             try:
                 send(document)
             except RequestRefused as error:
-                _set_aside(file, error.what)
+                _move_to_refused(file, error.what)
                 continue
             except ServiceUnavailable:
                 # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
@@ -100,48 +100,48 @@ class Spool(Struct, frozen=True):
         FaultwatchError
             The service does not accept it now; it waits.
         """
-        file = self.file_of(document)
+        file = self.get_file(document)
         try:
             send(document)
         except RequestRefused as error:
-            _set_aside(file, error.what)
+            _move_to_refused(file, error.what)
             raise
         file.unlink(missing_ok=True)
 
-    def file_of(self, document: SpooledDocument) -> Path:
+    def get_file(self, document: SpooledDocument) -> Path:
         """Return the file in which a document waits."""
-        return self.folder / _name(document)
+        return self.folder / _make_name(document)
 
     def remove_abandoned(self) -> None:
-        """Remove what processes that were killed left half-written."""
-        for leftover in self._files(f"*{_PARTIAL}"):
-            writer = leftover.name.removesuffix(_PARTIAL).rpartition(".")[2]
+        """Remove the partial files of killed processes."""
+        for leftover in self._list_files(f"*{_PARTIAL_SUFFIX}"):
+            writer = leftover.name.removesuffix(_PARTIAL_SUFFIX).rpartition(".")[2]
             if not is_alive(writer):
                 with suppress(OSError):
                     leftover.unlink()
 
-    def waiting(self) -> list[Path]:
+    def list_waiting(self) -> list[Path]:
         """Return the files that wait to be sent, oldest first."""
-        return self._files("*.json")
+        return self._list_files("*.json")
 
-    def refused(self) -> list[tuple[Path, str]]:
+    def list_refused(self) -> list[tuple[Path, str]]:
         """Return the refused files, each with the reason."""
-        return [(file, _reason(file)) for file in self._files("*.refused")]
+        return [(file, _read_reason(file)) for file in self._list_files("*.refused")]
 
-    def _documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
+    def _read_documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
         self.remove_abandoned()
-        for file in self.waiting():
+        for file in self.list_waiting():
             try:
                 document = read_document(file)
             except FileNotFoundError:
                 continue  # sent by another process meanwhile
             except ValidationError as error:
                 # Written by another version, or damaged: set aside, so that it does not block the others.
-                _set_aside(file, f"this is not a {_kind(file)} of this version: {error.errors()[0]['msg']}")
+                _move_to_refused(file, f"this is not a {_get_kind(file)} of this version: {error.errors()[0]['msg']}")
                 continue
             yield file, document
 
-    def _files(self, pattern: str) -> list[Path]:
+    def _list_files(self, pattern: str) -> list[Path]:
         files = []
         for file in self.folder.glob(pattern):
             with suppress(FileNotFoundError):
@@ -158,22 +158,22 @@ def read_document(file: Path) -> SpooledDocument:
         The file cannot be read, or another version wrote it.
     """
     content = file.read_bytes()
-    if _kind(file) != "profile":
+    if _get_kind(file) != "profile":
         return Report.model_validate_json(content)
     from runner.contract.profile import Profile  # noqa: PLC0415 - large, and most commands have none
 
     return Profile.model_validate_json(content)
 
 
-def _name(document: SpooledDocument) -> str:
-    return f"{document.run_id}.json" if isinstance(document, Report) else f"{document.profile_id}{_PROFILE}.json"
+def _make_name(document: SpooledDocument) -> str:
+    return f"{document.run_id}.json" if isinstance(document, Report) else f"{document.profile_id}{_PROFILE_SUFFIX}.json"
 
 
-def _kind(file: Path) -> str:
-    return "profile" if file.stem.endswith(_PROFILE) else "report"
+def _get_kind(file: Path) -> str:
+    return "profile" if file.stem.endswith(_PROFILE_SUFFIX) else "report"
 
 
-def _stamp(file: Path) -> None:
+def _requeue(file: Path) -> None:
     """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
@@ -181,17 +181,17 @@ def _stamp(file: Path) -> None:
 
 def _read_to_end(file: Path) -> None:
     with suppress(OSError):
-        _stamp(file)
+        _requeue(file)
 
 
-def _set_aside(file: Path, reason: str) -> None:
+def _move_to_refused(file: Path, reason: str) -> None:
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
     with suppress(FileNotFoundError):
         file.rename(file.with_suffix(".refused"))
 
 
-def _reason(file: Path) -> str:
+def _read_reason(file: Path) -> str:
     try:
         return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
     except OSError:

@@ -2,9 +2,9 @@
 
 from importlib import resources
 
-NAMES = ("workload", "matrix")
+SCHEMA_NAMES = ("workload", "matrix")
 
 
-def schema_text(name: str) -> str:
+def read_schema(name: str) -> str:
     """Return a shipped schema: ``workload`` or ``matrix``."""
     return resources.files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")

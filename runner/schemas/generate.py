@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from runner.contract.docstrings import field_docstrings
+from runner.contract.docstrings import collect_field_docstrings
 from runner.nightly.matrix_file import Matrix
 from runner.workload import Workload
 
@@ -18,12 +18,12 @@ _REMARKS = {
 MODELS: dict[str, type[BaseModel]] = {"workload": Workload, "matrix": Matrix}
 
 
-def generate(name: str, model: type[BaseModel]) -> str:
+def generate_schema(name: str, model: type[BaseModel]) -> str:
     """Return the schema of a model as text. Each key is described by the string below its field."""
     schema = model.model_json_schema(mode="validation")
     schema["properties"].pop("path", None)  # not a key of the file
     _describe(schema, model)
-    for inner in _models(model):
+    for inner in _list_models(model):
         if inner.__name__ in schema.get("$defs", {}):
             _describe(schema["$defs"][inner.__name__], inner)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"{name}.toml"}
@@ -32,7 +32,7 @@ def generate(name: str, model: type[BaseModel]) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
+def _list_models(model: type[BaseModel]) -> list[type[BaseModel]]:
     """Return the other models in the module of a model."""
     module = inspect.getmodule(model)
     return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
@@ -41,7 +41,7 @@ def _models(model: type[BaseModel]) -> list[type[BaseModel]]:
 def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
     if model.__doc__:
         schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
-    for name, text in field_docstrings(model).items():
+    for name, text in collect_field_docstrings(model).items():
         if name in schema["properties"]:
             schema["properties"][name]["description"] = text
 
@@ -49,7 +49,7 @@ def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
 def main() -> None:
     """Write the shipped schemas."""
     for name, model in MODELS.items():
-        Path(__file__).with_name(f"{name}.schema.json").write_text(generate(name, model), encoding="utf-8")
+        Path(__file__).with_name(f"{name}.schema.json").write_text(generate_schema(name, model), encoding="utf-8")
 
 
 if __name__ == "__main__":

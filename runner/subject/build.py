@@ -12,37 +12,37 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.contract.report import Build, Stage, hash_of
-from runner.dependencies.asked import Asked, mark_unfollowed
+from runner.contract.report import Build, Stage, hash_document
+from runner.dependencies.asked import Asked, make_unfollowed
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.execute import TOO_LONG, execute
+from runner.execution.execute import TIMEOUT_WORDS, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
-from runner.execution.temporary_failure import is_full, is_temporary
-from runner.subject.build_cache import BuildCache, make_empty_folder, put_aside
-from runner.subject.build_inputs import Inputs, find_changed_files, note_inputs
+from runner.execution.temporary_failure import is_disk_full, is_temporary
+from runner.subject.build_cache import BuildCache, make_empty_folder, move_aside
+from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
-from runner.subject.built_tree import TREE, UnreadableTree, begin_own_session, keep, lay_over
+from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, overlay_files, restore_original_tree
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.packages import OFFLINE, needs_network, set_offline
+from runner.subject.packages import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import describe_lacking, hint_at_network, list_empty_folders
-from runner.subject.tool_search import advice, describe_missing_tool
+from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_empty_folders
+from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
-from runner.system.tree_walk import objection_to, remove_tree
+from runner.system.tree_walk import explain_unusable_tree, remove_tree
 from runner.workload import Workload
-from runner.workload.own_places import build_command, build_path, build_variables, find_own_folder
+from runner.workload.placeholders import get_build_command, get_build_path, get_build_variables, provide_own_folder
 from runner.workload.source_tree import copy_sources
 
 _CHECKOUT = "checkout"
 """The folder, beside a tree, for the files of a later commit."""
-LOG_LIMIT = 60_000
+MAX_LOG_CHARACTERS = 60_000
 """Characters kept from the end of a build log, where the errors are."""
 
 
@@ -78,7 +78,7 @@ class BuildFailure(Exception):
     @property
     def timed_out(self) -> bool:
         """Whether the build took longer than it may."""
-        return TOO_LONG in self.message
+        return TIMEOUT_WORDS in self.message
 
 
 class Builder(Struct, frozen=True):
@@ -108,8 +108,9 @@ class Builder(Struct, frozen=True):
     again: bool = False
     follow: bool = False
     reveals_host: bool = False
-    """Whether what a failed build in the sandbox is told may say what this host has and the sandbox hides: only to the
-    owner of the code. A stranger could ask by names whether files exist, and have the gate advise to show them."""
+    """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
+    the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
+    expose them."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -128,20 +129,20 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := find_missing_programs(workload, self._hidden_from):
+        if lacking := find_missing_programs(workload, self._hiding_sandbox):
             raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
-        place = self.cache.take(self._key(repository, commit, workload, number))
+        place = self.cache.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
         if record is None:
-            record = self._make(repository, commit, workload, place)
+            record = self._build_in_place(repository, commit, workload, place)
             self.cache.evict()
         if cached:
             log_step("uses the build of %s in %s", commit[:10], place)
         build = record.build.model_copy(update={"cached": cached})
         if record.failure:
             raise BuildFailure(record.failure, build)
-        return place / TREE, build
+        return place / TREE_FOLDER, build
 
     @contextmanager
     def build_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
@@ -155,11 +156,11 @@ class Builder(Struct, frozen=True):
             It does not build again.
         """
         place = tree.parent
-        aside = put_aside(place)
+        aside = move_aside(place)
         try:
             place.mkdir()
             # Without a record: should this process be killed, nobody takes it for the build of the other revision.
-            record = self._made(repository, commit, workload, tree)
+            record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
             yield tree
@@ -168,8 +169,8 @@ class Builder(Struct, frozen=True):
             aside.rename(place)
 
     @property
-    def _hidden_from(self) -> Sandbox | None:
-        """The sandbox beyond which nothing of this host may be told; None if all of it may be."""
+    def _hiding_sandbox(self) -> Sandbox | None:
+        """The sandbox, if messages must not reveal what lies outside of it; else None."""
         return None if self.reveals_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
@@ -177,7 +178,7 @@ class Builder(Struct, frozen=True):
 
         That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
         """
-        changed = self.find_unread_changes(repository, built, commit, workload, known=built)
+        changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
         if changed is None:
             return None
         tree, build = self.build(repository, built, workload)
@@ -185,8 +186,8 @@ class Builder(Struct, frozen=True):
             checkout = tree.with_name(_CHECKOUT)
             try:
                 remove_tree(checkout)
-                self._fill(repository, commit, workload, checkout)
-                lay_over(tree, checkout, changed, commit)
+                self._write_files(repository, commit, workload, checkout)
+                overlay_files(tree, checkout, changed, commit)
             except BuildFailure:
                 return None
             finally:
@@ -194,30 +195,30 @@ class Builder(Struct, frozen=True):
         return tree, build.model_copy(update={"built_commit": built})
 
     def find_unread_changes(
-        self, repository: Repository, before: str, after: str, workload: Workload, *, known: str
+        self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that two commits differ in, if the build of ``known`` has read none of them; else None."""
+        """Return the files that two commits differ in, if the build of a known commit reads none of them; else None."""
         if not _may_reuse(workload):
             return None
         changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
-        inputs = Inputs(self.cache.get_first_place(self._key(repository, known, workload)))
+        inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
-    def has(self, repository: Repository, commit: str, workload: Workload) -> bool:
+    def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
-        record = self._record(repository, commit, workload)
+        record = self._read_record(repository, commit, workload)
         return record is not None and not (record.failure and self.again)
 
-    def has_succeeded(self, repository: Repository, commit: str, workload: Workload) -> bool:
+    def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build that did not fail."""
-        record = self._record(repository, commit, workload)
+        record = self._read_record(repository, commit, workload)
         return record is not None and not record.failure
 
-    def _record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
+    def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         try:
-            return read_record(self.cache.get_first_place(self._key(repository, commit, workload)))
+            return read_record(self.cache.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
             return None
 
@@ -228,14 +229,14 @@ class Builder(Struct, frozen=True):
             if record and record.failure:
                 return None if self.again else record
             if record:
-                begin_own_session(place / TREE)
+                restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is made again: {damage.what}")
+            self.say(f"the build in {place} is repeated: {damage.what}")
             return None
 
-    def _key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
-        path = build_path(workload)
+    def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
+        path = get_build_path(workload)
         path = self.sandbox.select_visible_path(path) if self.sandbox else path
         tools = read_build_settings(
             workload.build.command or (), workload.build.needs, path, workload.build.environment
@@ -243,8 +244,8 @@ class Builder(Struct, frozen=True):
         host = {**self.machine, **read_library_settings(Tree()), **tools}
         # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
         made_by = [workload.build.identity, workload.run.output_file]
-        shown = self.sandbox.readable if self.sandbox else None
-        recipe = [commit, repository.name, made_by, host, shown]
+        readable = self.sandbox.readable if self.sandbox else None
+        recipe = [commit, repository.name, made_by, host, readable]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
@@ -252,17 +253,17 @@ class Builder(Struct, frozen=True):
         if number:
             recipe.append(f"build {number}")
         # The commit is shown for people, and short: the path of a build has to be.
-        return f"{commit[:12]}-{hash_of(recipe)}"
+        return f"{commit[:12]}-{hash_document(recipe)}"
 
-    def _make(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
-        """Build where the program will run: build systems write the absolute path of the folder into what they make.
+    def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
+        """Build in the folder in which the program will run, because build systems write its path into what they make.
 
         So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
         environments), and libtool's wrappers the program behind them.
         """
         make_empty_folder(place)
         try:
-            record = self._made(repository, commit, workload, place / TREE)
+            record = self._run_and_record(repository, commit, workload, place / TREE_FOLDER)
             if record.failure:
                 make_empty_folder(place)
             write_record(place, record)
@@ -271,23 +272,25 @@ class Builder(Struct, frozen=True):
             raise
         return record
 
-    def _made(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
+    def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         began = time.time_ns()
-        self._fill(repository, commit, workload, tree)
-        failure, build, asked = self._run(repository, commit, workload, tree)
-        if not failure and (objection := objection_to(tree)):
+        self._write_files(repository, commit, workload, tree)
+        failure, build, asked = self._run_build(repository, commit, workload, tree)
+        if not failure and (objection := explain_unusable_tree(tree)):
             failure = f"the tree {objection}"
         if failure:
             return BuildRecord(build=build, failure=failure)
-        note_inputs(tree, asked)
+        write_inputs(tree, asked)
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
-            return keep(tree.parent, build, workload.run.output_file, began)
+            return keep_copy(tree.parent, build, workload.run.output_file, began)
         except UnreadableTree as error:
             return BuildRecord(build=build, failure=f"the tree {error}")
 
-    def _run(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> tuple[str, Build, Asked]:
+    def _run_build(
+        self, repository: Repository, commit: str, workload: Workload, tree: Path
+    ) -> tuple[str, Build, Asked]:
         """Run the build command; return why it failed, the build, and what it asked about files.
 
         A build that fails while it is followed, as one does that traces processes itself, is made again without.
@@ -298,20 +301,20 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.follow or not _may_reuse(workload):
-            built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, mark_unfollowed("nobody wanted to know"))
+            built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+            return (*built, make_unfollowed("the questions of the build were not recorded"))
         with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
-            failure, build = _run_build(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
+            failure, build = run_build_command(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
             if not failure:
-                return "", build, watch.asked()
+                return "", build, watch.read_asked()
         remove_tree(tree)
-        self._fill(repository, commit, workload, tree)
-        built = _run_build(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, mark_unfollowed("it fails while it is followed"))
+        self._write_files(repository, commit, workload, tree)
+        built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+        return (*built, make_unfollowed("it fails while it is traced"))
 
-    def _fill(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
+    def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
-            copy_sources(workload.own_files(), tree)
+            copy_sources(workload.list_own_files(), tree)
             return
         try:
             write_commit(
@@ -324,7 +327,7 @@ class Builder(Struct, frozen=True):
         except IncompleteCheckout as error:
             raise BuildFailure(str(error), Build(), temporary=True, stage=Stage.CHECKOUT) from None
         except GitError as error:
-            if is_full(error.what):
+            if is_disk_full(error.what):
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
             what = f"{error.what}: {error.remedy}" if error.remedy else error.what
@@ -332,7 +335,7 @@ class Builder(Struct, frozen=True):
 
 
 def _may_reuse(workload: Workload) -> bool:
-    """Return whether two commits can have the same build, as far as the workload says."""
+    """Return whether the workload allows two commits to share a build."""
     return workload.build.command is not None and not workload.build.git and workload.build.directory != "workload"
 
 
@@ -344,7 +347,7 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     hidden_from
         The sandbox that must see them; nothing is said then of what is elsewhere on this host.
     """
-    path = build_path(workload)
+    path = get_build_path(workload)
     if hidden_from:
         seen = hidden_from.select_visible_path(path)
         missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
@@ -352,11 +355,11 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:
         return ""
-    elsewhere = filter(None, (advice(name, path) for name in missing))
+    elsewhere = filter(None, (suggest_path(name, path) for name in missing))
     return next(elsewhere, f"this host does not have {', '.join(missing)}, which the build needs")
 
 
-def _run_build(
+def run_build_command(
     workload: Workload,
     tree: Path,
     sandbox: Sandbox | None,
@@ -376,18 +379,18 @@ def _run_build(
     BuildFailure
         It failed for a temporary reason.
     """
-    command = build_command(workload)
+    command = get_build_command(workload)
     if command is None:
         return "", Build()
     written = shlex.join(workload.build.command or ())  # as people know it, with its placeholders
-    environment = build_variables(workload, str(tree))
+    environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
-        environment = {**OFFLINE, **environment}
+        environment = {**OFFLINE_VARIABLES, **environment}
         sandbox = replace(sandbox, empty=list_empty_folders(environment, sandbox))
         if workload.build_uses_own_folder:
-            sandbox = sandbox.showing(find_own_folder(workload))
-    before = _cpu_seconds_of_children()
+            sandbox = sandbox.add_readable(provide_own_folder(workload))
+    before = _read_children_cpu_seconds()
     try:
         timeout = workload.build.timeout
         if sandbox:
@@ -402,7 +405,7 @@ def _run_build(
             )
         else:
             done = execute(
-                watch.wrapped(command) if watch else command,
+                watch.wrap_command(command) if watch else command,
                 directory=tree,
                 environment=environment,
                 timeout=timeout,
@@ -413,26 +416,28 @@ def _run_build(
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
             return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
-        known = advice(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
+        advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
-            known or "install it, or correct the command",
+            advice or "install it, or correct the command",
         ) from None
     log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
     build = Build(
         command=command,
         seconds=done.seconds,
-        cpu_seconds=_cpu_seconds_of_children() - before,
-        log=hide_secrets(done.output, os.environ)[-LOG_LIMIT:],
+        cpu_seconds=_read_children_cpu_seconds() - before,
+        log=hide_secrets(done.output, os.environ)[-MAX_LOG_CHARACTERS:],
     )
     if not done.problem:
         return "", build
     if sandbox and not reveals_host:
-        hint = hint_at_network(done.output)
+        hint = explain_missing_network(done.output)
     else:
         tool = describe_missing_tool(done.output) or command[0]
-        hint = advice(tool, environment["PATH"])
-        hint = hint or (describe_lacking(command, tool, environment, sandbox, tree, done.output) if sandbox else "")
+        hint = suggest_path(tool, environment["PATH"])
+        hint = hint or (
+            describe_sandbox_failure(command, tool, environment, sandbox, tree, done.output) if sandbox else ""
+        )
     # Outside of a sandbox that is no more than what the build itself says, and may pass.
     offline = "" if hint or sandbox else _explain_missing_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
@@ -443,12 +448,12 @@ def _run_build(
 
 def _explain_missing_network(log: str) -> str:
     """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
-    line = hide_password(needs_network(log))
-    kept = set_offline(log)
-    return f"{line}{f'. {kept}' if kept else ''}" if line else ""
+    line = hide_password(find_network_error(log))
+    remedy = describe_offline_remedy(log)
+    return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""
 
 
-def _cpu_seconds_of_children() -> float:
+def _read_children_cpu_seconds() -> float:
     """Return the CPU time of all processes that this one has started and that have ended, with their descendants."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

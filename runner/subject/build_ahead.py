@@ -20,14 +20,14 @@ from typing import Self
 
 from msgspec.structs import replace
 
-from runner.contract.report import Build, hash_of
+from runner.contract.report import Build, hash_document
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import supervisor
+from runner.execution.supervisor import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_inputs import sizes
+from runner.subject.build_inputs import measure_file_sizes
 from runner.subject.build_worker import encode_order
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
@@ -62,7 +62,7 @@ class BuildAhead:
         Parameters
         ----------
         commits
-            The commits in the order in which they will be needed; :meth:`expect` replaces them.
+            The commits in the order in which they will be needed; :meth:`plan_builds` replaces them.
         jobs
             How many builds to run at once; with 0 or 1, none runs ahead.
         build_all
@@ -93,8 +93,8 @@ class BuildAhead:
         for worker in self._workers:
             worker.end()
 
-    def expect(self, commits: Sequence[str]) -> None:
-        """Replace the commits that will be needed. Whatever else is being built is given up."""
+    def plan_builds(self, commits: Sequence[str]) -> None:
+        """Set the commits to build next; other builds in progress are cancelled."""
         building = {worker.commit for worker in self._workers}
         self._next = deque(commit for commit in dict.fromkeys(commits) if commit not in building)
         self._finished.clear()
@@ -103,124 +103,128 @@ class BuildAhead:
             worker.end()
             self._workers.remove(worker)
         if needless:
-            self._start()
+            self._start_workers()
 
     def build(self, commit: str) -> tuple[Path, Build]:
         """Return the folder of a built revision, as :meth:`Builder.build` does, and have the next ones built."""
         with suppress(ValueError):
             self._next.remove(commit)
         if not self._builds_all and not self._built:
-            self._built = self._find_kept_before(commit)
+            self._built = self._find_earlier_build(commit)
         if same := self._find_same_build(commit):
             return same
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
-            self._start()
-        self._have_built(commit)
+            self._start_workers()
+        self._await_build(commit)
         self._finished.discard(commit)
         try:
             tree, build = self._builder.build(self._repository, commit, self._workload)
         except BuildFailure as failure:
-            failure.build = self._find_own_build(failure.build, commit)
+            failure.build = self._mark_own_build(failure.build, commit)
             raise
-        build = self._find_own_build(build, commit)
+        build = self._mark_own_build(build, commit)
         self._check(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
-            self._start()
-        self._order_next()
+            self._start_workers()
+        self._assign_next()
         return tree, build
 
-    def _find_own_build(self, build: Build, commit: str) -> Build:
-        """Return a build as one that this command has made, if one of its workers has."""
+    def _mark_own_build(self, build: Build, commit: str) -> Build:
+        """Return a build, marked as made by this command if one of its workers has made it."""
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
         """Return the last build, if that of a commit would be the same and is not there."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
-        if self._builder.has(self._repository, commit, self._workload):
+        if self._builder.has_build(self._repository, commit, self._workload):
             return None
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
-    def _find_kept_before(self, commit: str) -> str:
+    def _find_earlier_build(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if there is none near."""
         with suppress(GitError):  # it is the first commit
             earlier = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
             for before in earlier.split():
-                if self._builder.has_succeeded(self._repository, before, self._workload):
+                if self._builder.has_successful_build(self._repository, before, self._workload):
                     return before
         return ""
 
     def _check(self, commit: str, tree: Path) -> None:
-        """Reuse no build any more if a commit shows that its build depends on files that it has not read."""
+        """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
         if self._builds_all or not self._built or not is_checked(commit):
             return
         order = (self._repository, self._built, commit, self._workload)
-        changes = self._builder.find_unread_changes(*order, known=self._built)
+        changes = self._builder.find_unread_changes(*order, known_commit=self._built)
         if changes is None:
             return
         before, _ = self._builder.build(self._repository, self._built, self._workload)
-        if sizes(before, changes) != sizes(tree, changes):
+        if measure_file_sizes(before, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
             self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
 
-    def _is_needless(self, commit: str) -> bool:
-        """Return whether a commit will probably use the build of the one before it."""
+    def _is_reuse_likely(self, commit: str) -> bool:
+        """Return whether a commit will probably reuse the build of the previous one."""
         before = self._before.get(commit)
         if self._builds_all or not self._built or not before or is_checked(commit):
             return False
-        changes = self._builder.find_unread_changes(self._repository, before, commit, self._workload, known=self._built)
+        changes = self._builder.find_unread_changes(
+            self._repository, before, commit, self._workload, known_commit=self._built
+        )
         return changes is not None
 
-    def _have_built(self, commit: str) -> None:
+    def _await_build(self, commit: str) -> None:
         """Wait until a worker has built a commit; return at once if none can."""
         worker = next((worker for worker in self._workers if worker.commit == commit), None)
-        if worker is None and self._workers and not self._builder.has(self._repository, commit, self._workload):
+        if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
-                self._order(worker, commit)
-        self._order_next()
+                self._assign(worker, commit)
+        self._assign_next()
         while worker is not None and worker.commit == commit:
             select.select([busy for busy in self._workers if busy.commit is not None], [], [])
-            self._order_next()
+            self._assign_next()
 
-    def paused(self) -> AbstractContextManager[None]:
+    def pause_builds(self) -> AbstractContextManager[None]:
         """Return a context in which nothing is built."""
-        return self._paused() if self._workers else nullcontext()
+        return self._pause_builds() if self._workers else nullcontext()
 
     @contextmanager
-    def _paused(self) -> Iterator[None]:
+    def _pause_builds(self) -> Iterator[None]:
         with pause_descendants(worker.supervisor for worker in self._workers):
             yield
-        self._order_next()
+        self._assign_next()
 
-    def _order_next(self) -> None:
+    def _assign_next(self) -> None:
         """Give the idle workers the next commits that are not built yet."""
         for worker in self._workers:
             if worker.has_ended():
-                self._finished.add(worker.take())
+                self._finished.add(worker.take_finished())
             while worker.commit is None and self._next and len(self._finished) < _BUILDS_AHEAD_PER_WORKER * self._jobs:
                 commit = self._next.popleft()
-                if not (self._is_needless(commit) or self._builder.has(self._repository, commit, self._workload)):
+                if not (
+                    self._is_reuse_likely(commit) or self._builder.has_build(self._repository, commit, self._workload)
+                ):
                     log_step("another process builds %s ahead", commit[:10])
-                    self._order(worker, commit)
+                    self._assign(worker, commit)
 
-    def _order(self, worker: "_Worker", commit: str) -> None:
+    def _assign(self, worker: "_Worker", commit: str) -> None:
         self._ordered.add(commit)
-        worker.order(commit)
+        worker.start_build(commit)
 
-    def _start(self) -> None:
-        """Start the workers that are missing; none where the host has no supervisor to end them."""
-        program = supervisor(load_settings().programs)
+    def _start_workers(self) -> None:
+        """Start the workers that are missing; none if the host has no supervisor to end them."""
+        program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
 
 
 def is_checked(commit: str) -> bool:
-    """Return whether a commit is built although its build would be the same: the same ones always, one in twenty."""
-    return int(hash_of([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
+    """Return whether a commit belongs to the fixed one in twenty that is built although its build would be the same."""
+    return int(hash_document([commit, "build"]), 16) % _COMMITS_PER_CHECK == 0
 
 
 class _Worker:
@@ -257,8 +261,8 @@ class _Worker:
         """Return the descriptor that becomes readable when the build has ended."""
         return self._channel.fileno()
 
-    def order(self, commit: str) -> None:
-        """Have a commit built. Nothing happens if the worker has ended: the runner then builds by itself."""
+    def start_build(self, commit: str) -> None:
+        """Order a build from the worker; if the worker has ended, the runner builds by itself."""
         if self._is_alive:
             self.commit = commit
             self._write(commit)
@@ -267,15 +271,15 @@ class _Worker:
         """Return whether the build has ended."""
         return self.commit is not None and bool(select.select([self], [], [], 0)[0])
 
-    def take(self) -> str:
-        """Return the commit whose build has ended; the worker is idle then."""
+    def take_finished(self) -> str:
+        """Return the commit whose build has ended; the worker is idle afterwards."""
         assert self.commit is not None
         self._is_alive = bool(self._answers.readline())
         commit, self.commit = self.commit, None
         return commit
 
     def end(self) -> None:
-        """Kill it, with all that it has started."""
+        """Kill the worker and all its descendants."""
         self._process.end()
         self._answers.close()
         self._channel.close()

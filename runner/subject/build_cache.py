@@ -18,18 +18,18 @@ from msgspec import Struct
 
 from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
-from runner.subject.build_record import RECORD, DamagedBuild, read_record, remove_record
-from runner.subject.built_tree import TREE
-from runner.system.path_length import pad_path, path_length
+from runner.subject.build_record import RECORD_FILE, DamagedBuild, read_record, remove_record
+from runner.subject.built_tree import TREE_FOLDER
+from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 
-_PLACES_PER_BUILD = 10
+_MAX_PLACES_PER_BUILD = 10
 """Places of one build, for sessions of several processes at once."""
 _MAX_HELD_PLACES = 8
 """Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
 _DAY_SECONDS = 86_400.0
-_ASIDE = ".aside"
-_held: OrderedDict[Path, int] = OrderedDict()
+_ASIDE_SUFFIX = ".aside"
+_held_locks: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
 
@@ -53,7 +53,7 @@ class BuildCache(Struct, frozen=True):
     most_bytes: int | None = None
     most_days: float | None = None
 
-    def take(self, key: str) -> Path:
+    def acquire_place(self, key: str) -> Path:
         """Return the place of a build, which may not exist yet, and keep it for this process.
 
         Raises
@@ -64,27 +64,29 @@ class BuildCache(Struct, frozen=True):
         top = self.folder / self.store
         try:
             top.mkdir(parents=True, exist_ok=True)
-            for number in range(_PLACES_PER_BUILD):
-                place = self._place(key, number)
-                if _hold(_lock_of(place)):
+            for number in range(_MAX_PLACES_PER_BUILD):
+                place = self._get_place(key, number)
+                if _hold_lock(_get_lock_file(place)):
                     return place
         except OSError as error:
             raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
-        raise FaultwatchError(f"{_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends")
+        raise FaultwatchError(
+            f"{_MAX_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends"
+        )
 
     def get_first_place(self, key: str) -> Path:
-        """Return the place that a build has unless several processes use it at once."""
-        return self._place(key, 0)
+        """Return the place of a build that a single process uses."""
+        return self._get_place(key, 0)
 
-    def _place(self, key: str, number: int) -> Path:
-        return pad_path(self.folder / self.store, f"{key}-{number}", path_length(self.folder), TREE)
+    def _get_place(self, key: str, number: int) -> Path:
+        return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
 
     def evict(self) -> None:
-        """Remove the builds beyond the limits, and what interrupted builds left; not what any process uses."""
+        """Remove the builds beyond the limits and the leftovers of interrupted builds, except those in use."""
         now = time.time()
         total = 0
         self.remove_unfinished()
-        for place, used, size in sorted(self._builds(), key=lambda build: build[1], reverse=True):
+        for place, used, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
             total += size
             too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
             too_many = self.most_bytes is not None and total > self.most_bytes
@@ -92,38 +94,38 @@ class BuildCache(Struct, frozen=True):
                 total -= size
 
     def remove_unfinished(self) -> None:
-        """Remove what interrupted builds left: places that nobody uses and that have no record, or were put aside."""
-        for aside in (self.folder / self.store).glob(f"*{_ASIDE}"):
-            with _borrow_lock(_lock_of(aside.with_suffix(""))) as free:
+        """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
+        for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
+            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
                 if free:
                     remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")
-            if place.exists() and not (place / RECORD).exists():
+            if place.exists() and not (place / RECORD_FILE).exists():
                 self._remove(place)
 
-    def _builds(self) -> Iterator[tuple[Path, float, int]]:
+    def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
         """Yield the place of each build, when it was used last, and its bytes."""
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")
             with suppress(OSError):
-                yield place, lock.stat().st_mtime, _size(place)
+                yield place, lock.stat().st_mtime, _get_size(place)
 
     def _remove(self, place: Path) -> bool:
-        with _borrow_lock(_lock_of(place)) as free:
+        with _lock_briefly(_get_lock_file(place)) as free:
             if free:
                 remove_record(place)
                 remove_tree(place)
                 if place.exists():
                     return False
-                _lock_of(place).unlink(missing_ok=True)
+                _get_lock_file(place).unlink(missing_ok=True)
             return free
 
 
 def release_all() -> None:
-    """Give up all places of this process, so that another one can use them."""
-    while _held:
-        os.close(_held.popitem()[1])
+    """Release all places of this process, so that other processes can use them."""
+    while _held_locks:
+        os.close(_held_locks.popitem()[1])
 
 
 def make_empty_folder(place: Path) -> None:
@@ -143,18 +145,18 @@ def make_empty_folder(place: Path) -> None:
         raise FaultwatchError(f"{place} cannot be removed", "remove it by hand") from None
 
 
-def put_aside(place: Path) -> Path:
-    """Move a place that this process keeps, so that something else can be there for a while; return where it is."""
-    aside = place.with_name(f"{place.name}{_ASIDE}")
+def move_aside(place: Path) -> Path:
+    """Move a build out of its place for a while; return its new path."""
+    aside = place.with_name(f"{place.name}{_ASIDE_SUFFIX}")
     remove_tree(aside)
     return place.rename(aside)
 
 
-def _lock_of(place: Path) -> Path:
+def _get_lock_file(place: Path) -> Path:
     return place.with_name(f"{place.name}.lock")
 
 
-def _size(place: Path) -> int:
+def _get_size(place: Path) -> int:
     try:
         record = read_record(place)
     except DamagedBuild:
@@ -162,24 +164,24 @@ def _size(place: Path) -> int:
     return record.bytes if record else 0
 
 
-def _hold(lock: Path) -> bool:
-    """Lock for this process, unless another one has; note that it is used now."""
-    if lock not in _held:
+def _hold_lock(lock: Path) -> bool:
+    """Lock a build for this process and mark it as used; return whether no other process holds it."""
+    if lock not in _held_locks:
         descriptor = _try_lock(lock)
         if descriptor is None:
             return False
-        _held[lock] = descriptor
-        while len(_held) > _MAX_HELD_PLACES:
-            os.close(_held.popitem(last=False)[1])
-    _held.move_to_end(lock)
-    os.utime(_held[lock])
+        _held_locks[lock] = descriptor
+        while len(_held_locks) > _MAX_HELD_PLACES:
+            os.close(_held_locks.popitem(last=False)[1])
+    _held_locks.move_to_end(lock)
+    os.utime(_held_locks[lock])
     return True
 
 
 @contextmanager
-def _borrow_lock(lock: Path) -> Iterator[bool]:
-    """Lock for a moment; yield whether nobody uses it."""
-    descriptor = None if lock in _held else _try_lock(lock)
+def _lock_briefly(lock: Path) -> Iterator[bool]:
+    """Lock a build for the duration of a context; yield whether no process uses it."""
+    descriptor = None if lock in _held_locks else _try_lock(lock)
     try:
         yield descriptor is not None
     finally:

@@ -13,25 +13,25 @@ from pathlib import Path
 from runner.dependencies.asked import Asked
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
-from runner.system.tree_walk import walk
+from runner.system.tree_walk import walk_tree
 
-_NAMES = "asked"
+_NAMES_FILE = "asked"
 _READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 """Files that decide how others are checked out."""
 
 
-def note_inputs(tree: Path, asked: Asked) -> None:
-    """Write beside a tree that was just built what its build asked of it; nothing if that is not wholly known."""
-    file = tree.parent / _NAMES
+def write_inputs(tree: Path, asked: Asked) -> None:
+    """Write the files that a build has read beside its tree; nothing if they are not completely known."""
+    file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
     if asked.unfollowed:
         return
     questions = {path for _, path in asked.questions} | asked.made
-    rows = [*_select_below(tree, questions), "", *_select_below(tree, asked.changed)]
+    rows = [*_select_paths_below(tree, questions), "", *_select_paths_below(tree, asked.changed)]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 
-def _select_below(tree: Path, paths: Iterable[str]) -> list[str]:
+def _select_paths_below(tree: Path, paths: Iterable[str]) -> list[str]:
     """Return which paths lie in a tree, relative to it."""
     top = f"{tree}/"
     return sorted({os.path.normpath(path)[len(top) :] for path in paths if os.path.normpath(path).startswith(top)})
@@ -44,7 +44,7 @@ class Inputs:
         self._asked: frozenset[str] | None = None
         self._changed: frozenset[str] = frozenset()
         with suppress(OSError):
-            asked, _, changed = (place / _NAMES).read_bytes().partition(b"\0\0")
+            asked, _, changed = (place / _NAMES_FILE).read_bytes().partition(b"\0\0")
             self._asked, self._changed = (frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (asked, changed))
 
     def may_depend_on(self, name: str) -> bool:
@@ -77,10 +77,10 @@ def parse_changes(text: str) -> frozenset[str] | None:
     return frozenset(names)
 
 
-def sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
+def measure_file_sizes(tree: Path, ignored: Container[str]) -> dict[str, int]:
     """Return the size of each file in a tree, by its path."""
     sizes_by_path = {}
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
         if entry.is_file(follow_symlinks=False) and name not in ignored:
             sizes_by_path[name] = entry.stat(follow_symlinks=False).st_size

@@ -10,14 +10,14 @@ from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.system.durable_files import rename_durably
 
-RECORD = "build.json"
+RECORD_FILE = "build.json"
 
 
 class DamagedBuild(FaultwatchError):
     """A stored build cannot be used, as after a power cut; says what is wrong with it."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what, "try again: the revision is then built again")
+        super().__init__(what, "try again: then the revision is rebuilt")
 
 
 class BuildRecord(Strict):
@@ -29,17 +29,17 @@ class BuildRecord(Strict):
     failure: str = ""
     """Why the revision does not build; empty if it does."""
     tree: str = ""
-    """Fingerprint of the tree, as it was built or put back last."""
+    """Fingerprint of the tree after it was last built or restored."""
     copy_of_tree: str = ""
     """Fingerprint of the copy of the tree."""
     later_commit: str = ""
-    """The later commit whose files lie over those of the build; empty if the tree is as it was built."""
+    """The later commit whose files replace those of the build; empty if the tree is unchanged since the build."""
     later_files: str = ""
     """Fingerprint of those files."""
     ignored: str | None = None
-    """Path in the tree of the result file, which each execution makes again."""
+    """Path of the result file in the tree, which each execution creates again."""
     bytes: int = 0
-    """What the tree and its copy take on the disk."""
+    """The disk space of the tree and its copy."""
 
 
 def read_record(place: Path) -> BuildRecord | None:
@@ -51,23 +51,23 @@ def read_record(place: Path) -> BuildRecord | None:
         If the record is empty, damaged, or of another version.
     """
     try:
-        return BuildRecord.model_validate_json((place / RECORD).read_bytes())
+        return BuildRecord.model_validate_json((place / RECORD_FILE).read_bytes())
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise DamagedBuild(f"its {RECORD} cannot be read: {error.strerror}") from None
+        raise DamagedBuild(f"its {RECORD_FILE} cannot be read: {error.strerror}") from None
     except ValidationError:
-        raise DamagedBuild(f"its {RECORD} is empty or damaged") from None
+        raise DamagedBuild(f"its {RECORD_FILE} is empty or damaged") from None
 
 
 def write_record(place: Path, record: BuildRecord) -> None:
     """Write the record, so that a power cut leaves the old one, the new one, or none."""
-    part = place / f"{RECORD}.partial"
+    part = place / f"{RECORD_FILE}.partial"
     part.write_text(record.model_dump_json(), encoding="utf-8")
-    rename_durably(part, place / RECORD)
+    rename_durably(part, place / RECORD_FILE)
 
 
 def remove_record(place: Path) -> None:
-    """Remove the record first of all, so that what is left of a build is never taken for one."""
+    """Remove the record before the rest of a build, so that a partial build is never used."""
     with suppress(FileNotFoundError, NotADirectoryError):
-        (place / RECORD).unlink()
+        (place / RECORD_FILE).unlink()

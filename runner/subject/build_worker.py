@@ -51,7 +51,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
 
 
 def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
-    """Return what a line of :func:`encode_order` says."""
+    """Decode a line of :func:`encode_order`."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(
         order.cache,
@@ -65,7 +65,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
 
 
 def main() -> None:
-    """Build what comes over the socket whose descriptor is the argument, until the runner closes it."""
+    """Build the commits that arrive on a socket, whose descriptor is the argument, until the runner closes it."""
     with socket.socket(fileno=int(sys.argv[1])) as channel, channel.makefile("rw", encoding="utf-8") as lines:
         builder, repository, workload = decode_order(lines.readline())
         for line in lines:

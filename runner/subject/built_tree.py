@@ -19,19 +19,19 @@ from runner.execution.disk_guard import count_used_bytes
 from runner.execution.start_block import BASE_VARIABLES
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
-from runner.system.tree_walk import TreeTooLarge, fingerprint, remove_tree, walk
+from runner.system.tree_walk import TreeTooLarge, compute_fingerprint, remove_tree, walk_tree
 
 
 class UnreadableTree(Exception):
     """A build left what the runner must not read; says what."""
 
 
-TREE = "tree"
-COPY = "built"
-_LATER = "later"
+TREE_FOLDER = "tree"
+COPY_FOLDER = "built"
+_LATER_FILES_FOLDER = "later"
 
 
-def keep(place: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
+def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:
     """Keep a copy of a tree that was just built; return the record of the build, which is not written yet.
 
     Parameters
@@ -39,7 +39,7 @@ def keep(place: Path, build: Build, output_file: str | None, began: int = 0) -> 
     place
         The folder with the tree.
     output_file
-        Path in the tree of the result file, which each execution makes again.
+        Path of the result file in the tree, which each execution creates again.
     began
         When the making of the tree began, in nanoseconds since the epoch.
 
@@ -50,31 +50,31 @@ def keep(place: Path, build: Build, output_file: str | None, began: int = 0) -> 
     FaultwatchError
         If the tree cannot be copied.
     """
-    tree = place / TREE
-    (place / COPY).mkdir(mode=0o700)
-    _copy(tree, place / COPY / TREE)
-    _settle(tree)
+    tree = place / TREE_FOLDER
+    (place / COPY_FOLDER).mkdir(mode=0o700)
+    _copy(tree, place / COPY_FOLDER / TREE_FOLDER)
+    _flush_to_storage(tree)
     return BuildRecord(
         build=build,
         began=began,
-        tree=fingerprint(tree, output_file),
-        copy_of_tree=fingerprint(place / COPY / TREE),
+        tree=compute_fingerprint(tree, output_file),
+        copy_of_tree=compute_fingerprint(place / COPY_FOLDER / TREE_FOLDER),
         ignored=output_file,
         bytes=2 * (count_used_bytes(tree) or 0),
     )
 
 
 def read_start_of_build(tree: Path) -> int:
-    """Return when the making of a built tree began, in nanoseconds since the epoch; 0 for a tree of no cache."""
+    """Return the time at which a build began, in nanoseconds since the epoch; 0 for a tree outside of the cache."""
     try:
-        record = read_record(tree.parent) if tree.name == TREE else None
+        record = read_record(tree.parent) if tree.name == TREE_FOLDER else None
     except DamagedBuild:
         return 0
     return record.began if record else 0
 
 
-def lay_over(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:
-    """Have the sessions of a build use some files of a later commit.
+def overlay_files(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> None:
+    """Overlay files of a later commit in the sessions of a build.
 
     Parameters
     ----------
@@ -83,19 +83,19 @@ def lay_over(tree: Path, checkout: Path, names: Iterable[str], commit: str) -> N
     names
         The files to use, as paths in both trees.
     """
-    place, later = tree.parent, tree.with_name(_LATER)
+    place, later = tree.parent, tree.with_name(_LATER_FILES_FOLDER)
     record = _remove_later_files(place)
     for name in names:
         (later / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout / name).rename(later / name)
     later.mkdir(exist_ok=True)
-    files = fingerprint(later)
+    files = compute_fingerprint(later)
     write_record(place, record.model_copy(update={"tree": "", "later_commit": commit, "later_files": files}))
-    begin_session(tree)
+    restore_tree(tree)
 
 
-def begin_own_session(tree: Path) -> None:
-    """Put a tree back as it was built, without the files of a later commit.
+def restore_original_tree(tree: Path) -> None:
+    """Restore a tree as it was built, without files of a later commit.
 
     Raises
     ------
@@ -107,19 +107,19 @@ def begin_own_session(tree: Path) -> None:
     record = read_record(tree.parent)
     if record and record.later_commit:
         write_record(tree.parent, _remove_later_files(tree.parent))
-    begin_session(tree)
+    restore_tree(tree)
 
 
 def _remove_later_files(place: Path) -> BuildRecord:
     """Remove the files of a later commit; return the record that says so, which is not written yet."""
     record = read_record(place)
     assert record is not None
-    remove_tree(place / _LATER)
+    remove_tree(place / _LATER_FILES_FOLDER)
     return record.model_copy(update={"tree": "", "later_commit": "", "later_files": ""})
 
 
-def begin_session(tree: Path) -> None:
-    """Put a tree back as it was built, if a program has changed it. A tree of no cache stays as it is.
+def restore_tree(tree: Path) -> None:
+    """Restore a tree as it was built, if a program has changed it; leave a tree outside of the cache.
 
     Raises
     ------
@@ -129,40 +129,40 @@ def begin_session(tree: Path) -> None:
         If the tree cannot be put back.
     """
     place = tree.parent
-    record = read_record(place) if tree.name == TREE else None
-    if record is None or _fingerprint(tree, record.ignored) == record.tree:
+    record = read_record(place) if tree.name == TREE_FOLDER else None
+    if record is None or _compute_fingerprint(tree, record.ignored) == record.tree:
         return
-    if _fingerprint(place / COPY / TREE, None) != record.copy_of_tree:
+    if _compute_fingerprint(place / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
         raise DamagedBuild("the copy of its tree is damaged")
-    fresh = place / f"{TREE}.partial"
+    fresh = place / f"{TREE_FOLDER}.partial"
     for old in (fresh, tree):
         remove_tree(old)
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
-    _copy(place / COPY / TREE, fresh)
+    _copy(place / COPY_FOLDER / TREE_FOLDER, fresh)
     if record.later_commit:
-        if _fingerprint(place / _LATER, None) != record.later_files:
+        if _compute_fingerprint(place / _LATER_FILES_FOLDER, None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
-        _replace_files(fresh, place / _LATER)
-    _settle(fresh)
+        _replace_files(fresh, place / _LATER_FILES_FOLDER)
+    _flush_to_storage(fresh)
     fresh.rename(tree)
-    write_record(place, record.model_copy(update={"tree": fingerprint(tree, record.ignored)}))
+    write_record(place, record.model_copy(update={"tree": compute_fingerprint(tree, record.ignored)}))
 
 
-def _replace_files(tree: Path, others: Path) -> None:
+def _replace_files(tree: Path, source: Path) -> None:
     """Replace files of a tree by those of the same paths in another one; their owners stay."""
-    for entry in walk(others):
+    for entry in walk_tree(source):
         if entry.is_file(follow_symlinks=False):
-            target = tree / os.path.relpath(entry.path, others)
+            target = tree / os.path.relpath(entry.path, source)
             state = target.lstat()
             target.unlink()
             shutil.copy2(entry.path, target)
             os.chown(target, state.st_uid, state.st_gid)
 
 
-def _fingerprint(tree: Path, ignored: str | None) -> str | None:
+def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
     try:
-        return fingerprint(tree, ignored)
+        return compute_fingerprint(tree, ignored)
     except (OSError, TreeTooLarge):
         return None
 
@@ -179,19 +179,19 @@ def _copy(source: Path, target: Path) -> None:
     )
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        said = lines[0].removeprefix("cp: ")[:300]
-        if "Permission denied" in said:
-            raise UnreadableTree(f"has files that cannot be read: {said}")
-        raise FaultwatchError(f"the built tree cannot be copied: {said}")
+        message = lines[0].removeprefix("cp: ")[:300]
+        if "Permission denied" in message:
+            raise UnreadableTree(f"has files that cannot be read: {message}")
+        raise FaultwatchError(f"the built tree cannot be copied: {message}")
 
 
-def _settle(tree: Path) -> None:
+def _flush_to_storage(tree: Path) -> None:
     """Write a fresh tree to storage.
 
     While the kernel writes pages back, it locks them briefly. A fault near a locked page maps fewer neighbours than
     usual, which changes the count. Once written, the pages stay unlocked.
     """
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         file = Path(entry.path)
         if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
             with open_regular(file, links=False) as stream:

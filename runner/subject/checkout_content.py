@@ -20,19 +20,19 @@ from msgspec import Struct
 from runner.dependencies.answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
-from runner.subject.hardened_git import COMPLETE_CLONE, Checkout, is_git_directory
+from runner.subject.hardened_git import COMPLETE_CLONE_HINT, Checkout, is_git_directory
 from runner.subject.repository import Repository
 from runner.system.regular_file import open_regular, read_regular
-from runner.system.tree_walk import TreeTooLarge, walk
+from runner.system.tree_walk import TreeTooLarge, walk_tree
 
-_LINK = "160000"
+_SUBMODULE_MODE = "160000"
 """The mode of a submodule."""
 _MAX_LEVELS = 8
 """Submodules within submodules."""
 _MAX_POINTER_BYTES = 1024
 """Bytes, by the specification of Git LFS."""
 _MAX_ATTRIBUTES_BYTES = 1 << 20
-_AT_ONCE = 500
+_MAX_PATHS_PER_CALL = 500
 """Paths in one command line."""
 _POINTER = re.compile(
     rb"version https://git-lfs\.github\.com/spec/v1\n(?:ext-.*\n)*oid sha256:([0-9a-f]{64})\nsize (\d{1,15})\n"
@@ -65,7 +65,7 @@ class _Rules(Struct, frozen=True):
     whole: bool
 
     def guard_parts(self) -> AbstractContextManager[None]:
-        """Return what surrounds the writing of a part that the clone may lack."""
+        """Return the context for writing a part that the clone may lack."""
         return nullcontext() if self.whole else suppress(IncompleteCheckout)
 
 
@@ -104,32 +104,32 @@ def write_commit(repository: Repository, commit: str, tree: Path, *, bounded: bo
     FaultwatchError
         If git fails.
     """
-    _write(repository, commit, tree, _Rules(bounded, whole))
+    _write_level(repository, commit, tree, _Rules(bounded, whole))
     _set_times(tree)
 
 
 def find_missing_part(repository: Repository, commit: str, level: int = 0) -> IncompleteCheckout | None:
-    """Return what says which part of a commit a clone lacks; None if it seems to have all. No tree is written.
+    """Return the error for the part of a commit that a clone lacks; None if it seems to have all of them.
 
     Raises
     ------
     GitError
         If git fails.
     """
-    listing, objection = read_listing(repository.git_entries(*LIST_FILES, commit))
+    listing, objection = read_listing(repository.iterate_git(*LIST_FILES, commit))
     if objection:
         return None  # The checkout is refused where that matters.
-    entries = list(_entries(listing))
-    absent = next((entry for entry in entries if entry.size is None and entry.mode != _LINK), None)
+    entries = list(_parse_entries(listing))
+    absent = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
     if absent:
-        return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE)
+        return IncompleteCheckout(f"this clone lacks the file {_make_printable(absent.path)}", COMPLETE_CLONE_HINT)
     try:
         _refuse_missing_large_files(repository, commit, entries)
-        links = [entry for entry in entries if entry.mode == _LINK] if level < _MAX_LEVELS else []
-        names = _submodule_names(repository, commit) if links else {}
+        links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE] if level < _MAX_LEVELS else []
+        names = _read_submodule_names(repository, commit) if links else {}
         for link in links:
             if link.path in names:
-                submodule = _submodule(repository.get_common_directory(), names[link.path], link)
+                submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
                 if deeper := find_missing_part(submodule, link.name, level + 1):
                     return deeper
     except IncompleteCheckout as lacking:
@@ -150,54 +150,54 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
         checkout.tree.mkdir()
 
         def write(paths: list[str]) -> None:
-            for some in _batches(paths):
+            for some in _split_into_batches(paths):
                 repository.git("checkout-index", "--force", "--", *some, checkout=checkout)
 
         repository.git("read-tree", commit, checkout=checkout)
         write(attributes)
-        if _names_large_files(checkout.tree, entries):
+        if _may_have_large_files(checkout.tree, entries):
             small = [entry.path for entry in entries if _may_be_pointer(entry)]
-            write(_list_managed(repository, small, checkout))
-            for path, (name, size) in _pointers(entries, checkout.tree):
-                _large_file(repository, path, name, size)
+            write(_list_lfs_paths(repository, small, checkout))
+            for path, (name, size) in _list_pointers(entries, checkout.tree):
+                _find_large_file(repository, path, name, size)
 
 
 def _set_times(tree: Path) -> None:
-    """Give all files of all commits one time.
+    """Set the times of all files to one that is the same for all commits.
 
     Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
     older than their sources. And a commit that changes nothing would change what a program or a build sees of a file.
     """
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             if entry.is_file(follow_symlinks=False):
                 os.utime(entry.path, (CHECKOUT_TIME, CHECKOUT_TIME))
 
 
-def _write(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
-    listed = repository.git_entries(*LIST_FILES, commit)
+def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
+    listed = repository.iterate_git(*LIST_FILES, commit)
     listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
     if objection:
         raise TooLargeCheckout(objection)
     repository.export(commit, tree)
-    entries = list(_entries(listing))
+    entries = list(_parse_entries(listing))
     with rules.guard_parts():
         _write_large_files(repository, entries, tree)
-    links = [entry for entry in entries if entry.mode == _LINK]
-    names = _submodule_names(repository, commit) if links else {}
+    links = [entry for entry in entries if entry.mode == _SUBMODULE_MODE]
+    names = _read_submodule_names(repository, commit) if links else {}
     for link in links:
         if link.path not in names:
             continue  # Without an entry in .gitmodules, every clone leaves the folder empty.
         if level == _MAX_LEVELS:
-            raise TooLargeCheckout(f"submodules lie more than {_MAX_LEVELS} levels deep")
+            raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.guard_parts():
-            submodule = _submodule(repository.get_common_directory(), names[link.path], link)
+            submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
             place = tree / link.path
-            _clear(place, tree)
-            _write(submodule, link.name, place, rules, level + 1)
+            _remove_submodule_folder(place, tree)
+            _write_level(submodule, link.name, place, rules, level + 1)
 
 
-def _entries(listing: Iterable[str]) -> Iterator[_Entry]:
+def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
     for text in listing:
         head, _, path = text.partition("\t")
         mode, kind, name, size = head.split()
@@ -205,7 +205,7 @@ def _entries(listing: Iterable[str]) -> Iterator[_Entry]:
             yield _Entry(mode, name, int(size) if size.isdecimal() else None, path)
 
 
-def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:
+def _read_submodule_names(repository: Repository, commit: str) -> dict[str, str]:
     """Return the name of each submodule by its path, as the commit's ``.gitmodules`` says."""
     query = ("config", "--blob", f"{commit}:.gitmodules", "--null", "--get-regexp", r"^submodule\..*\.path$")
     try:
@@ -216,7 +216,7 @@ def _submodule_names(repository: Repository, commit: str) -> dict[str, str]:
     return {path: key.removeprefix("submodule.").removesuffix(".path") for key, _, path in pairs}
 
 
-def _submodule(store: Path, name: str, link: _Entry) -> Repository:
+def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
     """Return the clone of a submodule, which git keeps in the git directory of the project.
 
     Raises
@@ -235,29 +235,29 @@ def _submodule(store: Path, name: str, link: _Entry) -> Repository:
             pass
     raise IncompleteCheckout(
         f"this clone lacks the submodule {_make_printable(link.path)} at {link.name[:12]}",
-        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and "
-        "name that clone; or, if the build does without it, write `incomplete = true` into [build]",
+        "run `git submodule update --init --recursive` in your own clone, fetch the submodule's old commits, and use "
+        "that clone; or, if the build does not need the submodule, write `incomplete = true` into [build]",
     )
 
 
-def _clear(place: Path, tree: Path) -> None:
+def _remove_submodule_folder(place: Path, tree: Path) -> None:
     """Remove the empty folder that git makes for a submodule."""
     if place.parent.resolve() != tree.resolve() and not place.parent.resolve().is_relative_to(tree.resolve()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} lies outside of the project")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is outside the project")
     if place.is_symlink() or (place.exists() and not place.is_dir()):
-        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is no folder")
+        raise IncompleteCheckout(f"the submodule {_make_printable(place.name)} is not a folder")
     if place.exists():
         place.rmdir()
 
 
 def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path) -> None:
     """Replace the pointers of Git LFS by the files that the clone has of it."""
-    pointers = dict(_pointers(entries, tree))
-    managed = _list_managed(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
+    pointers = dict(_list_pointers(entries, tree))
+    managed = _list_lfs_paths(repository, list(pointers), Checkout(tree.absolute(), tree.parent / "no-index"))
     if sum(pointers[path][1] for path in managed) > MAX_BYTES:
-        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes together")
+        raise TooLargeCheckout(f"the Git LFS files are larger than {MAX_BYTES:,} bytes in total")
     for path in managed:
-        source = _large_file(repository, path, *pointers[path], whole=True)
+        source = _find_large_file(repository, path, *pointers[path], whole=True)
         target = tree / path
         mode = stat.S_IMODE(target.lstat().st_mode)
         target.unlink()
@@ -265,7 +265,7 @@ def _write_large_files(repository: Repository, entries: list[_Entry], tree: Path
         target.chmod(mode)
 
 
-def _large_file(repository: Repository, path: str, name: str, size: int, *, whole: bool = False) -> Path:
+def _find_large_file(repository: Repository, path: str, name: str, size: int, *, whole: bool = False) -> Path:
     """Return the file of a clone with a content that Git LFS keeps.
 
     Parameters
@@ -281,20 +281,20 @@ def _large_file(repository: Repository, path: str, name: str, size: int, *, whol
     source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):
         raise IncompleteCheckout(
-            f"this clone lacks the content of {_make_printable(path)}, which Git LFS keeps",
-            "run `git lfs fetch --all` in your own clone, and name that clone",
+            f"this clone lacks the content of {_make_printable(path)}, which is stored in Git LFS",
+            "run `git lfs fetch --all` in your own clone, and use that clone",
         )
     return source
 
 
-def _pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
+def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
-    for entry in entries if _names_large_files(tree, entries) else ():
+    for entry in entries if _may_have_large_files(tree, entries) else ():
         if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_text(tree / entry.path, _MAX_POINTER_BYTES))):
             yield entry.path, (match[1].decode(), int(match[2]))
 
 
-def _names_large_files(tree: Path, entries: list[_Entry]) -> bool:
+def _may_have_large_files(tree: Path, entries: list[_Entry]) -> bool:
     """Return whether any attributes may name files that Git LFS keeps."""
     return any(
         b"lfs" in _read_text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
@@ -309,29 +309,29 @@ def _may_be_pointer(entry: _Entry) -> bool:
     return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
 
 
-def _list_managed(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
+def _list_lfs_paths(repository: Repository, paths: list[str], checkout: Checkout) -> list[str]:
     """Return the paths to which the attributes of a checkout give the filter of Git LFS."""
-    found: list[str] = []
-    for some in _batches(paths):
+    lfs_paths: list[str] = []
+    for some in _split_into_batches(paths):
         text = repository.git("check-attr", "-z", "filter", "--", *some, checkout=checkout, paths=True)
         fields = text.split("\0")
-        found += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
-    return found
+        lfs_paths += [path for path, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"]
+    return lfs_paths
 
 
-def _batches(paths: list[str]) -> Iterator[list[str]]:
-    return (paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE))
+def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
+    return (paths[start : start + _MAX_PATHS_PER_CALL] for start in range(0, len(paths), _MAX_PATHS_PER_CALL))
 
 
 def _is_intact(file: Path, name: str, size: int) -> bool:
     try:
         with open_regular(file) as stream:
-            return stream.seek(0, 2) == size and (not name or _digest(stream) == name)
+            return stream.seek(0, 2) == size and (not name or _compute_digest(stream) == name)
     except OSError:
         return False
 
 
-def _digest(stream: BufferedReader) -> str:
+def _compute_digest(stream: BufferedReader) -> str:
     stream.seek(0)
     return hashlib.file_digest(stream, "sha256").hexdigest()
 

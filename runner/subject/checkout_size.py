@@ -14,7 +14,7 @@ MAX_LEVELS = 256
 
 
 def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
-    """Return what a checkout would hold, and why the commit is not checked out; empty if nothing speaks against it.
+    """Return the entries of a checkout, and why it is refused; empty if it is not.
 
     No more is taken than decides that: a few folders that contain each other many times have 10,000,000,000 files.
 
@@ -23,17 +23,17 @@ def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
     entries
         What git lists: of each file and folder its mode, type, hash, size and path.
     """
-    taken: list[str] = []
+    listing: list[str] = []
     total = 0
     for entry in entries:
         head, _, path = entry.partition("\t")
         size = head.split()[-1]
         total += int(size) if size.isdecimal() else 0
-        taken.append(entry)
+        listing.append(entry)
         if path.count("/") > MAX_LEVELS:
-            return taken, f"the checkout has folders more than {MAX_LEVELS} levels deep"
+            return listing, f"the checkout has folders more than {MAX_LEVELS} levels deep"
         if total > MAX_BYTES:
-            return taken, f"the checkout would take more than {MAX_BYTES:,} bytes"
-        if len(taken) > MAX_FILES:
-            return taken, f"the checkout has more than {MAX_FILES:,} files and folders"
-    return taken, ""
+            return listing, f"the checkout would take more than {MAX_BYTES:,} bytes"
+        if len(listing) > MAX_FILES:
+            return listing, f"the checkout has more than {MAX_FILES:,} files and folders"
+    return listing, ""

@@ -17,12 +17,12 @@ from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
 from runner.workload.lookup import is_path
 
-_FILE, _PROGRAM, _LINK = "100644", "100755", "120000"
+_FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20
 _MAX_FILES = 100
 
 
-class Asked(Struct, frozen=True):
+class RequestedWorkload(Struct, frozen=True):
     """A workload file in a work tree, as a person asked for it.
 
     Attributes
@@ -43,7 +43,7 @@ class Asked(Struct, frozen=True):
     word: str = ""
 
 
-def locate_asked_for(repository: Repository, workload: Workload, name: str | None) -> Asked | None:
+def locate_requested_workload(repository: Repository, workload: Workload, name: str | None) -> RequestedWorkload | None:
     """Return where a workload file lies in the work tree of a repository; None if it lies outside.
 
     Parameters
@@ -52,7 +52,7 @@ def locate_asked_for(repository: Repository, workload: Workload, name: str | Non
         What the person wrote; None if they left it out.
     """
     try:
-        top = repository.work_tree().resolve()
+        top = repository.get_work_tree().resolve()
     except FaultwatchError:
         return None
     if not workload.path.is_relative_to(top):
@@ -64,13 +64,13 @@ def locate_asked_for(repository: Repository, workload: Workload, name: str | Non
         written = place.relative_to(top).as_posix() if place.is_relative_to(top) else ""
     if name and "/" not in name and not name.endswith(".toml"):
         word = name
-    return Asked(workload, workload.path.relative_to(top).as_posix(), written, word)
+    return RequestedWorkload(workload, workload.path.relative_to(top).as_posix(), written, word)
 
 
 def load_committed_workload(
-    repository: Repository, commit: str, asked: Asked, scratch: Path, *, by_name: bool = True
+    repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, by_name: bool = True
 ) -> Workload | None:
-    """Return the workload that a commit has for what a person asked for; None if it has none.
+    """Return the workload of a commit that a person requested; None if the commit has none.
 
     Parameters
     ----------
@@ -85,13 +85,13 @@ def load_committed_workload(
         The file that the commit has is not valid.
     """
     place = _Place(repository, commit, scratch)
-    path = asked.written if place.mode(asked.written) else ""
-    if by_name and asked.word:
-        path = path or place.path_of(asked.word)
-    path = path or (asked.path if place.mode(asked.path) else "")
+    path = requested.written if place.get_mode(requested.written) else ""
+    if by_name and requested.word:
+        path = path or place.find_path(requested.word)
+    path = path or (requested.path if place.get_mode(requested.path) else "")
     if by_name:
-        path = path or place.path_of(asked.workload.name)
-    return place.workload(path, asked) if path else None
+        path = path or place.find_path(requested.workload.name)
+    return place.load_workload(path, requested) if path else None
 
 
 class _Place(Struct, frozen=True):
@@ -101,18 +101,18 @@ class _Place(Struct, frozen=True):
     commit: str
     scratch: Path
 
-    def workload(self, path: str, asked: Asked) -> Workload:
+    def load_workload(self, path: str, requested: RequestedWorkload) -> Workload:
         """Load the workload file at a path, with the other files of its folder if it uses them."""
         workload = self._load(path)
         if not workload.uses_own_folder:
             return workload
-        if path == asked.path and self._has_same_folder(path):
-            return workload.model_copy(update={"path": asked.workload.path})
+        if path == requested.path and self._has_same_folder(path):
+            return workload.model_copy(update={"path": requested.workload.path})
         return load_workload(self._read_folder() / path)
 
-    def path_of(self, name: str) -> str:
+    def find_path(self, name: str) -> str:
         """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
-        listed = self._git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
+        listed = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
@@ -120,23 +120,23 @@ class _Place(Struct, frozen=True):
                     return path
         return ""
 
-    def mode(self, path: str) -> str:
+    def get_mode(self, path: str) -> str:
         """Return the mode of a file; empty if there is none, or if it is a folder or a submodule."""
-        mode, _ = self._entry(self.commit, path) if path else ("", "")
-        return mode if mode in {_FILE, _PROGRAM, _LINK} else ""
+        mode, _ = self._read_entry(self.commit, path) if path else ("", "")
+        return mode if mode in {_FILE_MODE, _PROGRAM_MODE, _LINK_MODE} else ""
 
     def _load(self, path: str) -> Workload:
         """Load a workload file alone; one that is a link is loaded among the other files."""
-        if self.mode(path) == _LINK:
+        if self.get_mode(path) == _LINK_MODE:
             return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
-            if int(self._git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
+            if int(self._run_git("cat-file", "-s", f"{self.commit}:{path}")) > _MAX_BYTES:
                 raise FaultwatchError(
                     f"{path} of {self.commit[:10]} is too large for a workload file", "make it smaller"
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(os.fsencode(self._git("cat-file", "blob", f"{self.commit}:{path}")))
+            file.write_bytes(os.fsencode(self._run_git("cat-file", "blob", f"{self.commit}:{path}")))
         try:
             return load_workload(file)
         except FaultwatchError as error:
@@ -148,16 +148,16 @@ class _Place(Struct, frozen=True):
         folder = PurePosixPath(path).parent.as_posix()
         if folder == ".":
             return self.repository.resolve("HEAD") == self.commit
-        if self._entry("HEAD", folder) != self._entry(self.commit, folder):
+        if self._read_entry("HEAD", folder) != self._read_entry(self.commit, folder):
             return False
-        listing = self._git("ls-tree", "-r", "-z", "--full-tree", self.commit, "--", folder)
-        return not any(line.startswith(_LINK) for line in listing.split("\0"))
+        listing = self._run_git("ls-tree", "-r", "-z", "--full-tree", self.commit, "--", folder)
+        return not any(line.startswith(_LINK_MODE) for line in listing.split("\0"))
 
-    def _entry(self, commit: str, path: str) -> tuple[str, str]:
+    def _read_entry(self, commit: str, path: str) -> tuple[str, str]:
         """Return the mode and the hash of a file or a folder; empty if there is none."""
-        listing = self._git("ls-tree", "-z", "--full-tree", commit, "--", path)
-        head, _, found = listing.removesuffix("\0").partition("\t")
-        mode, _, name = head.split() if found == path else ("", "", "")
+        listing = self._run_git("ls-tree", "-z", "--full-tree", commit, "--", path)
+        head, _, listed_path = listing.removesuffix("\0").partition("\t")
+        mode, _, name = head.split() if listed_path == path else ("", "", "")
         return mode, name
 
     def _read_folder(self) -> Path:
@@ -170,5 +170,5 @@ class _Place(Struct, frozen=True):
                 raise FaultwatchError(f"{self.commit[:10]} cannot be checked out: {error}") from None
         return tree
 
-    def _git(self, *words: str) -> str:
+    def _run_git(self, *words: str) -> str:
         return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, paths=True)

@@ -11,9 +11,9 @@ from runner.dependencies.watch import QuestionWatch
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Finished, execute
-from runner.execution.launch import Launch, Start, resolve
-from runner.execution.launcher import launcher
-from runner.execution.sandbox import MAX_PROCESSES, TREE_BYTES, Sandbox
+from runner.execution.launch import Launch, Start, resolve_program
+from runner.execution.launcher import get_launcher
+from runner.execution.sandbox import MAX_TASKS, MAX_TREE_BYTES, Sandbox
 from runner.execution.start_block import BASE_VARIABLES
 from runner.process_state.memory_group import MemoryGroup
 
@@ -44,32 +44,34 @@ def execute_confined(
     FaultwatchError
         The sandbox cannot be created.
     """
-    sees = (lambda _: True) if reveals_host else partial(sandbox.shows_in, tree)
-    path, missing = resolve(command[0], tree, environment["PATH"], sees)
+    # Find the program, and give it its tree.
+    sees = (lambda _: True) if reveals_host else partial(sandbox.is_visible_in_tree, tree)
+    path, missing = resolve_program(command[0], tree, environment["PATH"], sees)
     if missing:
         raise FileNotFoundError(missing)
     sandbox.change_owner(tree)
-    binary = launcher()
+    binary = get_launcher()
     group = MemoryGroup(sandbox.memory)
 
     def prepare(pid: int) -> None:
         sandbox.seal(pid, binary)
-        group.admit(pid, at_once=False)
+        group.add_process(pid, at_once=False)
 
+    # Execute it with limits on its processes, its memory and its tree.
     with ExitStack() as stack:
         with suppress(OSError):  # Without a control group, each process is limited separately.
             group.apply()
             stack.callback(group.undo)
-            group.limit_processes(MAX_PROCESSES)
-        guard = stack.enter_context(TreeGuard(tree, TREE_BYTES))
+            group.limit_processes(MAX_TASKS)
+        guard = stack.enter_context(TreeGuard(tree, MAX_TREE_BYTES))
         launch = stack.enter_context(Launch(Start(1), prepare))
-        seccomp = stack.enter_context(sandbox.system_call_filter())
+        seccomp = stack.enter_context(sandbox.open_system_call_filter())
         words = [
-            *sandbox.command_prefix(tree, binary, seccomp),
-            *launch.command_line(str(binary), path, command, environment, sandbox.confinement),
+            *sandbox.build_command_prefix(tree, binary, seccomp),
+            *launch.build_command_line(str(binary), path, command, environment, sandbox.confinement),
         ]
         done = execute(
-            watch.wrapped(words) if watch else words,
+            watch.wrap_command(words) if watch else words,
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,
@@ -78,6 +80,7 @@ def execute_confined(
             inherited=[seccomp, *(watch.inherited if watch else ())],
         )
         launch.finish()
+    # Say why it ended.
     if launch.program is None and done.status is not None:
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")

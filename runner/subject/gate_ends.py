@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, build_hardened_environment, execute_git
-from runner.subject.repository import FULL_HISTORY, Repository
-from runner.system.scratch import scratch_folder
+from runner.subject.repository import FULL_HISTORY_HINT, Repository
+from runner.system.scratch import make_scratch_folder
 
-_CONFLICT, _USAGE = 1, 129
-_WHO = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+_CONFLICT_STATUS, _USAGE_STATUS = 1, 129
+_AUTHOR_VARIABLES = {f"GIT_{who}_{what}": "faultwatch" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 _MAX_NAMED_FILES = 3
 """How many files with conflicts are named."""
-_MERGING = {
+_MERGE_SETTINGS = {
     "merge.default": "text",
     "merge.renames": "true",
     "merge.renormalize": "false",
@@ -62,8 +62,8 @@ class GateEnds(Struct, frozen=True):
 
 
 @contextmanager
-def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds]:
-    """Return what a gate of the range ``base..head`` compares; a merge that it needs exists until this ends.
+def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds]:
+    """Yield the commits that a gate of the range ``base..head`` compares, with a temporary merge if it needs one.
 
     Raises
     ------
@@ -71,29 +71,29 @@ def gate_ends(repository: Repository, base: str, head: str) -> Iterator[GateEnds
         There is nothing to compare, this clone lacks the commits at which both parted, or they cannot be merged.
     """
     target, tip = repository.resolve(base), repository.resolve(head)
-    bases = repository.merge_bases(base, head)
+    bases = repository.find_merge_bases(base, head)
     if tip in bases:
         raise FaultwatchError(
             f"{head} is contained in {base} already, so there is nothing to compare",
-            "write the branch that head is to be merged into first, as in main..HEAD",
+            "put the target branch of the merge first, as in main..HEAD",
         )
     cut = repository.is_shallow()
-    if cut and (len(bases) > 1 or repository.may_lack_parting(base, head)):
+    if cut and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
             f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
-            FULL_HISTORY,
+            FULL_HISTORY_HINT,
         )
     ends = GateEnds(repository, target, tip, bases[0], tip, bases)
     if len(bases) == 1:
         yield ends
         return
-    with scratch_folder() as scratch:
-        beside = _with_objects_beside(repository, scratch)
-        merge = _merge(beside, (base, head), ends, scratch)
+    with make_scratch_folder() as scratch:
+        beside = _separate_new_objects(repository, scratch)
+        merge = _create_merge_commit(beside, (base, head), ends, scratch)
         yield replace(ends, repository=beside, base=target, measured=merge)
 
 
-def _with_objects_beside(repository: Repository, scratch: Path) -> Repository:
+def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
     """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
@@ -102,41 +102,45 @@ def _with_objects_beside(repository: Repository, scratch: Path) -> Repository:
     return replace(repository, objects=objects)
 
 
-def _merge(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     """Make the commit that merging head into the target would make; its hash depends on nothing else."""
     base, head = names
     tree = _write_merged_tree(beside, names, ends, scratch)
-    moment = max(beside.revision(commit).committed_at for commit in (ends.target, ends.head))
+    moment = max(beside.get_revision(commit).committed_at for commit in (ends.target, ends.head))
     dated = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
     parents = ("-p", ends.target, "-p", ends.head)
     title = f"Merge {ends.head[:10]} into {ends.target[:10]}"
     try:
-        return beside.git("commit-tree", *parents, "-m", title, tree, variables=_WHO | dated).strip()
+        return beside.git("commit-tree", *parents, "-m", title, tree, variables=_AUTHOR_VARIABLES | dated).strip()
     except GitError as error:
         raise FaultwatchError(f"{beside.name}: merging {head} into {base} fails: {error.what}", error.remedy) from None
 
 
 def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     base, head = names
-    parted = f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures what merging makes"
-    by_hand = f"merge {base} into {head}; then there is one merge base"
+    parted = (
+        f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
+    )
+    by_hand = f"merge {base} into {head}, so that there is one merge base"
     empty = scratch / "empty"
     empty.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
-    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGING)
+    environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGE_SETTINGS)
     own = beside.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
     where = ["-C", str(empty), f"--git-dir={own}"]
     words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
     variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
     done = execute_git([*where, *words], "merge-tree", variables)
-    if done.returncode == _USAGE:
+    if done.returncode == _USAGE_STATUS:
         raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
     tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
-    if done.returncode == _CONFLICT:
-        shown = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
-        more = f" and {len(shown) - _MAX_NAMED_FILES} more" if len(shown) > _MAX_NAMED_FILES else ""
-        raise FaultwatchError(f"{parted}, but they conflict in {', '.join(shown[:_MAX_NAMED_FILES])}{more}", by_hand)
+    if done.returncode == _CONFLICT_STATUS:
+        file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
+        more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
+        raise FaultwatchError(
+            f"{parted}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
+        )
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FaultwatchError(f"{parted}, but git merge-tree fails: {said[-1]}", by_hand)
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FaultwatchError(f"{parted}, but git merge-tree fails: {error_lines[-1]}", by_hand)
     return tree

@@ -23,11 +23,11 @@ from msgspec import Struct
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
-from runner.system.descendants import descendants
+from runner.system.descendants import list_descendants
 
-TRANSFER_TIMEOUT = 3600.0
+TRANSFER_TIMEOUT_SECONDS = 3600.0
 """Seconds for a command that speaks with another host."""
-LOCAL_TIMEOUT = 600.0
+LOCAL_TIMEOUT_SECONDS = 600.0
 """Seconds for any other command."""
 _CHUNK_BYTES = 1 << 16
 _CLEANUP_SECONDS = 5.0
@@ -61,8 +61,8 @@ _CHECKOUT_SETTINGS: Mapping[str, str] = {
     "core.symlinks": "true",
 }
 """The files of a commit are those of the commit, whatever a user wants to have in a work tree."""
-_TRANSFERS = frozenset({"clone", "fetch"})
-_READ_FILES = frozenset({"checkout-index", "read-tree", "status"})
+_TRANSFER_VERBS = frozenset({"clone", "fetch"})
+_FILE_READING_VERBS = frozenset({"checkout-index", "read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
 
 
@@ -73,12 +73,12 @@ class Checkout(Struct, frozen=True):
     index: Path
 
 
-_ABSENT = re.compile(
+_MISSING_OBJECT = re.compile(
     r"could not fetch [0-9a-f]{40,64} from promisor|unable to (?:read|find) (?:\w+ file |tree )?\(?[0-9a-f]{40,64}"
     r"|unable to read sha1 file|missing (?:blob|tree|object)\b|could not read [0-9a-f]{40,64}"
 )
 """What git says of an object that a clone lacks, as a partial or a damaged one does."""
-COMPLETE_CLONE = (
+COMPLETE_CLONE_HINT = (
     "run `git fetch --refetch` in this clone, `git fetch --unshallow` if it is shallow, or clone the project again "
     "without --filter and --depth"
 )
@@ -113,17 +113,17 @@ def run_git(
     FaultwatchError
         Where git is not installed, refuses, or does not finish in time.
     """
-    verb = _verb(arguments)
+    verb = _get_verb(arguments)
     own = [f"--git-dir={git_dir}"] if git_dir else []
     filters: Iterable[str] = ()
-    if verb in _READ_FILES:
+    if verb in _FILE_READING_VERBS:
         filters = _read_configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
     environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
-    if verb in _TRANSFERS:
+    if verb in _TRANSFER_VERBS:
         log_command(["git", *own, *arguments])
     done = execute_git([*own, *arguments], verb, environment)
     if done.returncode:
-        raise _failure(verb, done.returncode, done.stderr)
+        raise _make_error(verb, done.returncode, done.stderr)
     return done.stdout.decode(errors="surrogateescape" if paths else "replace")
 
 
@@ -139,9 +139,9 @@ def iterate_git(
     FaultwatchError
         Where git is not installed, refuses, or does not finish in time.
     """
-    verb = _verb(arguments)
+    verb = _get_verb(arguments)
     command = ["git", *([f"--git-dir={git_dir}"] if git_dir else []), *arguments]
-    deadline = time.monotonic() + LOCAL_TIMEOUT
+    deadline = time.monotonic() + LOCAL_TIMEOUT_SECONDS
     with tempfile.TemporaryFile() as error:
         try:
             process = subprocess.Popen(
@@ -155,17 +155,17 @@ def iterate_git(
             raise FaultwatchError("git is not installed", "install the package git") from None
         with process:
             try:
-                yield from _entries(process, verb, deadline)
+                yield from _read_entries(process, verb, deadline)
                 status = process.wait(max(0.0, deadline - time.monotonic()) + _CLEANUP_SECONDS)
             except BaseException:  # also where nobody takes the rest
-                _end(process)
+                _end_process(process)
                 raise
         if status:
             error.seek(0)
-            raise _failure(verb, status, error.read())
+            raise _make_error(verb, status, error.read())
 
 
-def _entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
+def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
     while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -174,14 +174,14 @@ def _entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> 
             return
         *whole, rest = (rest + data).split(b"\0")
         yield from map(os.fsdecode, whole)
-    raise FaultwatchError(f"git {verb} did not finish within {LOCAL_TIMEOUT:g} s")
+    raise FaultwatchError(f"git {verb} did not finish within {LOCAL_TIMEOUT_SECONDS:g} s")
 
 
-def _failure(verb: str, status: int, error: bytes) -> "GitError":
-    said = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
-    absent = next(filter(_ABSENT.search, said), "")
-    line = absent or next((line for line in said if line.startswith(("fatal:", "error:"))), said[-1])
-    return GitError(f"git {verb}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE if absent else "")
+def _make_error(verb: str, status: int, error: bytes) -> "GitError":
+    error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
+    absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
+    line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])
+    return GitError(f"git {verb}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else "")
 
 
 def build_hardened_environment(
@@ -207,13 +207,13 @@ def build_hardened_environment(
     for name in filters:
         settings |= {f"filter.{name}.{key}": "" for key in ("smudge", "clean", "process")}
         settings[f"filter.{name}.required"] = "false"
-    kept = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
+    inherited = {key: value for key, value in variables.items() if not key.startswith("GIT_")}
     numbered: dict[str, str] = {}
     for number, (key, value) in enumerate(settings.items()):
         numbered |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     places = {"GIT_WORK_TREE": str(checkout.tree), "GIT_INDEX_FILE": str(checkout.index)} if checkout else {}
     return {
-        **kept,
+        **inherited,
         **numbered,
         **places,
         "GIT_CONFIG_COUNT": str(len(settings)),
@@ -265,7 +265,7 @@ def execute_git(
     FaultwatchError
         git is not installed, or does not finish in time.
     """
-    seconds = TRANSFER_TIMEOUT if verb in _TRANSFERS else LOCAL_TIMEOUT
+    seconds = TRANSFER_TIMEOUT_SECONDS if verb in _TRANSFER_VERBS else LOCAL_TIMEOUT_SECONDS
     command = ["git", *arguments]
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
@@ -278,17 +278,17 @@ def execute_git(
         try:
             output, error = process.communicate(data or None, seconds)
         except subprocess.TimeoutExpired:
-            _end(process)
+            _end_process(process)
             raise FaultwatchError(f"git {verb} did not finish within {seconds:g} s") from None
         except BaseException:
-            _end(process)
+            _end_process(process)
             raise
     return subprocess.CompletedProcess(command, process.returncode, output, error)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End git, and what it has started to transfer, which would wait for the other host alone."""
-    helpers = descendants([process.pid])
+def _end_process(process: "subprocess.Popen[bytes]") -> None:
+    """End git and its transfer processes, which would go on waiting for the other host."""
+    helpers = list_descendants([process.pid])
     process.terminate()  # A clone removes what it has begun.
     for helper in helpers:
         with suppress(ProcessLookupError, PermissionError):
@@ -299,6 +299,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
 
 
-def _verb(arguments: tuple[str, ...]) -> str:
+def _get_verb(arguments: tuple[str, ...]) -> str:
     rest = arguments[2:] if arguments[0] == "-C" else arguments
     return rest[0]

@@ -7,20 +7,20 @@ from pathlib import Path
 
 from runner.contract.base import load_validation
 from runner.errors import FaultwatchError
-from runner.execution.in_background import start_in_background
+from runner.execution.background_thread import start_in_background
 from runner.settings import Settings
 from runner.subject.registry import find_subject
 from runner.subject.repository import Repository, open_repository
-from runner.subject.shipped_workloads import shipped_repository
-from runner.subject.workload_files import workload_files
+from runner.subject.shipped_workloads import prepare_shipped_repository
+from runner.subject.workload_files import list_workload_files
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, shipped_names
+from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, is_path, list_shipped_names
 
-_MAX_FILES = 3
+_MAX_NAMED_FILES = 3
 """How many changed files are named."""
 
 
-def workload_and_repository(
+def find_workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
     """Find the workload and the repository of a command; if only one is named, look for the other in it.
@@ -39,7 +39,7 @@ def workload_and_repository(
         workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
     else:
         workload = _find_named(workload_name, repository or _find_current_repository(settings), settings)
-    return workload, repository or _repository_of(workload, settings)
+    return workload, repository or _open_repository(workload, settings)
 
 
 def _find_named(name: str, repository: Repository | None, settings: Settings) -> Workload:
@@ -47,11 +47,11 @@ def _find_named(name: str, repository: Repository | None, settings: Settings) ->
     if is_path(name) or not repository:
         return find_workload(name)
     names = set()
-    for workload in _workloads(name, repository, settings):
+    for workload in _list_workloads(name, repository, settings):
         if workload.name == name:
             return workload
         names.add(workload.name)
-    if not names or name in shipped_names():
+    if not names or name in list_shipped_names():
         return find_workload(name)
     near = get_close_matches(name, names, n=1)
     raise FaultwatchError(
@@ -60,21 +60,21 @@ def _find_named(name: str, repository: Repository | None, settings: Settings) ->
     )
 
 
-def workload_of_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
+def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
     """Return the workload that a file of a repository, or one that this host measured it with, gives this name.
 
     None if there is none. A file that cannot be read has no name.
     """
-    return next((workload for workload in _workloads(name, repository, settings) if workload.name == name), None)
+    return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
 
 
-def _workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
-    for file in _workload_files(name, repository, settings):
+def _list_workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
+    for file in _list_candidate_files(name, repository, settings):
         with suppress(FaultwatchError):
             yield load_workload(file)
 
 
-def _workload_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
+def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
     """Yield the files to look at: that at the top first, then where this host measured it, then other folders."""
     top = repository.path / WORKLOAD_FILE
     if top.is_file():
@@ -82,12 +82,12 @@ def _workload_files(name: str, repository: Repository, settings: Settings) -> It
     registered = find_subject(settings, repository.name).workloads.get(name)
     if registered and Path(registered).is_file():
         yield Path(registered)
-    yield from workload_files(repository)
+    yield from list_workload_files(repository)
 
 
 def _find_current_repository(settings: Settings) -> Repository | None:
     try:
-        return open_repository(str(Path.cwd()), settings.clones, named=False)
+        return open_repository(str(Path.cwd()), settings.clones, explicit=False)
     except FaultwatchError:
         return None
 
@@ -98,13 +98,13 @@ def _find_own_workload(folder: Path, settings: Settings) -> str:
         return str(file)
     repository = None
     with suppress(FaultwatchError):
-        repository = open_repository(str(folder), settings.clones, named=False)
-    files = workload_files(repository) if repository else []
-    remedy = f"name one, such as {files[0]}" if files else "name a WORKLOAD, or write one with `faultwatch init`"
+        repository = open_repository(str(folder), settings.clones, explicit=False)
+    files = list_workload_files(repository) if repository else []
+    remedy = f"choose one, such as {files[0]}" if files else "pass a WORKLOAD, or create one with `faultwatch init`"
     raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
 
 
-def _repository_of(workload: Workload, settings: Settings) -> Repository:
+def _open_repository(workload: Workload, settings: Settings) -> Repository:
     """Open the repository that contains a workload.
 
     Raises
@@ -116,11 +116,11 @@ def _repository_of(workload: Workload, settings: Settings) -> Repository:
         if workload.build.directory == "subject":
             raise FaultwatchError(
                 f"{workload.name} does not build the repository that contains it",
-                "name the repository to build with --repo",
+                "pass the repository to build with --repo",
             )
-        if shipped := shipped_repository(SHIPPED_WORKLOADS, settings.home):
+        if shipped := prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home):
             return shipped
-    return open_repository(str(workload.path.parent), settings.clones, named=False)
+    return open_repository(str(workload.path.parent), settings.clones, explicit=False)
 
 
 def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
@@ -135,13 +135,13 @@ def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> 
     """
     changed = [] if allow else repository.list_changed_files()
     if changed:
-        top = repository.work_tree()
+        top = repository.get_work_tree()
         changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
     if changed:
-        named = ", ".join(changed[:_MAX_FILES]) + (
-            f" and {len(changed) - _MAX_FILES} more" if len(changed) > _MAX_FILES else ""
+        file_names = ", ".join(changed[:_MAX_NAMED_FILES]) + (
+            f" and {len(changed) - _MAX_NAMED_FILES} more" if len(changed) > _MAX_NAMED_FILES else ""
         )
         raise FaultwatchError(
-            f"{repository.path} has uncommitted changes ({named}), and only commits are measured",
+            f"{repository.path} has uncommitted changes ({file_names}), and only commits are measured",
             "commit or stash them, or pass --committed-only to leave them out",
         )

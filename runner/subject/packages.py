@@ -34,11 +34,11 @@ class PackageManager(Struct, frozen=True):
     parts: tuple[str, ...] = ()
     download: str = ""
 
-    def places(self, folder: Path) -> list[Path]:
-        """Return what to show of the folder."""
+    def list_places(self, folder: Path) -> list[Path]:
+        """Return the parts of the folder that a sandbox has to show."""
         return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
 
-    def filling(self, command: Iterable[str]) -> str:
+    def describe_filling(self, command: Iterable[str]) -> str:
         """Return how people fill the folder for a build command."""
         if self.download and not any(self.download in part for part in command):
             return f"fill it with `{self.download} --dest FOLDER PACKAGE...`"
@@ -52,15 +52,15 @@ CARGO = PackageManager("Cargo", ("cargo",), "CARGO_HOME", "{home}/.cargo", ("reg
 GO = PackageManager("Go", ("go",), "GOMODCACHE", "{home}/go/pkg/mod")
 PIP = PackageManager("pip", ("pip", "pip3"), "PIP_FIND_LINKS", "{home}/.cache/faultwatch/pip", download="pip download")
 MANAGERS = (CARGO, GO, PIP)
-GO_OBJECTS = {"GOCACHE": "{home}/.cache/go-build"}
+GO_CACHE_VARIABLES = {"GOCACHE": "{home}/.cache/go-build"}
 """What Go has compiled, its standard library above all: without this folder, once for each revision."""
-OFFLINE: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PIP_NO_INDEX": "1"}
+OFFLINE_VARIABLES: Mapping[str, str] = {"CARGO_NET_OFFLINE": "true", "GOPROXY": "off", "PIP_NO_INDEX": "1"}
 """Tell the managers that there is no network: they use what they have, or fail at once instead of trying again."""
-_FETCHED = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
+_FETCH_FAILURE = re.compile(r"\bBuild step for ([\w.+-]{1,60}) failed\b")
 """What CMake's FetchContent says of a project that it could not download."""
 _MAX_LINE_CHARACTERS = 200
 _WORD = re.compile(r"""(?:^|[\s/"'(;&|])([a-z]+3?)(?=\s)""")
-_NO_NETWORK = re.compile(
+_NETWORK_ERROR = re.compile(
     r"could not resolve host|couldn't resolve host|temporary failure in name resolution|name or service not known|"
     r"network is unreachable|failed to connect to|failed to lookup address|could not resolve hostname|no such host\b|"
     r"dial (?:tcp|udp)\b|disabled by GOPROXY=off|could not fetch url|TLS CA certificate bundle|newconnectionerror|"
@@ -70,20 +70,20 @@ _NO_NETWORK = re.compile(
 )
 
 
-def managers_of(command: Iterable[str]) -> list[PackageManager]:
+def find_managers(command: Iterable[str]) -> list[PackageManager]:
     """Return the package managers that the words of a command name, also those of a shell's command line."""
     words = {word for part in command for word in _WORD.findall(f"{part} ")}
     return [manager for manager in MANAGERS if not words.isdisjoint(manager.programs)]
 
 
-def needs_network(log: str) -> str:
-    """Return the line with which a build that failed says that a network was not there; empty if none does."""
-    return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NO_NETWORK.search(line)), "")
+def find_network_error(log: str) -> str:
+    """Return the line of a failed build that blames the network; empty if none does."""
+    return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NETWORK_ERROR.search(line)), "")
 
 
-def set_offline(log: str) -> str:
-    """Return what makes CMake's FetchContent do without a network, as a clause; empty if it wanted none."""
-    names = list(dict.fromkeys(_FETCHED.findall(log)))
+def describe_offline_remedy(log: str) -> str:
+    """Return how CMake's FetchContent can work offline, as a clause; empty if the build did not use it."""
+    names = list(dict.fromkeys(_FETCH_FAILURE.findall(log)))
     if not names:
         return ""
     options = " ".join(f"-DFETCHCONTENT_SOURCE_DIR_{name.upper()}=FOLDER" for name in names)

@@ -35,10 +35,10 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
     """Store the locations of a subject's repository and of one of its workloads; never makes a command fail."""
     previous = find_subject(settings, repository.name)
     workloads = previous.workloads | {workload.name: str(workload.path.resolve())}
-    entry = SubjectEntry(_location(settings, repository), workloads)
+    entry = SubjectEntry(_get_location(settings, repository), workloads)
     if entry == previous:
         return
-    file = _file(settings, repository.name)
+    file = _get_subject_file(settings, repository.name)
     part = file.with_name(f".{file.name}.{read_own_name()}")
     with suppress(OSError):
         make_private_folder(file.parent)
@@ -47,7 +47,7 @@ def register_subject(settings: Settings, repository: Repository, workload: Workl
 
 
 def remove_abandoned_entries(settings: Settings) -> None:
-    """Remove what processes that were killed left half-written."""
+    """Remove the partial files of killed processes."""
     for part in (settings.home / "subjects").glob(".*.json.*"):
         if not is_alive(part.name.rpartition(".")[2]):
             with suppress(OSError):
@@ -57,14 +57,14 @@ def remove_abandoned_entries(settings: Settings) -> None:
 def find_subject(settings: Settings, subject: str) -> SubjectEntry:
     """Return the registered locations of a subject; empty if there are none."""
     try:
-        document = json.loads(_file(settings, subject).read_text(encoding="utf-8"))
+        document = json.loads(_get_subject_file(settings, subject).read_text(encoding="utf-8"))
         workloads = {str(name): str(path) for name, path in document["workloads"].items()}
         return SubjectEntry(str(document["repository"]), workloads)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return SubjectEntry()
 
 
-def _location(settings: Settings, repository: Repository) -> str:
+def _get_location(settings: Settings, repository: Repository) -> str:
     """Return the path of a repository, or the address that it was cloned from."""
     if not repository.path.is_relative_to(settings.clones):
         return str(repository.path)
@@ -72,5 +72,5 @@ def _location(settings: Settings, repository: Repository) -> str:
     return repository.git("config", "--get", "remote.origin.url").strip()
 
 
-def _file(settings: Settings, subject: str) -> Path:
+def _get_subject_file(settings: Settings, subject: str) -> Path:
     return settings.home / "subjects" / f"{subject}.json"

@@ -12,22 +12,22 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from runner.contract.report import Ref, Revision, hash_of, safe_name
+from runner.contract.report import Ref, Revision, hash_document, make_safe_name
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
 from runner.system.durable_files import rename_folder_durably
 from runner.system.private_folder import make_private_folder
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
 _MAX_REFS = 5000
 _MAX_REF_CHARACTERS = 200
 _EPOCH = datetime.fromtimestamp(0, UTC)
-FULL_HISTORY = (
+FULL_HISTORY_HINT = (
     "fetch the full history (GitHub, Forgejo: fetch-depth: 0; GitLab: GIT_DEPTH: 0; else git fetch --unshallow)"
 )
 """What to do about a shallow clone in a CI job."""
-_FIELDS = "%H%x00%P%x00%an%x00%ct%x00%s"
+_LOG_FORMAT = "%H%x00%P%x00%an%x00%ct%x00%s"
 
 
 class Repository(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Repository(Struct, frozen=True):
             return run_git(*arguments, git_dir=own, checkout=checkout, variables=variables, paths=paths)
         return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
 
-    def git_entries(self, *arguments: str) -> Iterator[str]:
+    def iterate_git(self, *arguments: str) -> Iterator[str]:
         """Run git here and yield what it prints, as :func:`iterate_git` does."""
         variables = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         if self.bare:
@@ -92,25 +92,25 @@ class Repository(Struct, frozen=True):
         try:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
         except FaultwatchError:
-            remedy = "name a branch, a tag or a hash that `git log` shows"
+            remedy = "use a branch, a tag or a hash that `git log` shows"
             shallow = ", or run `git fetch --unshallow`, because this clone lacks the older commits"
             raise FaultwatchError(
-                f"{self.name} has no commit {revision!r}", remedy + (shallow if self._is_cut() else "")
+                f"{self.name} has no commit {revision!r}", remedy + (shallow if self._is_truncated() else "")
             ) from None
 
-    def revision(self, commit: str) -> Revision:
+    def get_revision(self, commit: str) -> Revision:
         """Return one commit."""
         try:
-            return next(self._log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
+            return next(self._read_log("--no-walk=unsorted", "--end-of-options", f"{commit}^{{commit}}"))
         except FaultwatchError:
             self.resolve(commit)  # Raises a better message if the commit does not exist.
             raise
 
-    def known(self, commit: str) -> Revision | None:
+    def find_revision(self, commit: str) -> Revision | None:
         """Return one commit by its hash; None if this clone does not have it, such as after a forced push."""
-        return self.revision(commit) if self._succeeds("cat-file", "-e", f"{commit}^{{commit}}") else None
+        return self.get_revision(commit) if self._does_git_succeed("cat-file", "-e", f"{commit}^{{commit}}") else None
 
-    def revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
+    def list_revisions(self, span: str, *, first_parent: bool = True) -> tuple[Revision, ...]:
         """Return the commits of a range ``A..B`` (without A), or ``B`` and all its ancestors, oldest first.
 
         Raises
@@ -132,17 +132,17 @@ class Repository(Struct, frozen=True):
                 "run `git fetch --unshallow` or name a range A..B",
             )
         flags = ["--first-parent"] if first_parent else []
-        commits = tuple(self._log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
+        commits = tuple(self._read_log("--topo-order", "--reverse", *flags, "--end-of-options", *ends))
         if not commits:
             raise FaultwatchError(
                 f"the range {span!r} of {self.name} has no commits",
                 "put the older revision first; it is not part of the range",
             )
         if dots:
-            self._refuse_cut_history(commits, start or "HEAD")
+            self._refuse_truncated_history(commits, start or "HEAD")
         return commits
 
-    def refs(self) -> tuple[Ref, ...]:
+    def list_refs(self) -> tuple[Ref, ...]:
         """Return the newest tags and branches, those of remotes with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
@@ -158,7 +158,7 @@ class Repository(Struct, frozen=True):
                 names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
         return tuple(names)
 
-    def merge_bases(self, base: str, head: str) -> tuple[str, ...]:
+    def find_merge_bases(self, base: str, head: str) -> tuple[str, ...]:
         """Return the best common ancestors of two revisions: several if branches were merged in both directions.
 
         Raises
@@ -167,13 +167,13 @@ class Repository(Struct, frozen=True):
             There is none in this clone.
         """
         commits = self.resolve(base), self.resolve(head)
-        if not self._succeeds("merge-base", *commits):
-            remedy = FULL_HISTORY if self.is_shallow() else ""
+        if not self._does_git_succeed("merge-base", *commits):
+            remedy = FULL_HISTORY_HINT if self.is_shallow() else ""
             raise FaultwatchError(f"{self.name}: {base} and {head} have no common ancestor", remedy)
         return tuple(self.git("merge-base", "--all", *commits).split())
 
-    def may_lack_parting(self, base: str, head: str) -> bool:
-        """Return whether a shallow clone may lack the commits at which two revisions parted, or some of them."""
+    def may_lack_fork_point(self, base: str, head: str) -> bool:
+        """Return whether a shallow clone may lack a merge base of two revisions."""
         if not self.is_shallow():
             return False
         ends = set((self.get_common_directory() / "shallow").read_text(encoding="ascii").split())
@@ -184,7 +184,7 @@ class Repository(Struct, frozen=True):
         """Return the git directory, which all work trees of the repository share."""
         return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
 
-    def work_tree(self) -> Path:
+    def get_work_tree(self) -> Path:
         """Return the top folder of the work tree.
 
         Raises
@@ -198,39 +198,39 @@ class Repository(Struct, frozen=True):
         """Return whether the clone lacks a part of its history."""
         return self.git("rev-parse", "--is-shallow-repository").strip() == "true"
 
-    def _is_cut(self) -> bool:
+    def _is_truncated(self) -> bool:
         """Return whether the clone is known to lack a part of its history."""
         try:
             return self.is_shallow()
         except FaultwatchError:
             return False
 
-    def _refuse_cut_history(self, commits: tuple[Revision, ...], start: str) -> None:
+    def _refuse_truncated_history(self, commits: tuple[Revision, ...], start: str) -> None:
         if not self.is_shallow():
             return
-        ancestor = self._succeeds("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
+        ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
         if not ancestor:
             raise FaultwatchError(
                 f"{self.name} is a shallow clone that does not reach from {start} to the end of the range",
                 "run `git fetch --unshallow`",
             )
 
-    def _succeeds(self, *arguments: str) -> bool:
+    def _does_git_succeed(self, *arguments: str) -> bool:
         try:
             self.git(*arguments)
         except FaultwatchError:
             return False
         return True
 
-    def _log(self, *arguments: str) -> Iterator[Revision]:
+    def _read_log(self, *arguments: str) -> Iterator[Revision]:
         # Separated by null bytes, since titles and names hold any other character.
-        fields = iter(self.git("log", "-z", f"--format={_FIELDS}", *arguments).split("\0"))
+        fields = iter(self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0"))
         for commit, parents, author, date, title in zip(*[fields] * 5, strict=False):
             yield Revision(
                 commit=commit,
                 parents=tuple(parents.split()),
                 author=author[:500],
-                committed_at=_date(date),
+                committed_at=_convert_date(date),
                 title=title[:2000],
             )
 
@@ -261,12 +261,12 @@ class Repository(Struct, frozen=True):
         return [line[3:] for line in lines]
 
 
-def open_repository(location: str, cache: Path, *, named: bool = True) -> Repository:
+def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Repository:
     """Open a repository by path, or clone it by address into the cache (or update an earlier clone).
 
     Parameters
     ----------
-    named
+    explicit
         Whether a person named the location. A bare repository that is only found somewhere is refused.
 
     Raises
@@ -276,20 +276,20 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
     """
     local = Path(location).expanduser()
     if local.exists():
-        return _open_local(local, named=named)
+        return _open_local(local, explicit=explicit)
     if "://" not in location and not ("@" in location and ":" in location):
-        raise FaultwatchError(f"{location}: no such folder", "name a git repository by its path or its address")
+        raise FaultwatchError(f"{location}: no such folder", "pass the path or the address of a git repository")
     # Use a token in the address only for this command: no name, message or clone configuration may contain it.
     known_as = hide_password(location)
-    name = safe_name(_get_last_part(known_as))
-    clone = cache / f"{name}-{hash_of(known_as)}.git"
+    name = make_safe_name(_get_last_part(known_as))
+    clone = cache / f"{name}-{hash_document(known_as)}.git"
     if clone.exists():
         fetch = ("fetch", "--quiet", "--prune", "--tags", "--", location, "+refs/heads/*:refs/heads/*")
         with _lock_clone(clone):
             run_git(*fetch, git_dir=str(clone))
     else:
         make_private_folder(cache)
-        with scratch_folder(cache) as scratch:
+        with make_scratch_folder(cache) as scratch:
             partial = scratch / "clone"
             run_git("clone", "--quiet", "--bare", "--", location, str(partial))
             run_git("remote", "set-url", "origin", known_as, git_dir=str(partial))
@@ -300,7 +300,7 @@ def open_repository(location: str, cache: Path, *, named: bool = True) -> Reposi
 
 @contextmanager
 def _lock_clone(clone: Path) -> Iterator[None]:
-    """Change our own clone while no other command does, without the locks of a git that was killed."""
+    """Lock our own clone against other commands, and remove the locks of a killed git."""
     descriptor = os.open(clone, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -311,7 +311,7 @@ def _lock_clone(clone: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _date(seconds: str) -> datetime:
+def _convert_date(seconds: str) -> datetime:
     """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number.
 
     Parameters
@@ -325,12 +325,12 @@ def _date(seconds: str) -> datetime:
         return _EPOCH
 
 
-_NAMELESS = ("repo", "repository", "mirror", "clone", "source", "src")
+_GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 """Names of folders that do not say which project they hold."""
 
 
-def _open_local(path: Path, *, named: bool) -> Repository:
-    bare = named and is_git_directory(path)
+def _open_local(path: Path, *, explicit: bool) -> Repository:
+    bare = explicit and is_git_directory(path)
     try:
         where = () if bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -343,22 +343,22 @@ def _open_local(path: Path, *, named: bool) -> Repository:
             ) from None
         if not isinstance(error, GitError):  # git is not installed, or does not answer.
             raise
-        raise FaultwatchError(f"{path} is not a git repository", "name a clone, or an address to clone from") from None
+        raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
     # The clones of a project are one subject, in whichever folders people, worktrees and CI systems keep them.
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
-    return Repository(path.resolve(), safe_name(_name_of(origin) or _name_of(top)), bare=bare)
+    return Repository(path.resolve(), make_safe_name(_derive_name(origin) or _derive_name(top)), bare=bare)
 
 
-def _name_of(address: str) -> str:
-    """Return what people call the repository at an address or path; empty if that says nothing.
+def _derive_name(address: str) -> str:
+    """Derive a repository's name from its address or path; empty if neither is meaningful.
 
     A mirror on this host may be a folder ``repo`` in one of the project's name. Its clones are named as it is.
     """
     name = _get_last_part(address).strip(".")
     place = Path(address.removeprefix("file://"))
-    is_mirror = name in _NAMELESS and place.is_absolute() and is_git_directory(place)
+    is_mirror = name in _GENERIC_NAMES and place.is_absolute() and is_git_directory(place)
     return place.parent.name if is_mirror else name
 
 

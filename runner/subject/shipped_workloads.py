@@ -9,15 +9,15 @@ from pathlib import Path
 from runner.subject.hardened_git import Checkout, GitError, run_git
 from runner.subject.repository import Repository
 from runner.system.durable_files import rename_folder_durably
-from runner.system.scratch import scratch_folder
+from runner.system.scratch import make_scratch_folder
 
-_NAME = "workloads"
+_REPOSITORY_NAME = "workloads"
 _BRANCH = "refs/heads/main"
-_DATE = ".date"
+_DATE_FILE = ".date"
 """The file, beside the workloads, in which the build of a wheel records the date of their last change."""
 
 
-def shipped_repository(workloads: Path, home: Path) -> Repository | None:
+def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None:
     """Return a repository whose newest commit is a folder of shipped workloads; None in a clone, which is one itself.
 
     Raises
@@ -25,25 +25,25 @@ def shipped_repository(workloads: Path, home: Path) -> Repository | None:
     FaultwatchError
         git fails; the message contains its error.
     """
-    date = workloads / _DATE
+    date = workloads / _DATE_FILE
     if not date.exists():
         return None
-    git_dir = home / f"{_NAME}.git"
+    git_dir = home / f"{_REPOSITORY_NAME}.git"
     if not git_dir.exists():
         home.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(home) as scratch:
+        with make_scratch_folder(home) as scratch:
             run_git("init", "--quiet", "--bare", "--initial-branch=main", str(scratch / "new"))
             try:
                 rename_folder_durably(scratch / "new", git_dir)
             except OSError:
                 if not git_dir.exists():  # Else another command made it meanwhile.
                     raise
-    with scratch_folder(home) as scratch:
-        _commit(git_dir, Checkout(workloads, scratch / "index"), date.read_text(encoding="ascii").strip())
-    return Repository(git_dir, _NAME, bare=True)
+    with make_scratch_folder(home) as scratch:
+        _commit_files(git_dir, Checkout(workloads, scratch / "index"), date.read_text(encoding="ascii").strip())
+    return Repository(git_dir, _REPOSITORY_NAME, bare=True)
 
 
-def _commit(git_dir: Path, checkout: Checkout, date: str) -> None:
+def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
     """Commit the files, unless the newest commit has them."""
 
     def git(*arguments: str, **variables: str) -> str:

@@ -10,11 +10,11 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-_USUAL = (
+_USUAL_FOLDERS = (
     *("~/.cargo/bin", "~/.local/bin", "~/go/bin", "~/bin", "/usr/local/go/bin", "/usr/local/cargo/bin"),
     *("/opt/go/bin", "/opt/cmake/bin", "/usr/lib/ccache", "/snap/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"),
 )
-_MISSING = (
+_MISSING_TOOL_PATTERNS = (
     re.compile(r"^(?:\S+: (?:line )?(?:\d+: )?)?([\w.+-]{1,60}): (?:command )?not found$"),
     re.compile(r"^(?:\S*/)?env: [‘'\"]?([\w.+-]{1,60})[’'\"]?: No such file or directory$"),
     re.compile(r"^make(?:\[\d+\])?: ([\w.+-]{1,60}): No such file or directory$"),
@@ -24,10 +24,10 @@ _MISSING = (
 
 def read_usual_path() -> list[str]:
     """Return the folders, beside those of a ``PATH``, in which users install tools."""
-    return [str(Path(folder).expanduser()) for folder in _USUAL]
+    return [str(Path(folder).expanduser()) for folder in _USUAL_FOLDERS]
 
 
-def describe_whereabouts(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
+def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
     """Return where a tool is that the build's ``PATH`` lacks: on the caller's ``PATH``, or in a usual folder.
 
     Returns None if the build finds the tool, or if the tool is nowhere.
@@ -38,9 +38,9 @@ def describe_whereabouts(tool: str, build_path: str, variables: Mapping[str, str
     return Path(file) if file else None
 
 
-def advice(tool: str, build_path: str) -> str:
+def suggest_path(tool: str, build_path: str) -> str:
     """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
-    file = describe_whereabouts(tool, build_path)
+    file = find_tool_outside(tool, build_path)
     if file is None:
         return ""
     return (
@@ -52,7 +52,7 @@ def advice(tool: str, build_path: str) -> str:
 def describe_missing_tool(log: str) -> str:
     """Return the program that a build's log reports as missing; empty if there is none."""
     for line in reversed(log.splitlines()[-50:]):
-        for pattern in _MISSING:
+        for pattern in _MISSING_TOOL_PATTERNS:
             if match := pattern.match(line.strip()):
                 return match[1]
     return ""

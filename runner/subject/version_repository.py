@@ -7,7 +7,7 @@ no hooks and no link to the repository that it was made from, so it leads nowher
 
 from pathlib import Path
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
 from runner.subject.hardened_git import Checkout, build_hardened_environment, execute_git
 from runner.subject.repository import Repository
@@ -15,7 +15,7 @@ from runner.subject.repository import Repository
 
 def hash_visible_tags(repository: Repository, commit: str) -> str:
     """Return a hash of the tags that a build can see: a new tag makes another version."""
-    return hash_of(_read_tags(repository, commit))
+    return hash_document(_read_tags(repository, commit))
 
 
 def write_git_directory(repository: Repository, commit: str, tree: Path) -> None:
@@ -27,7 +27,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
         If git fails.
     """
     inside = Repository(tree / ".git", repository.name, bare=True)
-    _run("init", "--quiet", "--initial-branch=main", str(tree))
+    _run_git("init", "--quiet", "--initial-branch=main", str(tree))
     tags = _read_tags(repository, commit)
     objects = ("rev-list", "--objects", "--no-object-names")
     commits = repository.git(*objects, "--filter=tree:0", commit, *tags.values())
@@ -37,8 +37,8 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     names = sorted({*commits.split(), *files.split(), *lists.split()})
     packing = ("pack-objects", "--stdout", "--quiet", "--delta-base-offset")
     store, listed = repository.get_common_directory(), "\n".join(names).encode()
-    pack = _run(*packing, git_dir=store, objects=repository.objects, data=listed)
-    _run("index-pack", "--stdin", git_dir=inside.path, data=pack)
+    pack = _run_git(*packing, git_dir=store, objects=repository.objects, data=listed)
+    _run_git("index-pack", "--stdin", git_dir=inside.path, data=pack)
     if repository.is_shallow():
         (tree / ".git" / "shallow").write_bytes((repository.get_common_directory() / "shallow").read_bytes())
     inside.git("update-ref", "--no-deref", "HEAD", commit)
@@ -47,7 +47,7 @@ def write_git_directory(repository: Repository, commit: str, tree: Path) -> None
     checkout = Checkout(tree.absolute(), (tree / ".git" / "index").absolute())
     inside.git("read-tree", commit, checkout=checkout)
     # Exits with 1 if a file differs from the commit, as those of Git LFS do.
-    _run("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
+    _run_git("update-index", "-q", "--really-refresh", git_dir=inside.path, checkout=checkout, check=False)
 
 
 def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
@@ -56,7 +56,7 @@ def _read_tags(repository: Repository, commit: str) -> dict[str, str]:
     return dict(line.split(" ", 1) for line in filter(None, text.split("\n")))
 
 
-def _run(
+def _run_git(
     verb: str,
     *arguments: str,
     git_dir: Path | None = None,
@@ -70,6 +70,6 @@ def _run(
     own = [f"--git-dir={git_dir}"] if git_dir else []
     done = execute_git([*own, verb, *arguments], verb, environment, data)
     if check and done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise FaultwatchError(f"the git repository for the build cannot be written: {said[-1]}")
+        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")
     return done.stdout

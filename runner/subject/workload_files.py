@@ -6,19 +6,19 @@ from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE
 
-_MAX_FILES = 100
+_MAX_WORKLOAD_FILES = 100
 
 
-def workload_files(repository: Repository) -> list[Path]:
+def list_workload_files(repository: Repository) -> list[Path]:
     """Return the workload files in a work tree that git does not ignore: that at the top, then the others by path.
 
     A clone of an address has no files beside its history, and so none.
     """
-    others = ("--cached", "--others", "--exclude-standard")
+    options = ("--cached", "--others", "--exclude-standard")
     try:
-        top = repository.work_tree()
-        listed = repository.git("ls-files", "-z", "--full-name", *others, "--", f":(top,glob)**/{WORKLOAD_FILE}")
+        top = repository.get_work_tree()
+        listed = repository.git("ls-files", "-z", "--full-name", *options, "--", f":(top,glob)**/{WORKLOAD_FILE}")
     except FaultwatchError:
         return []
     names = sorted({*filter(None, listed.split("\0"))}, key=lambda name: (name != WORKLOAD_FILE, name))
-    return [file for name in names[:_MAX_FILES] if (file := top / name).is_file()]
+    return [file for name in names[:_MAX_WORKLOAD_FILES] if (file := top / name).is_file()]

@@ -18,11 +18,11 @@ def parse_cpus(text: str) -> frozenset[int]:
     spans = (part.partition("-") for part in text.split(","))
     cpus = frozenset(cpu for first, _, last in spans for cpu in range(int(first), int(last or first) + 1))
     if not cpus:
-        raise FaultwatchError(f"{text!r} names no processor", "write the smaller number first: 0-3")
+        raise FaultwatchError(f"{text!r} contains no processor", "write the smaller number first: 0-3")
     return cpus
 
 
-def cpu_ranges(cpus: frozenset[int] | set[int]) -> str:
+def format_cpus(cpus: frozenset[int] | set[int]) -> str:
     """Format processors as the kernel does, so that the two can be compared."""
     starts = sorted(cpu for cpu in cpus if cpu - 1 not in cpus)
     ends = sorted(cpu for cpu in cpus if cpu + 1 not in cpus)

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def descendants(roots: Sequence[int]) -> set[int]:
-    """Return the live processes that some processes have started, and what those have started, without themselves."""
+def list_descendants(roots: Sequence[int]) -> set[int]:
+    """Return all live descendants of some processes, without the processes themselves."""
     children: dict[int, list[int]] = defaultdict(list)
     for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() and (parent := _parent(entry.name)) is not None:
+        if entry.name.isdecimal() and (parent := _read_parent(entry.name)) is not None:
             children[parent].append(int(entry.name))
     processes: set[int] = set()
     waiting = list(roots)
@@ -22,7 +22,7 @@ def descendants(roots: Sequence[int]) -> set[int]:
     return processes
 
 
-def _parent(process: str) -> int | None:
+def _read_parent(process: str) -> int | None:
     with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
         return int(file.read().rpartition(b")")[2].split()[1])
     return None

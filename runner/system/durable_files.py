@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
-from runner.system.tree_walk import walk
+from runner.system.tree_walk import walk_tree
 
 
 def rename_durably(complete: Path, target: Path) -> None:
-    """Put a complete file in the place of another one, after its content has reached the storage."""
+    """Replace a file by a complete one, after its content has reached the storage."""
     _sync(complete)
     complete.replace(target)
     sync_folder(target.parent)
@@ -23,7 +23,7 @@ def rename_folder_durably(complete: Path, target: Path) -> None:
     TreeTooLarge
         The folder has too many files.
     """
-    for entry in walk(complete):
+    for entry in walk_tree(complete):
         if entry.is_dir(follow_symlinks=False):
             sync_folder(Path(entry.path))
         elif entry.is_file(follow_symlinks=False):

@@ -10,26 +10,26 @@ socket, 127 for the first line of a script and 132 for a line of Fortran, each w
 import os
 from pathlib import Path
 
-_STEP = 96
-_FILL = "_"
-_LONGEST = "/trusted/0123456789ab-0123456789abcdef-0/tree"
+_LENGTH_STEP_BYTES = 96
+_FILL_CHARACTER = "_"
+_LONGEST_SUFFIX = "/trusted/0123456789ab-0123456789abcdef-0/tree"
 """Of the paths that are filled, the longest below the folder of the builds: the tree of a build."""
 
 
-def path_length(builds: Path) -> int:
-    """Return the bytes of each path that programs see, in the data folder to which a folder of builds belongs.
+def compute_path_length(builds: Path) -> int:
+    """Return the length in bytes to which all paths that programs see are padded.
 
     It depends on that folder alone, and is 96 or a multiple.
     """
-    return -(-len(os.fsencode(builds) + os.fsencode(_LONGEST)) // _STEP) * _STEP
+    return -(-len(os.fsencode(builds) + os.fsencode(_LONGEST_SUFFIX)) // _LENGTH_STEP_BYTES) * _LENGTH_STEP_BYTES
 
 
 def pad_path(folder: Path, name: str, length: int, below: str = "") -> Path:
-    """Return a path in a folder: its name begins as given, and is filled until the path has so many bytes.
+    """Return a path in a folder, with a name that is padded until the path has ``length`` bytes.
 
     Parameters
     ----------
     below
         What is seen of it is this path in it, such as ``tree``: the length is that of the whole.
     """
-    return folder / (name + _FILL * (length - len(os.fsencode(folder / name / below))))
+    return folder / (name + _FILL_CHARACTER * (length - len(os.fsencode(folder / name / below))))

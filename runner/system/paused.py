@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from runner.system.descendants import descendants
+from runner.system.descendants import list_descendants
 
 _MAX_ROUNDS = 10
 """How often to look for processes that were started while the others were stopped."""
@@ -13,12 +13,12 @@ _MAX_ROUNDS = 10
 
 @contextmanager
 def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
-    """Stop all that some processes have started for the duration of a context. They themselves keep running."""
+    """Stop the descendants of some processes for the duration of a context; the processes themselves keep running."""
     roots = list(processes)
     stopped: set[int] = set()
     try:
         for _ in range(_MAX_ROUNDS):
-            new = descendants(roots) - stopped
+            new = list_descendants(roots) - stopped
             if not new:
                 break
             for pid in new:

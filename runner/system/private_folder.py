@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-_OTHERS = 0o077
+_OTHERS_MODE = 0o077
 
 
 def make_private_folder(folder: Path) -> Path:
@@ -17,6 +17,6 @@ def make_private_folder(folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(OSError):  # Another user's, who shares it on purpose.
         mode = folder.stat().st_mode
-        if mode & _OTHERS:
+        if mode & _OTHERS_MODE:
             folder.chmod(mode & 0o700)
     return folder

@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-_START = 19
+_START_TIME_FIELD = 19
 """Place of the start among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
 
 
-def start_of(process: int) -> int | None:
+def get_start_ticks(process: int) -> int | None:
     """Return when a process started, in clock ticks since the boot; None if there is none or it cannot be seen."""
-    fields = _status(process)
-    return int(fields[_START]) if len(fields) > _START else None
+    fields = _read_status(process)
+    return int(fields[_START_TIME_FIELD]) if len(fields) > _START_TIME_FIELD else None
 
 
 def is_stopped(process: int) -> bool:
     """Return whether a process was stopped by a signal."""
-    return _status(process)[:1] == ["T"]
+    return _read_status(process)[:1] == ["T"]
 
 
 def has_ended(process: int) -> bool:
@@ -32,7 +32,7 @@ def has_ended(process: int) -> bool:
     return False
 
 
-def _status(process: int) -> list[str]:
+def _read_status(process: int) -> list[str]:
     """Return the fields of ``/proc/PID/stat`` after the name; none if the process cannot be seen."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
@@ -43,13 +43,13 @@ def _status(process: int) -> list[str]:
 
 @lru_cache
 def read_own_name() -> str:
-    """Return a name of this process that no other process has: ``PID-START-MACHINE``."""
-    return name_of(os.getpid())
+    """Return a unique name of this process: ``PID-START-MACHINE``."""
+    return get_process_name(os.getpid())
 
 
-def name_of(process: int) -> str:
+def get_process_name(process: int) -> str:
     """Return the name of a process, as :func:`read_own_name` does."""
-    return f"{process}-{start_of(process) or 0}-{_machine()}"
+    return f"{process}-{get_start_ticks(process) or 0}-{_identify_machine()}"
 
 
 def is_alive(name: str) -> bool:
@@ -61,11 +61,11 @@ def is_alive(name: str) -> bool:
     if len(parts) != 3 or not parts[0].isdecimal():
         return False
     process, start, machine = parts
-    return machine != _machine() or start == str(start_of(int(process)))
+    return machine != _identify_machine() or start == str(get_start_ticks(int(process)))
 
 
 @lru_cache
-def _machine() -> str:
+def _identify_machine() -> str:
     try:
         identity = Path("/etc/machine-id").read_bytes()
     except OSError:
@@ -75,7 +75,7 @@ def _machine() -> str:
 
 def read_start_time(process: int) -> datetime | None:
     """Return the time at which a process started, to the second; None if it cannot be seen."""
-    start = start_of(process)
+    start = get_start_ticks(process)
     lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
     boot = next((int(line.split()[1]) for line in lines if line.startswith("btime ")), None)
     if start is None or boot is None:

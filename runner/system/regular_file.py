@@ -25,7 +25,7 @@ def open_regular(file: Path | str, *, links: bool = True) -> BufferedReader:
     descriptor = os.open(file, flags)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no ordinary file", str(file))
+            raise OSError(errno.EINVAL, "it is not a regular file", str(file))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -38,7 +38,7 @@ def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
     Raises
     ------
     OSError
-        If it cannot be opened, is no ordinary file, or is larger.
+        If it cannot be opened, is not a regular file, or is larger.
     """
     with open_regular(file, links=links) as stream:
         # Files of /proc have no size, and a sparse file has a large one: one more byte tells. Not the limit at once,
@@ -47,10 +47,10 @@ def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
         if len(data) <= limit:
             data += stream.read(limit + 1 - len(data)) if stream.peek(1) else b""
     if len(data) > limit:
-        raise OSError(errno.EFBIG, f"it holds more than {limit:,} bytes", str(file))
+        raise OSError(errno.EFBIG, f"it is larger than {limit:,} bytes", str(file))
     return data
 
 
-def identity_of(state: os.stat_result) -> tuple[int, ...]:
+def identify_file(state: os.stat_result) -> tuple[int, ...]:
     """Return a tuple that identifies a file and the version of its content."""
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

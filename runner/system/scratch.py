@@ -12,11 +12,11 @@ from pathlib import Path
 from runner.system.processes import is_alive, read_own_name
 
 _PREFIX = "faultwatch-"
-_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
+_FOLDER_NAME = re.compile(rf"{_PREFIX}(\d+-\d+-[0-9a-f]{{8}})-\w+")
 
 
 @contextmanager
-def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+def make_scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     """Make a temporary folder, and remove it afterwards.
 
     Parameters
@@ -37,8 +37,8 @@ def remove_abandoned(parent: Path | None = None) -> None:
     parent = parent or Path(tempfile.gettempdir())
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
-            named = _NAME.fullmatch(entry.name)
-            if not named or is_alive(named[1]):
+            match = _FOLDER_NAME.fullmatch(entry.name)
+            if not match or is_alive(match[1]):
                 continue
             with suppress(OSError):
                 state = entry.stat(follow_symlinks=False)

@@ -19,7 +19,7 @@ class Tree:
         """Return the path of a file below the root; a leading slash is ignored."""
         return self.root / str(name).lstrip("/")
 
-    def text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
+    def read_text(self, name: str | Path, limit: int = 1 << 20) -> str | None:
         """Return a file's text, stripped, or ``None``. ``limit`` is in bytes: some files of /proc are huge."""
         # Without pathlib, which takes longer than the kernel: an environment has a hundred files, and is read often.
         try:
@@ -28,26 +28,26 @@ class Tree:
         except OSError:
             return None
 
-    def lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
+    def read_lines(self, name: str | Path, limit: int = 1 << 20) -> list[str]:
         """Return the lines of a file; an empty list if it cannot be read."""
-        text = self.text(name, limit)
+        text = self.read_text(name, limit)
         return text.split("\n") if text else []  # A name can hold what str.splitlines() takes for a line's end.
 
-    def integer(self, name: str | Path) -> int | None:
+    def read_integer(self, name: str | Path) -> int | None:
         """Return the number in a file, or ``None`` if it contains none."""
         try:
-            return int(self.text(name) or "")
+            return int(self.read_text(name) or "")
         except ValueError:
             return None
 
-    def chosen(self, name: str | Path) -> str | None:
+    def read_choice(self, name: str | Path) -> str | None:
         """Return the bracketed word of a file that lists its choices, as in ``always [madvise] never``."""
-        text = self.text(name)
+        text = self.read_text(name)
         if text is None or "[" not in text:
             return text
         return text.partition("[")[2].partition("]")[0]
 
-    def names(self, folder: str | Path, pattern: str = "*") -> Iterator[str]:
+    def list_names(self, folder: str | Path, pattern: str = "*") -> Iterator[str]:
         """Return the names in a folder that match a pattern; shorter names first, so that numbers are in order."""
         try:
             names = [path.name for path in self.path(folder).glob(pattern)]

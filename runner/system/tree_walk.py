@@ -17,8 +17,8 @@ class TreeTooLarge(Exception):
     """A tree has too many entries, or paths longer than the kernel takes; says which."""
 
 
-def walk(tree: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield every entry below a folder, each folder before what is in it. What vanishes meanwhile is left out.
+def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield every entry below a folder, each folder before its content; leave out what vanishes meanwhile.
 
     Raises
     ------
@@ -44,20 +44,20 @@ def walk(tree: Path) -> Iterator[os.DirEntry[str]]:
                     waiting.append(entry.path)
 
 
-def objection_to(tree: Path) -> str:
+def explain_unusable_tree(tree: Path) -> str:
     """Return why a tree cannot be used, as the second half of a sentence; empty if it can."""
     try:
-        for entry in walk(tree):
+        for entry in walk_tree(tree):
             entry.stat(follow_symlinks=False)
     except TreeTooLarge as error:
         return str(error)
     except OSError as error:
-        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be looked at: {error.strerror}"
+        return _TOO_DEEP if error.errno == errno.ENAMETOOLONG else f"cannot be inspected: {error.strerror}"
     return ""
 
 
-def fingerprint(tree: Path, ignored: str | None = None) -> str:
-    """Return a hash of a tree's files that any change of one of them changes.
+def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
+    """Return a hash of a tree that changes with any of its files.
 
     Times of change are part of it. Only the kernel sets those, so that a program cannot hide what it has changed.
 
@@ -67,7 +67,7 @@ def fingerprint(tree: Path, ignored: str | None = None) -> str:
         Path in the tree of a file that may change.
     """
     lines = []
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         name = os.path.relpath(entry.path, tree)
         if name == ignored:
             continue

@@ -8,7 +8,7 @@ from functools import lru_cache
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from runner.errors import FaultwatchError
 
-ALLOCATORS: Mapping[str, Mapping[str, str]] = {
+ALLOCATOR_VARIABLES: Mapping[str, Mapping[str, str]] = {
     "glibc": {},
     **{name: {"LD_PRELOAD": library} for name, library in ALLOCATOR_LIBRARIES.items()},
     # Returns memory to the kernel at once, instead of after ten seconds.
@@ -19,7 +19,7 @@ ALLOCATORS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def allocator_variables(name: str) -> dict[str, str]:
+def get_allocator_variables(name: str) -> dict[str, str]:
     """Return the variables that make a process use an allocator.
 
     Raises
@@ -28,16 +28,16 @@ def allocator_variables(name: str) -> dict[str, str]:
         The name is unknown.
     """
     try:
-        return dict(ALLOCATORS[name])
+        return dict(ALLOCATOR_VARIABLES[name])
     except KeyError:
         raise FaultwatchError(
-            f"no allocator is called {name!r}", f"known allocators: {', '.join(ALLOCATORS)}"
+            f"there is no allocator {name!r}", f"known allocators: {', '.join(ALLOCATOR_VARIABLES)}"
         ) from None
 
 
 def describe_missing_library(name: str) -> str:
     """Return the library of an allocator if this host lacks it, or an empty string."""
-    library = allocator_variables(name).get("LD_PRELOAD", "")
+    library = get_allocator_variables(name).get("LD_PRELOAD", "")
     return "" if not library or _can_preload(library) else library
 
 

@@ -9,9 +9,9 @@ from msgspec import Struct
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
-from runner.workload.allocators import allocator_variables
-from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill
-from runner.workload.own_places import find_own_folder
+from runner.workload.allocators import get_allocator_variables
+from runner.workload.definition import PAGE_CACHE_STATES, Workload, fill_placeholders
+from runner.workload.placeholders import provide_own_folder
 
 MAX_PROCESSES = 1024
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -53,7 +53,7 @@ class BoundCase(Struct, frozen=True):
     own_folder: Path | None = None
 
 
-def bind(workload: Workload, case: Case) -> BoundCase:
+def bind_case(workload: Workload, case: Case) -> BoundCase:
     """Fill the placeholders of a workload with the parameters of a case.
 
     Raises
@@ -62,31 +62,31 @@ def bind(workload: Workload, case: Case) -> BoundCase:
         Where a filled value is not valid for its key: names the file, the key and the value.
     """
     run = workload.run
-    folder = find_own_folder(workload)
+    folder = provide_own_folder(workload)
     values = {**case.parameters, **({"workload": str(folder)} if folder else {})}
 
-    def filled(text: str) -> str:
-        return fill(text, values, where=str(workload.path))
+    def fill(text: str) -> str:
+        return fill_placeholders(text, values, where=str(workload.path))
 
-    allocator = filled(run.allocator)
-    command = tuple(filled(part) for part in run.command)
+    allocator = fill(run.allocator)
+    command = tuple(fill(part) for part in run.command)
     return BoundCase(
         command=command,
         variables={
-            **allocator_variables(allocator),
-            **{name: filled(text) for name, text in run.environment.items()},
+            **get_allocator_variables(allocator),
+            **{name: fill(text) for name, text in run.environment.items()},
         },
         allocator=allocator,
-        cold_files=tuple(filled(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
-        own_state_files=tuple(filled(name) for name in run.files) if run.page_cache == "host" else (),
-        processes=process_count(workload, case),
-        memory_limit=_memory_limit(workload, filled(run.memory_limit)),
-        huge_pages=_huge_pages(workload, filled(run.huge_pages)),
+        cold_files=tuple(fill(name) for name in run.files) or command[:1] if _is_cold(workload, case) else (),
+        own_state_files=tuple(fill(name) for name in run.files) if run.page_cache == "host" else (),
+        processes=get_process_count(workload, case),
+        memory_limit=_parse_memory_limit(workload, fill(run.memory_limit)),
+        huge_pages=_parse_huge_pages(workload, fill(run.huge_pages)),
         own_folder=folder,
     )
 
 
-def process_count(workload: Workload, case: Case) -> int:
+def get_process_count(workload: Workload, case: Case) -> int:
     """Return how many processes run the command of a case at once.
 
     Raises
@@ -94,13 +94,13 @@ def process_count(workload: Workload, case: Case) -> int:
     FaultwatchError
         Where that is not a number from 1 to 1024.
     """
-    text = fill(str(workload.run.processes), case.parameters)
+    text = fill_placeholders(str(workload.run.processes), case.parameters)
     if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_PROCESSES:
         raise FaultwatchError(f"{workload.path}: [run] processes: {text!r} is not a number from 1 to {MAX_PROCESSES}")
     return int(text)
 
 
-def size(text: str, where: str = "") -> int:
+def parse_size(text: str, where: str = "") -> int:
     """Read a number of bytes, with or without ``K``, ``M`` or ``G`` behind it.
 
     Raises
@@ -115,17 +115,17 @@ def size(text: str, where: str = "") -> int:
 
 
 def _is_cold(workload: Workload, case: Case) -> bool:
-    state = fill(workload.run.page_cache, case.parameters)
+    state = fill_placeholders(workload.run.page_cache, case.parameters)
     if state not in PAGE_CACHE_STATES:
         raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
     return state == "cold"
 
 
-def _memory_limit(workload: Workload, text: str) -> int | None:
-    return None if text == "none" else size(text, f"{workload.path}: [run] memory_limit: ")
+def _parse_memory_limit(workload: Workload, text: str) -> int | None:
+    return None if text == "none" else parse_size(text, f"{workload.path}: [run] memory_limit: ")
 
 
-def _huge_pages(workload: Workload, text: str) -> HugePageChoice:
+def _parse_huge_pages(workload: Workload, text: str) -> HugePageChoice:
     for choice in CHOICES:
         if text == choice:
             return choice

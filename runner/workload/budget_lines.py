@@ -3,7 +3,7 @@
 import tomllib
 
 
-def budget_lines(text: str) -> dict[str, int]:
+def find_budget_lines(text: str) -> dict[str, int]:
     """Return the line at which the budget of each metric ends, counted from 1.
 
     That is the first line up to which the file is valid TOML that contains the budget.

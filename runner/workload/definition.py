@@ -9,20 +9,20 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter, parameter_text
-from runner.contract.budget import NONE, Budget
+from runner.contract.base import Name, Parameter, format_parameter
+from runner.contract.budget import NO_BUDGET, Budget
 from runner.contract.judging import Judging, MetricName
 from runner.contract.metrics import CATALOGUE
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import locate_workload
-from runner.workload.source_tree import SourceFile, copy_tree, digest_of_all, source_files
+from runner.workload.source_tree import SourceFile, compute_tree_digest, list_source_files, select_build_files
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
 
-def _split(value: object) -> object:
+def _split_command(value: object) -> object:
     """Accept a command as a list of arguments, or as a string that is split like a shell does; no shell runs it."""
     return tuple(shlex.split(value)) if isinstance(value, str) else value
 
@@ -33,10 +33,10 @@ def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
-def _variable_names(variables: dict[str, str]) -> dict[str, str]:
+def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     for name in variables:
         if not name or "=" in name:
-            raise ValueError(f"{name[:100]!r} is no name of a variable")
+            raise ValueError(f"{name[:100]!r} is not a valid variable name")
     return variables
 
 
@@ -54,26 +54,26 @@ def _require_one_of(*choices: str) -> AfterValidator:
 def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
     for event in events:
         if not is_allowed(event):
-            raise ValueError(f"{event[:100]!r} is no event that a workload may count")
+            raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
     return events
 
 
 WORKLOAD_FILE = "workload.toml"
 """The name of a workload file, unless its path is named."""
 PAGE_CACHE_STATES = ("host", "cold")
-OWN_FOLDER = "{workload}"
+OWN_FOLDER_PLACEHOLDER = "{workload}"
 """Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
-HOME = "{home}"
+HOME_PLACEHOLDER = "{home}"
 """Placeholder of the home of the runner's user, in ``[build] environment``."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 Command = Annotated[
     tuple[str, ...],
-    BeforeValidator(_split, json_schema_input_type=str | tuple[str, ...]),
+    BeforeValidator(_split_command, json_schema_input_type=str | tuple[str, ...]),
     AfterValidator(_require_not_empty),
 ]
-Variables = Annotated[dict[str, str], AfterValidator(_variable_names)]
+Variables = Annotated[dict[str, str], AfterValidator(_check_variable_names)]
 
 
 class General(Table):
@@ -82,13 +82,13 @@ class General(Table):
     name: Name
     """Letters, digits, underscores, dots and dashes."""
     description: str = ""
-    """One sentence for people."""
+    """A description in one sentence."""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
-    """Least number of measured executions, after one that warms the caches and is discarded."""
+    """The smallest number of measured executions, after a discarded execution that warms the caches."""
     max_samples: int | None = Field(default=None, ge=1, le=1000)
-    """Largest number of measured executions while samples do not agree or are not precise enough."""
+    """The largest number of measured executions if samples do not agree or are not precise enough."""
     unmeasured: Literal["fail", "pass"] = "fail"
     """Whether a gate that could not measure anything fails."""
 
@@ -105,25 +105,26 @@ class BuildRecipe(Table):
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the build, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the build, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     incomplete: bool = False
-    """Build a checkout that lacks submodules, or files of Git LFS, because the clone does not have them."""
+    """Build a checkout that lacks submodules, or Git LFS files, because the clone does not have them."""
     git: bool = False
     """Whether the build finds a git repository, as scripts that derive a version from tags need."""
 
     @property
     def identity(self) -> str:
-        """Hash of everything in this table that decides what a build makes."""
-        return hash_of(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
+        """Hash of everything in this table that affects the result of a build."""
+        return hash_document(self.model_dump(mode="json", exclude={"needs", "timeout"}, exclude_defaults=True))
 
 
 class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
 
     command: Command
-    """What to execute, in the folder of the build: arguments, or one string that is split as a shell would split it."""
+    """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
+    it."""
     environment: Variables = Field(default_factory=dict)
-    """Variables of the measured process, in addition to PATH, LC_ALL and HOME, or in their place."""
+    """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
     page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
@@ -146,8 +147,8 @@ class RunRecipe(Table):
     huge_pages: Annotated[str, _require_one_of(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
-    def texts(self) -> tuple[str, ...]:
-        """Return everything in which placeholders are replaced."""
+    def list_texts(self) -> tuple[str, ...]:
+        """Return all texts in which placeholders are replaced."""
         limits = str(self.processes), self.memory_limit, self.huge_pages
         return (*self.command, *self.environment.values(), self.allocator, self.page_cache, *self.files, *limits)
 
@@ -160,32 +161,33 @@ class Metrics(Table):
     judge: Annotated[tuple[MetricName, ...], Field(max_length=100)] = ()
     """Metrics to judge in addition to the exact counts."""
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
-    """By metric: the smallest relevant change, in percent."""
+    """The smallest relevant change of each metric, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """By metric: by how much it may get worse before ``faultwatch compare`` fails; by default not at all."""
+    """The budget by which each metric may get worse before ``faultwatch compare`` fails; by default, no metric may get
+    worse."""
 
     @property
     def judging(self) -> Judging:
-        """What the service has to know to judge the metrics."""
+        """The part of this table that the service judges by."""
         return Judging(judge=self.judge, precision=self.precision, budgets=self.budget)
 
     @model_validator(mode="after")
-    def _judged_metrics_exist(self) -> Self:
-        known = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
-        known |= {f"region:{event}" for event in self.events}
+    def _check_judged_metrics(self) -> Self:
+        metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
+        metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:
-            if name not in known:
-                near = get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else "an event has to be listed in events too"
+            if name not in metric_names:
+                near = get_close_matches(name, metric_names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else "list the event in events too"
                 raise ValueError(f"judge: {name!r} is not a metric; {hint}")
         return self
 
     @model_validator(mode="after")
-    def _budgets_can_be_kept(self) -> Self:
+    def _check_budgets(self) -> Self:
         for name, budget in self.budget.items():
-            if budget != NONE and not self.judging.decides_comparison(name):
+            if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(
-                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision names it too"
+                    f"budget: {name} is noisy, so nothing is decided about it unless judge or precision lists it too"
                 )
         return self
 
@@ -197,7 +199,7 @@ class Workload(Table):
     run: RunRecipe
     build: BuildRecipe = Field(default_factory=BuildRecipe)
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
-    """By parameter: its values. Each combination is a case."""
+    """The values of each parameter. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
     """Additional points."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
@@ -211,31 +213,33 @@ class Workload(Table):
         """Name of the workload."""
         return self.workload.name
 
-    def own_files(self) -> list[SourceFile]:
+    def list_own_files(self) -> list[SourceFile]:
         """Return the files of the workload's folder that its build gets: all but what defines the workload.
 
         So nothing that a build or an execution can read is missing in the definition.
         """
-        return [one for one in copy_tree(source_files(self.path.parent)) if one.name != self.path.name]
+        return [file for file in select_build_files(list_source_files(self.path.parent)) if file.name != self.path.name]
 
     @cached_property
     def own_digest(self) -> str:
         """Hash of the files of the workload's folder, as they were when it was first needed."""
-        return digest_of_all(self.own_files())
+        return compute_tree_digest(self.list_own_files())
 
     @cached_property
     def uses_own_folder(self) -> bool:
         """Whether a command, a variable or a file of the workload is in its own folder."""
         return self.build_uses_own_folder or any(
-            match[1] == "workload" for text in self.run.texts() for match in _PLACEHOLDER.finditer(text)
+            match[1] == "workload" for text in self.run.list_texts() for match in _PLACEHOLDER.finditer(text)
         )
 
     @cached_property
     def build_uses_own_folder(self) -> bool:
         """Whether the build reads the workload's own folder."""
         recipe = self.build
-        named = any(OWN_FOLDER in text for text in (*(recipe.command or ()), *recipe.environment.values()))
-        return named or recipe.directory == "workload"
+        names_folder = any(
+            OWN_FOLDER_PLACEHOLDER in text for text in (*(recipe.command or ()), *recipe.environment.values())
+        )
+        return names_folder or recipe.directory == "workload"
 
     @cached_property
     def definition(self) -> str:
@@ -258,7 +262,7 @@ class Workload(Table):
         document = {table: keys for table, keys in dumped.items() if keys}
         if self.uses_own_folder:
             document["sources"] = self.own_digest
-        return hash_of(document)
+        return hash_document(document)
 
 
 def load_workload(path: Path) -> Workload:
@@ -271,7 +275,7 @@ def load_workload(path: Path) -> Workload:
     """
     file = path / WORKLOAD_FILE if path.is_dir() else path
     document = read_toml(
-        file, "workload file", "name a workload.toml, its folder, or one that `faultwatch workloads` lists"
+        file, "workload file", "pass a workload.toml, its folder, or a name that `faultwatch workloads` lists"
     )
     try:
         workload = Workload.model_validate(document | {"path": locate_workload(file)})
@@ -303,25 +307,26 @@ def _check_matrix(workload: Workload, file: Path) -> None:
 def _check_placeholders(workload: Workload, file: Path) -> None:
     """Refuse ``{name}`` without values in the matrix before anything is built."""
     point: dict[str, Parameter] = {name: values[0] for name, values in workload.matrix.items()}
-    for text in workload.run.texts():
-        fill(text, point | {"workload": ""}, where=str(file))
+    for text in workload.run.list_texts():
+        fill_placeholders(text, point | {"workload": ""}, where=str(file))
 
 
 def _check_own_folder(workload: Workload, file: Path) -> None:
     """Refuse ``{workload}`` where it would be ambiguous, or a whole repository."""
     if "workload" in workload.matrix:
         raise FaultwatchError(
-            f"{file}: [matrix] workload: {OWN_FOLDER} is the workload's own folder", "give the parameter another name"
+            f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} is the workload's own folder",
+            "give the parameter another name",
         )
-    named = workload.uses_own_folder and workload.build.directory == "subject"
-    if named and (workload.path.parent / ".git").exists():
+    is_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
+    if is_ambiguous and (workload.path.parent / ".git").exists():
         raise FaultwatchError(
-            f"{file}: {OWN_FOLDER} is the folder of this file, which is a whole repository",
-            "move the file and what it needs to their own folder, such as faultwatch/workload.toml",
+            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, but that is a whole repository",
+            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
         )
 
 
-def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
+def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
     """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
 
     Raises
@@ -330,17 +335,17 @@ def fill(text: str, parameters: dict[str, Parameter], *, where: str = "workload"
         A name has no value.
     """
 
-    def value(match: re.Match[str]) -> str:
+    def replace_placeholder(match: re.Match[str]) -> str:
         if match[0] in {"{{", "}}"}:
             return match[0][0]
         if match[1] is None:
             raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
         if match[1] not in parameters:
-            known = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
+            parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
             raise FaultwatchError(
                 f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
-                f"its parameters: {known}",
+                f"its parameters: {parameter_names}",
             )
-        return parameter_text(parameters[match[1]])
+        return format_parameter(parameters[match[1]])
 
-    return _PLACEHOLDER.sub(value, text)
+    return _PLACEHOLDER.sub(replace_placeholder, text)

@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.gate import MAX_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
 from runner.workload.lookup import find_named_cases
-from runner.workload.matrix import cases, choose_points
+from runner.workload.matrix import choose_points, list_cases
 
 _MAX_CHARACTERS = 300
 _MAX_ITEMS = 100
 _MAX_CHANGES = 1000
-_DEFAULT = "default"
+_DEFAULT_VALUE = "default"
 """What a message calls a value that a file does not set."""
 
 
@@ -51,19 +51,19 @@ class Contest(Struct, frozen=True):
     @property
     def base_case(self) -> Case:
         """The case of base."""
-        return self._case(self.base or self.head)
+        return self._make_case(self.base or self.head)
 
     @property
     def head_case(self) -> Case:
         """The case of head."""
-        return self._case(self.head)
+        return self._make_case(self.head)
 
     @property
     def alike(self) -> bool:
         """Whether both sides are built and run in the same way."""
         return self.base is not None and self.base_case == self.head_case
 
-    def _case(self, workload: Workload) -> Case:
+    def _make_case(self, workload: Workload) -> Case:
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
@@ -71,11 +71,11 @@ def apply_judge(own: Workload, judge: Workload) -> Workload:
     """Return a workload that is built and run as its own file says, and measured and judged as another one says."""
     if (own.workload, own.metrics) == (judge.workload, judge.metrics):
         return own
-    kept = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
-    return Workload(workload=judge.workload, metrics=judge.metrics, **kept)
+    own_tables = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
+    return Workload(workload=judge.workload, metrics=judge.metrics, **own_tables)
 
 
-def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
+def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
     """Return the cases of a gate: all that the judge has, and after them those that head adds.
 
     Parameters
@@ -90,18 +90,18 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     """
     judge = files.judge
     base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
-    of_judge, of_base, of_head = (_points(cases(one)) for one in (judge, base, head))
-    known = {**of_base, **of_judge}
-    held = [
+    of_judge, of_base, of_head = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judged_points = {**of_base, **of_judge}
+    contests = [
         Contest(base if key in of_base else judge, head if key in of_head else judge, point)
         for key, point in of_judge.items()
     ]
     added = [
         Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
         for key, point in of_head.items()
-        if key not in known
+        if key not in judged_points
     ]
-    chosen = _choose(judge, [*held, *added], choices, names)
+    chosen = _choose_contests(judge, [*contests, *added], choices, names)
     if len(chosen) > MAX_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
@@ -110,39 +110,43 @@ def contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = (
     return chosen
 
 
-def _choose(judge: Workload, found: list[Contest], choices: Sequence[str], names: Sequence[str]) -> list[Contest]:
-    points = {_key(point) for point in choose_points(judge, [dict(one.parameters) for one in found], choices)}
-    found = [one for one in found if _key(one.parameters) in points]
-    named = {case.name for case in find_named_cases(judge, [one.head_case for one in found], names)}
-    return [one for one in found if one.head_case.name in named]
+def _choose_contests(
+    judge: Workload, contests: list[Contest], choices: Sequence[str], names: Sequence[str]
+) -> list[Contest]:
+    points = {
+        _make_key(point) for point in choose_points(judge, [dict(contest.parameters) for contest in contests], choices)
+    }
+    contests = [contest for contest in contests if _make_key(contest.parameters) in points]
+    case_names = {case.name for case in find_named_cases(judge, [contest.head_case for contest in contests], names)}
+    return [contest for contest in contests if contest.head_case.name in case_names]
 
 
-def changes(files: Files) -> tuple[JudgeChange, ...]:
-    """Return what head changes of the workload file: what is neither as in base nor as in the judge.
+def list_changes(files: Files) -> tuple[JudgeChange, ...]:
+    """Return the keys of the workload file that head changes: those that differ from base and from the judge.
 
     A branch that is behind changes nothing of what was changed meanwhile.
     """
-    documents = [_collect_keys(one) for one in (files.base, files.judge, files.head)]
+    documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
     before, now, after = documents
     keys = dict.fromkeys(key for document in documents for key in document)
     changed = [
-        JudgeChange(key=key[:_MAX_CHARACTERS], before=_items(now.get(key)), after=_items(after.get(key)))
+        JudgeChange(key=key[:_MAX_CHARACTERS], before=_list_items(now.get(key)), after=_list_items(after.get(key)))
         for key in keys
         if after.get(key) not in (before.get(key), now.get(key))
     ]
-    points = [_points(cases(one)) for one in (files.base, files.judge, files.head)]
+    points = [_map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
     lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
     gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
     if lost or gained:
-        changed.append(JudgeChange(key="matrix", before=_items(lost), after=_items(gained)))
+        changed.append(JudgeChange(key="matrix", before=_list_items(lost), after=_list_items(gained)))
     if files.head.uses_own_folder and files.head.own_digest not in {
-        one.own_digest for one in (files.base, files.judge) if one.uses_own_folder
+        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
     }:
         changed.append(JudgeChange(key="folder", before=(), after=()))
-    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPES))[:_MAX_CHANGES])
+    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
 
 
-_RECIPES = ("build", "folder", "run")
+_RECIPE_TABLES = ("build", "folder", "run")
 """What does not judge is named last."""
 
 
@@ -150,16 +154,16 @@ class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
     """Points of a matrix, by their parameters as text."""
 
 
-def _points(some: Sequence[Case]) -> _Points:
-    return _Points({_key(one.parameters): one.parameters for one in some})
+def _map_points(cases: Sequence[Case]) -> _Points:
+    return _Points({_make_key(case.parameters): case.parameters for case in cases})
 
 
-def _key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((name, parameter_text(value)) for name, value in point.items()))
+def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
 
 
 def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
-    """Return what decides how a workload is judged, built and run, by key."""
+    """Return the values that decide how a workload is judged, built and run, by key."""
     general, metrics = workload.workload, workload.metrics
     recipes = {
         "run": workload.run.model_dump(mode="json"),
@@ -167,7 +171,7 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     }
     document: dict[str, str | list[str]] = {
         "workload.samples": str(general.samples),
-        "workload.max_samples": _DEFAULT if general.max_samples is None else str(general.max_samples),
+        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
         "workload.unmeasured": general.unmeasured,
         "workload.timeout": f"{general.timeout:g}",
         "metrics.events": list(metrics.events),
@@ -186,10 +190,10 @@ def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
     return document
 
 
-def _items(value: str | list[str] | None) -> tuple[str, ...]:
+def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [] if value is None else [value]
     return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
 
 
 def _show_value(point: Mapping[str, Parameter]) -> str:
-    return ",".join(f"{name}={parameter_text(value)}" for name, value in sorted(point.items())) or "the only case"
+    return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"

@@ -23,7 +23,7 @@ def locate_workload(path: Path) -> Path:
     if inside and place.is_symlink():
         inside = place.resolve().is_relative_to(folder)
     if not inside:
-        raise FaultwatchError(f"{path} is a link that leads out of its folder", "name the workload file itself")
+        raise FaultwatchError(f"{path} is a link that points outside its folder", "pass the workload file itself")
     return place
 
 

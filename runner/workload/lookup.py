@@ -8,7 +8,7 @@ from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.matrix import cases
+from runner.workload.matrix import list_cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""
@@ -25,8 +25,8 @@ def find_workload(name: str) -> Workload:
         if not Path(name).exists():
             raise FaultwatchError(
                 f"{name}: no such file or folder, and no workload of that name here or shipped",
-                "write the path of its workload.toml, or name its repository with --repo; shipped workloads: "
-                f"{', '.join(shipped_names())}",
+                "pass the path of its workload.toml, or its repository with --repo; shipped workloads: "
+                f"{', '.join(list_shipped_names())}",
             )
     return load_workload(Path(name))
 
@@ -42,10 +42,10 @@ def is_path(name: str) -> bool:
 
 def is_workload(name: str) -> bool:
     """Return whether a word is the name of a shipped workload, or a path at which something exists."""
-    return Path(name).exists() or name in shipped_names()
+    return Path(name).exists() or name in list_shipped_names()
 
 
-def shipped_names() -> list[str]:
+def list_shipped_names() -> list[str]:
     """Return the names of the shipped workloads."""
     return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob(f"*/{WORKLOAD_FILE}"))
 
@@ -58,13 +58,13 @@ def check_metric(workload: Workload, name: str) -> None:
     FaultwatchError
         There is no such metric; the message suggests the most similar name.
     """
-    known = {*CATALOGUE, *workload.metrics.events}
-    if name.removeprefix("region:") in known:
+    metric_names = {*CATALOGUE, *workload.metrics.events}
+    if name.removeprefix("region:") in metric_names:
         return
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, metric_names, n=1)
     raise FaultwatchError(
         f"{workload.name} has no metric {name!r}",
-        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(known))}",
+        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(metric_names))}",
     )
 
 
@@ -76,16 +76,17 @@ def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
     FaultwatchError
         A choice or a name matches no case.
     """
-    return find_named_cases(workload, cases(workload, choices), names)
+    return find_named_cases(workload, list_cases(workload, choices), names)
 
 
 def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
-    """Return those of some cases that have one of the names, or all if there is none; see :func:`choose_cases`."""
-    known = [case.name for case in chosen]
-    if unknown := next((name for name in names if name not in known), None):
-        near = difflib.get_close_matches(unknown, known, n=1)
+    """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
+    case_names = [case.name for case in chosen]
+    if unknown := next((name for name in names if name not in case_names), None):
+        near = difflib.get_close_matches(unknown, case_names, n=1)
         raise FaultwatchError(
-            f"{workload.name} has no case {unknown!r}", f"did you mean {near[0]!r}?" if near else _list_names(known)
+            f"{workload.name} has no case {unknown!r}",
+            f"did you mean {near[0]!r}?" if near else _join_names(case_names),
         )
     return tuple(case for case in chosen if not names or case.name in names)
 
@@ -101,16 +102,16 @@ def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[
     chosen = choose_cases(workload, choices, names)
     if len(chosen) != 1:
         raise FaultwatchError(
-            f"this command takes one case, but {len(chosen)} cases match",
-            f"choose one with --set or --case: {_list_first(chosen)}",
+            f"this command accepts only one case, but {len(chosen)} cases match",
+            f"choose one with --set or --case: {_join_first_names(chosen)}",
         )
     return chosen[0]
 
 
-def _list_names(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
     return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{more}"
 
 
-def _list_first(chosen: Sequence[Case]) -> str:
+def _join_first_names(chosen: Sequence[Case]) -> str:
     return f"the first is {chosen[0].name}" if chosen else "none matches"

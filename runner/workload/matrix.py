@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterable
 
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
@@ -12,7 +12,7 @@ from runner.workload.definition import Workload
 MAX_POINTS = 10_000
 
 
-def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
+def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
     """Return the cases of a workload, in the order of its file.
 
     Parameters
@@ -26,7 +26,7 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
         A choice names a parameter or a value that the matrix does not have.
     """
     if math.prod(map(len, workload.matrix.values())) + len(workload.include) > MAX_POINTS:
-        raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "leave some values out")
+        raise FaultwatchError(f"{workload.path}: [matrix] has more than {MAX_POINTS:,} points", "remove some values")
     points = [dict(zip(workload.matrix, point, strict=True)) for point in itertools.product(*workload.matrix.values())]
     points = [point for point in points if not any(left_out.items() <= point.items() for left_out in workload.exclude)]
     points += [dict(extra) for extra in workload.include if dict(extra) not in points]
@@ -37,22 +37,22 @@ def cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, ...]:
 def choose_points(
     workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
 ) -> list[dict[str, Parameter]]:
-    """Return those of some points that match all choices; see :func:`cases`."""
+    """Return those of some points that match all choices; see :func:`list_cases`."""
     for choice in choices:
-        points = _is_chosen(workload, points, choice)
+        points = _select_points(workload, points, choice)
     return points
 
 
-def _is_chosen(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
-    name, _, wanted = choice.partition("=")
-    values = list(dict.fromkeys(parameter_text(point[name]) for point in points if name in point))
+def _select_points(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+    name, _, value_text = choice.partition("=")
+    values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:
-        known = ", ".join(workload.matrix) or "none"
-        raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {known}")
+        parameter_names = ", ".join(workload.matrix) or "none"
+        raise FaultwatchError(f"{workload.name} has no parameter {name!r}", f"its parameters: {parameter_names}")
     # A value may contain a comma itself. Truth values were once written as Python writes them.
-    words = [wanted] if wanted in values else wanted.split(",")
+    words = [value_text] if value_text in values else value_text.split(",")
     chosen = [word if word in values else word.lower() if word in {"True", "False"} else word for word in words]
     unknown = [value for value in chosen if value not in values]
     if unknown:
         raise FaultwatchError(f"{name} has no value {unknown[0]!r}", f"its values: {', '.join(values)}")
-    return [point for point in points if name in point and parameter_text(point[name]) in chosen]
+    return [point for point in points if name in point and format_parameter(point[name]) in chosen]

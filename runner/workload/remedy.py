@@ -6,12 +6,12 @@ from typing import Any
 
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES
-from runner.workload.allocators import ALLOCATORS
+from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.assignments import parse_assignments
 from runner.workload.definition import Workload
 
-VARIABLE = "env."
-_FIELDS = ("command", "environment", "allocator", "page_cache", "files", "processes", "memory_limit", "huge_pages")
+VARIABLE_PREFIX = "env."
+_RUN_FIELDS = ("command", "environment", "allocator", "page_cache", "files", "processes", "memory_limit", "huge_pages")
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
@@ -25,7 +25,7 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
     return parse_assignments("--with", assignments, r".+")
 
 
-def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
+def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     """Return a workload whose cases run with other settings but keep their names and parameters.
 
     Parameters
@@ -39,19 +39,19 @@ def with_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     FaultwatchError
         There is no such setting, or it cannot have that value.
     """
-    run: dict[str, Any] = {name: getattr(workload.run, name) for name in _FIELDS}
+    run: dict[str, Any] = {name: getattr(workload.run, name) for name in _RUN_FIELDS}
     for name, value in settings.items():
-        if name.startswith(VARIABLE):
-            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE): _quote_literally(value)}
+        if name.startswith(VARIABLE_PREFIX):
+            run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _quote_literally(value)}
         elif name == "allocator":
-            run["allocator"] = _require_one_of(name, value, tuple(ALLOCATORS))
+            run["allocator"] = _require_one_of(name, value, tuple(ALLOCATOR_VARIABLES))
         elif name == "thp":
             run["huge_pages"] = _require_one_of(name, value, tuple(CHOICES))
         elif name in workload.matrix:
-            run = {key: _fill(content, name, value) for key, content in run.items()}
+            run = {key: _replace_parameter(content, name, value) for key, content in run.items()}
         else:
-            known = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
-            raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {known}")
+            setting_names = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
+            raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {setting_names}")
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
@@ -61,14 +61,14 @@ def _require_one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _fill(content: Any, name: str, value: str) -> Any:
+def _replace_parameter(content: Any, name: str, value: str) -> Any:
     """Replace a parameter by a value wherever it occurs."""
     if isinstance(content, str):
         return re.sub(r"(?<!\{)\{" + re.escape(name) + r"\}", lambda _: _quote_literally(value), content)
     if isinstance(content, tuple):
-        return tuple(_fill(part, name, value) for part in content)
+        return tuple(_replace_parameter(part, name, value) for part in content)
     if isinstance(content, dict):
-        return {key: _fill(part, name, value) for key, part in content.items()}
+        return {key: _replace_parameter(part, name, value) for key, part in content.items()}
     return content
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from runner.errors import FaultwatchError
 from runner.system.regular_file import open_regular
 
-_LEFT_OUT = (".git", "__pycache__")
+_IGNORED_FOLDERS = (".git", "__pycache__")
 _MAX_LEVELS = 64
 _MAX_FILES = 100_000
 _MAX_BYTES = 4 << 30
@@ -38,7 +38,7 @@ class SourceFile(Struct, frozen=True):
     file: Path
 
 
-def source_files(folder: Path) -> list[SourceFile]:
+def list_source_files(folder: Path) -> list[SourceFile]:
     """Return the files of a workload's folder, sorted by name.
 
     Raises
@@ -46,67 +46,69 @@ def source_files(folder: Path) -> list[SourceFile]:
     FaultwatchError
         If one must not be copied; names it.
     """
-    boundary = _work_tree(folder)
+    boundary = _find_work_tree(folder)
     listed: list[SourceFile] = []
     total = 0
-    for path in _walk(folder):
+    for path in _walk_folder(folder):
         file = _follow_link(path, boundary) if path.is_symlink() else path
         state = file.lstat()
         if not stat.S_ISREG(state.st_mode):
-            raise FaultwatchError(f"{path} is no ordinary file", "take it out of the workload's folder")
+            raise FaultwatchError(f"{path} is not a regular file", "move it out of the workload's folder")
         total += state.st_size
         listed.append(SourceFile(str(path.relative_to(folder)), file))
         if len(listed) > _MAX_FILES or total > _MAX_BYTES:
             raise FaultwatchError(
-                f"{folder} holds more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
-                "give the workload its own folder",
+                f"{folder} contains more than {_MAX_FILES:,} files or {_MAX_BYTES >> 30} GiB",
+                "move the workload to a separate folder",
             )
-    return sorted(listed, key=lambda one: one.name)
+    return sorted(listed, key=lambda source_file: source_file.name)
 
 
-def copy_tree(files: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return those that a build gets: all but what an earlier build in the folder left."""
-    return [one for one in files if not fnmatch.fnmatch(one.name, "*.o")]
+def select_build_files(files: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files that a build gets: all but the leftovers of an earlier build in the folder."""
+    return [file for file in files if not fnmatch.fnmatch(file.name, "*.o")]
 
 
 def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
     """Copy files into a new folder, with their times and their permission to be executed."""
     target.mkdir(parents=True)
-    for one in files:
-        place = target / one.name
+    for file in files:
+        place = target / file.name
         place.parent.mkdir(parents=True, exist_ok=True)
-        with open_regular(one.file) as source, place.open("xb") as copy:
+        with open_regular(file.file) as source, place.open("xb") as copy:
             shutil.copyfileobj(source, copy)
             state = os.fstat(source.fileno())
         place.chmod(stat.S_IMODE(state.st_mode) & 0o777)
         os.utime(place, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
-def digest_of(one: SourceFile) -> str:
+def compute_digest(file: SourceFile) -> str:
     """Return the SHA-256 of a file's content in hex digits."""
-    with open_regular(one.file) as stream:
+    with open_regular(file.file) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def digest_of_all(files: Sequence[SourceFile]) -> str:
+def compute_tree_digest(files: Sequence[SourceFile]) -> str:
     """Return one SHA-256 over the names, the permissions and the contents of files."""
     whole = hashlib.sha256()
-    for one in files:
-        executable = bool(one.file.stat().st_mode & stat.S_IXUSR)
-        whole.update(f"{one.name}\0{executable}\0{digest_of(one)}\0".encode(errors="surrogateescape"))
+    for file in files:
+        executable = bool(file.file.stat().st_mode & stat.S_IXUSR)
+        whole.update(f"{file.name}\0{executable}\0{compute_digest(file)}\0".encode(errors="surrogateescape"))
     return whole.hexdigest()
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    """Yield everything below a folder that is no folder; a link is never entered."""
+def _walk_folder(folder: Path) -> Iterator[Path]:
+    """Yield all entries below a folder except folders, without following links."""
     waiting = [(folder, 0)]
     while waiting:
         place, level = waiting.pop()
         if level > _MAX_LEVELS:
-            raise FaultwatchError(f"{folder} has folders more than {_MAX_LEVELS} levels deep", "make it flatter")
+            raise FaultwatchError(
+                f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
+            )
         with os.scandir(place) as entries:
             for entry in entries:
-                if entry.name in _LEFT_OUT:
+                if entry.name in _IGNORED_FOLDERS:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append((Path(entry.path), level + 1))
@@ -118,16 +120,18 @@ def _follow_link(link: Path, boundary: Path) -> Path:
     try:
         file = link.resolve(strict=True)
     except (OSError, RuntimeError):
-        raise FaultwatchError(f"{link} leads nowhere", "take the link out of the workload's folder") from None
+        raise FaultwatchError(
+            f"{link} points to a missing file", "remove the link from the workload's folder"
+        ) from None
     inside = file.relative_to(boundary).parts if file.is_relative_to(boundary) else None
     if inside is None or ".git" in inside:
-        raise FaultwatchError(f"{link} leads out of {boundary}", "copy what it names into the workload's folder")
+        raise FaultwatchError(f"{link} points outside {boundary}", "copy its target into the workload's folder")
     if not file.is_file():
-        raise FaultwatchError(f"{link} leads to no ordinary file", "copy what it names into the workload's folder")
+        raise FaultwatchError(f"{link} does not point to a regular file", "copy its target into the workload's folder")
     return file
 
 
-def _work_tree(folder: Path) -> Path:
+def _find_work_tree(folder: Path) -> Path:
     """Return the work tree that holds a folder; outside of any, the folder around it."""
     places = (folder, *folder.parents)
     return next((place for place in places if (place / ".git").exists()), folder.parent)

@@ -44,27 +44,29 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
-    place = next(_null_bytes(content), None)
+    place = next(_find_null_bytes(content), None)
     if place is not None:
-        raise FaultwatchError(f"{file}: {_place(place)}: contains a null byte, which no program, variable or path can")
+        raise FaultwatchError(
+            f"{file}: {_format_place(place)}: contains a null byte, which no program, variable or path can"
+        )
     return content
 
 
-def _null_bytes(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def _find_null_bytes(value: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the places of the texts that contain a null byte."""
     match value:
         case str() if "\0" in value:
             yield place
         case dict():
             for key, inside in value.items():
-                yield from _null_bytes(key, (*place, repr(key)))
-                yield from _null_bytes(inside, (*place, key))
+                yield from _find_null_bytes(key, (*place, repr(key)))
+                yield from _find_null_bytes(inside, (*place, key))
         case list():
             for inside in value:
-                yield from _null_bytes(inside, place)
+                yield from _find_null_bytes(inside, place)
 
 
-def _place(where: Sequence[str | int]) -> str:
+def _format_place(where: Sequence[str | int]) -> str:
     """Return the location of a key as its table and its name."""
     *tables, key = (str(part) for part in where)
     return f"[{'.'.join(tables)}] {key}" if tables else key
@@ -76,27 +78,27 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     where = mistake["loc"]
     key = str(where[-1]) if where else ""
-    place = _place(where) if where else ""
+    place = _format_place(where) if where else ""
     if mistake["type"] == "extra_forbidden":
-        known = _keys_of(where[:-1], model)
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known))}"
+        keys = _list_keys(where[:-1], model)
+        near = difflib.get_close_matches(key, keys, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(keys))}"
         return f"{place}: unknown key; {hint}"
     if mistake["type"] == "missing":
         return f"{place}: this key is required"
     return f"{place}: {mistake['msg'].removeprefix('Value error, ')}"
 
 
-def _keys_of(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+def _list_keys(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     inside: type[BaseModel] | None = model
     for part in table:
         # Between a table of tables and a table there is a name or a number.
         if inside is not None and part in inside.model_fields:
-            inside = _model_in(inside.model_fields[str(part)].annotation)
+            inside = _find_model(inside.model_fields[str(part)].annotation)
     return [name for name, field in inside.model_fields.items() if not field.exclude] if inside else []
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _find_model(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((model for option in get_args(annotation) if (model := _model_in(option))), None)
+    return next((model for option in get_args(annotation) if (model := _find_model(option))), None)

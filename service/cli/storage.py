@@ -51,7 +51,11 @@ def backup(file: Path) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--replace", is_flag=True, help="Replace the database even if it has more runs: they are lost.")
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Replace the database even if it has more runs than the backup. Those runs are lost.",
+)
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
     from service.store.engine.database import Database
@@ -74,8 +78,10 @@ def restore(file: Path, replace: bool) -> None:
     type=click.Choice(["csv", "jsonl", "reports", "parquet", "pyperf"]),
     default="csv",
     show_default=True,
-    help="csv, jsonl: one flat row a sample. reports: whole reports. parquet: a folder with the rows of csv, to which "
-    "only new runs are added. pyperf: a folder with one suite file a run.",
+    help=(
+        "csv, jsonl: one flat row per sample. reports: whole reports. parquet: a folder with the rows of csv, to "
+        "which only new runs are added. pyperf: a folder with one suite file per run."
+    ),
 )
 @click.option("--subject", metavar="NAME", help="Only the runs of this subject.")
 @click.option(
@@ -91,7 +97,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     database = Database(_read_database_address())
     if kind in {"parquet", "pyperf"}:
         if output is None:
-            raise ServiceError("This format needs a folder", f"--format {kind}", "Name one with --output.")
+            raise ServiceError("This format needs a folder", f"--format {kind}", "Choose a folder with --output.")
         write = _write_columns if kind == "parquet" else _write_suites
         click.echo(write(database, subject, output))
     elif output is None:
@@ -104,31 +110,40 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     database.close()
 
 
-@click.command(short_help="Make old reports and profiles smaller; levels, drifts and events stay.")
+@click.command(short_help="Shrink old reports and profiles; levels, drifts and events stay.")
 @click.option(
-    "--days", type=click.IntRange(1), default=90, show_default=True, metavar="N", help="Thin what is older than this."
+    "--days",
+    type=click.IntRange(1),
+    default=90,
+    show_default=True,
+    metavar="N",
+    help="Thin reports and profiles that are older than this.",
 )
 @click.option(
     "--samples-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Of noisy metrics of older runs, keep the level, and the extremes if they are judged. By default, all stay.",
+    help=(
+        "In runs that are older than this, reduce noisy metrics to their level, and their extremes if they are "
+        "judged. By default, all samples stay."
+    ),
 )
 @click.option(
     "--profiles-days",
     type=click.IntRange(1),
     metavar="N",
-    help="Delete profiles that are older than this. By default, all stay.",
+    help="Delete profiles that are older than this. By default, all profiles stay.",
 )
-@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only of this subject. Repeatable.")
-@click.option("--dry-run", is_flag=True, help="Say what would be freed, and change nothing.")
+@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only for this subject. Repeatable.")
+@click.option("--dry-run", is_flag=True, help="Show what would be freed without changing anything.")
 def retain(
     days: int, samples_days: int | None, profiles_days: int | None, subjects: tuple[str, ...], dry_run: bool
 ) -> None:
-    """Make what is old smaller. Levels, drifts and events stay.
+    """Shrink old reports and profiles. Levels, drifts and events stay.
 
-    Thinning removes perf's output, single processes, logs and light stacks; all numbers stay. Where --samples-days is
-    given, judged counts keep all of their samples, other judged metrics three, and the rest only the level.
+    Thinning removes perf's output, the readings of single processes, logs and light stacks; all other numbers stay.
+    With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
+    metrics keep only the level.
     """
     from service.store.engine.database import Database
     from service.store.maintenance.retain import RetentionRule, estimate_rule
@@ -166,14 +181,14 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     return ("this would be done: " if dry_run else "") + ", ".join(parts)
 
 
-@click.command(short_help="Delete a subject with everything that was measured of it.")
+@click.command(short_help="Delete a subject with all of its measurements.")
 @click.argument("subject")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and change nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted without deleting anything.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def forget(subject: str, dry_run: bool, yes: bool) -> None:
-    """Delete SUBJECT: its runs, series, drifts, events, profiles and jobs. A backup brings them back, nothing else.
+    """Delete SUBJECT: its runs, series, drifts, events, profiles and jobs.
 
-    The service may run, but nobody should send runs of the subject meanwhile.
+    Only a backup can bring them back. The service may run, but nobody should send runs of the subject in the meantime.
     """
     from service.store.engine.database import Database
     from service.store.maintenance import forget as deletion
@@ -187,7 +202,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
         with show_progress("deleting") as report_progress:
             deletion.delete_subject(database, subject, report_progress)
         _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
-        click.echo(f"{subject} is forgotten")
+        click.echo(f"{subject} was deleted")
     database.close()
 
 

@@ -33,19 +33,32 @@ def token() -> None:
     help="Repeatable.",
 )
 @click.option(
-    "--days", type=click.IntRange(1, 3650), default=90, show_default=True, metavar="N", help="Days that it is valid."
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=90,
+    show_default=True,
+    metavar="N",
+    help="The number of days for which the token is valid.",
 )
 @click.option(
-    "--host", "hosts", multiple=True, metavar="HOST", help="Only as these hosts. Repeatable; * for any part of a name."
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    help="Limit the token to these hosts. Repeatable; * stands for any part of a name.",
 )
-@click.option("--subject", "subjects", multiple=True, metavar="NAME", help="Only about these subjects. Repeatable.")
+@click.option(
+    "--subject", "subjects", multiple=True, metavar="NAME", help="Limit the token to these subjects. Repeatable."
+)
 @click.option(
     "--repository",
     "repositories",
     multiple=True,
     metavar="OWNER/NAME",
-    help="Publishes about these repositories only, and registers their runners: owner/name, owner/*, "
-    "gitlab:group/name. Repeatable; needed with register, and to publish with other limits.",
+    help=(
+        "Let the token publish only about these repositories, and register only their runners: owner/name, owner/*, "
+        "gitlab:group/name. Repeatable; needed with register, and to publish with other limits."
+    ),
 )
 def create_token(
     *,

@@ -14,4 +14,4 @@ class Access(StrEnum):
     OPEN = "open"
     """Everybody who reaches it may do everything."""
     TOKENS = "tokens"
-    """Callers have to present a token."""
+    """Callers must present a token."""

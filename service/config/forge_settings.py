@@ -28,11 +28,11 @@ class ForgeSettings(Settings):
     """The field whose variable turns the forge on."""
 
     address: BaseAddress = ""
-    """Address at which people reach this service, for links; empty where they cannot."""
+    """The address at which people reach this service, for links; empty if there is no such address."""
 
     @classmethod
     def read_if_on(cls, environment: Mapping[str, str], address: str) -> Self | None:
-        """Read the variables of the forge; return None where it is not turned on.
+        """Read the variables of the forge; return None if it is not turned on.
 
         Raises
         ------

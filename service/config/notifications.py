@@ -63,7 +63,7 @@ class Quiet(StrictSettings):
     """Hours of the day in which nothing is sent; pending events wait until they end."""
 
     start: OfDay = Field(alias="from")
-    """Time of day from which on nothing is sent."""
+    """The time of day from which nothing is sent."""
     end: OfDay = Field(alias="to")
     """Time of day at which sending begins again."""
 
@@ -90,7 +90,7 @@ class ChannelSettings(StrictSettings):
     digest: OfDay | None = None
     """Time of day of a single message with all events; None sends each event as it is found."""
     digest_day: Day | None = None
-    """Day of the week of a single message a week, at the time that ``digest`` names; None sends one a day."""
+    """The day of the week of a single weekly message, at the time of ``digest``; None sends a daily message."""
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
@@ -133,7 +133,9 @@ def _split_address(url: str) -> SplitResult:
         return urlsplit(url)
     except ValueError:
         # The reason quotes the address, which is a secret.
-        raise ValueError("url is not an address: it has brackets or characters that no host has") from None
+        raise ValueError(
+            "url is not an address: it contains brackets or characters that a host name cannot have"
+        ) from None
 
 
 class AddressedChannel(ChannelSettings):
@@ -231,13 +233,13 @@ class ChatChannel(AddressedChannel):
         scheme, query = parts.scheme.lower(), {name.lower(): value for name, value in parse_qsl(parts.query)}
         if scheme not in CHATS and scheme != "https":
             services = ", ".join(sorted({chat.name for chat in CHATS.values()}))
-            raise ValueError(f"url is of no supported service ({services})")
+            raise ValueError(f"url does not belong to a supported service ({services})")
         if self.insecure or parts.hostname in LOOPBACK:
             return url
         if scheme in CHATS and not CHATS[scheme].encrypted:
             raise ValueError(f"url is unencrypted: use {scheme}s, or set insecure = true if the network is trusted")
         if query.get("verify", "yes").lower() not in {"yes", "true", "1", "on"}:
-            raise ValueError("url turns certificates off: remove verify, or set insecure = true")
+            raise ValueError("url turns off the checks of certificates: remove verify, or set insecure = true")
         return url
 
 
@@ -309,7 +311,7 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
         return NotificationSettings()
     except (OSError, UnicodeDecodeError) as error:
         raise ServiceError(
-            "The file cannot be read", f"{path} ({error})", "Make it readable, and UTF-8 text."
+            "The file cannot be read", f"{path} ({error})", "Make it readable for this user, and save it as UTF-8 text."
         ) from error
     try:
         return NotificationSettings.model_validate(tomllib.loads(text))

@@ -174,9 +174,9 @@ class Settings(BaseSettings):
     heading: ClassVar[str]
     """Title of their table."""
     guide: ClassVar[str]
-    """Title of the guide that describes them."""
+    """The title of the guide that describes the settings."""
     off: ClassVar[str] = ""
-    """Shown where they are not set."""
+    """Shown if they are not set."""
 
     @classmethod
     def settings_customise_sources(

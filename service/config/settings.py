@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from runner.contract.gate import ForgeKind
-from runner.contract.report import safe_name
+from runner.contract.report import make_safe_name
 from service.config.access import Access
 from service.config.forge_settings import BaseAddress, ForgeSettings
 from service.config.notifications import NotificationFile
@@ -33,7 +33,7 @@ HOST_IDLE_TIME = timedelta(minutes=2)
 
 def read_host_name() -> str:
     """Return the name of this machine in reports."""
-    return safe_name(socket.gethostname())
+    return make_safe_name(socket.gethostname())
 
 
 def _add_loopback(words: object) -> object:
@@ -105,7 +105,7 @@ class Config(Settings):
         shown=lambda config: "yes" if config.starts_jobs else "no",
     )
     """Whether this machine carries out jobs."""
-    host: Annotated[str, AfterValidator(safe_name)] = declare_setting(
+    host: Annotated[str, AfterValidator(make_safe_name)] = declare_setting(
         "FAULTWATCH_HOST", "Host", default_factory=read_host_name, usual="the host name"
     )
     """The name of this machine in the reports of its jobs."""
@@ -116,7 +116,7 @@ class Config(Settings):
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.lease.total_seconds():.0f} s",
     )
-    """For how long a silent runner keeps its job."""
+    """The time for which a silent runner keeps its job."""
     narrowing_runs: Annotated[int, Field(ge=1, le=100_000)] = declare_setting(
         "FAULTWATCH_NARROWING_RUNS",
         "Runs that narrow ranges",
@@ -124,8 +124,8 @@ class Config(Settings):
         unit="a number, 1 to 100000",
         shown=lambda config: f"{config.narrowing_runs:,}",
     )
-    """How many runs within 24 hours the service has measured by itself to find the commits of drifts, for each subject
-    whose policy is `do`."""
+    """The largest number of runs within 24 hours that the service orders by itself to find the commits of drifts, for
+    each subject whose policy is `do`."""
     idle: _Duration = declare_setting(
         "FAULTWATCH_IDLE_SECONDS",
         "Idle after",
@@ -133,22 +133,22 @@ class Config(Settings):
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )
-    """After how long without a new run a host counts as idle, so that the service may order work by itself."""
+    """The time without a new run after which a host counts as idle, so that the service may order work by itself."""
     proxies: Words = declare_setting(
         "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine"
     )
-    """Addresses of the proxies, other than those on this machine, that say for whom they ask."""
+    """Addresses of trusted proxies on other machines, which say on whose behalf they send a request."""
     session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = (
         declare_setting(
             "FAULTWATCH_SESSION_KEY_FILE",
             "Session key",
             None,
-            usual="`session.key` in `FAULTWATCH_HOME`, which the service makes",
+            usual="`session.key` in `FAULTWATCH_HOME`, which the service creates",
             shown=lambda config: SECRET if config.session_key else str(config.home / SESSION_KEY),
             repr=False,
         )
     )
-    """The file with the key that signs the cookies of browsers. Machines with one database need the same one."""
+    """The file with the key that signs the cookies of browsers. Machines that share a database need the same key."""
     address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", usual="none")
     """The address at which people and runners reach the service, for links."""
     forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)

@@ -45,9 +45,9 @@ class SettingGroup(BaseModel):
 
     title: str
     document: str
-    """Title of the guide that describes them."""
+    """The title of the guide that describes the settings."""
     empty: str = ""
-    """Shown where there are none."""
+    """Shown if there are no channels."""
     settings: list[Setting]
 
 
@@ -119,7 +119,7 @@ def _list_channels(file: str, environment: Mapping[str, str], settings: Notifica
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:
         return Setting(name=name, variable="", value=value, source=source, meaning=meaning)
 
-    yield make_setting("Address in messages", settings.url, source, "Where their links lead.")
+    yield make_setting("Address in messages", settings.url, source, "The address to which the links in messages lead.")
     for channel in settings.channel:
         yield make_setting(channel.name, _describe_address(channel, environment), file, f"A channel: {channel.kind}.")
 

@@ -50,9 +50,9 @@ class TrustedJobs(Settings):
     off = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
 
     address: str = ""
-    """Address at which runners reach this service; empty where that is not known."""
+    """Address at which runners reach this service; empty if that is not known."""
     repositories: Annotated[Words, AfterValidator(_check_repositories)] = declare_setting(
-        "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may", unit="words"
+        "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may sign in", unit="words"
     )
     """The repositories whose jobs may sign in, such as `owner/name` or `owner/*`."""
     audience: Annotated[str, AfterValidator(lambda audience: audience.rstrip("/"))] = declare_setting(
@@ -82,7 +82,7 @@ class TrustedJobs(Settings):
         unit="words",
         shown=lambda jobs: ", ".join(map("=".join, jobs.subjects)) or "of the same name",
     )
-    """Subjects of other names than their repository: `owner/name=subject`."""
+    """Subjects whose name differs from their repository's: `owner/name=subject`."""
     hosts: Words = declare_setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
     """The hosts as which jobs may report."""
 
@@ -95,7 +95,7 @@ class TrustedJobs(Settings):
 
     @classmethod
     def read_if_on(cls, environment: Mapping[str, str], address: str) -> TrustedJobs | None:
-        """Return the jobs that may sign in; None where no repositories are set: then no job may.
+        """Return the jobs that may sign in; None if no repositories are set: then no job may.
 
         Raises
         ------
@@ -107,7 +107,7 @@ class TrustedJobs(Settings):
         return cls.read(environment, address=address)
 
     def explain_objection(self, claims: Mapping[str, Any]) -> str:
-        """Return in one line why a job with a genuine identity may not sign in; empty where it may."""
+        """Return in one line why a job with a genuine identity may not sign in; empty if it may."""
         repository, owner = str(claims.get("repository", "")).lower(), str(claims.get("repository_owner", "")).lower()
         if not any(matches_repository(claims, pattern) for pattern in self.repositories):
             return f"jobs of {repository!r} may not sign in here"
@@ -118,5 +118,5 @@ class TrustedJobs(Settings):
             return f"the workflow {workflow!r} may not sign in here"
         runner = claims.get("runner_environment")
         if runner not in self.runners:
-            return f"the runner is {runner!r}, but has to be {' or '.join(self.runners)}"
+            return f"the runner is {runner!r}, but must be {' or '.join(self.runners)}"
         return ""

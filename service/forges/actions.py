@@ -80,9 +80,9 @@ class MeasureHead:
     repository: _Repository
     head: _Commit
     number: _Number | None = None
-    """None where the payload names no pull request: it is the one with this head."""
+    """None if the payload does not identify the pull request; then the pull request with this head is meant."""
     author: _Login | None = None
-    """Who asked for it; None where the forge has let the workflow of the pull request run."""
+    """Who asked for it; None if the forge has let the workflow of the pull request run."""
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
@@ -121,7 +121,7 @@ Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
 
 
 def decide_actions(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
-    """Return the actions for a webhook; none where the event is irrelevant or a field is missing or wrong."""
+    """Return the actions for a webhook; none if the event is irrelevant or a field is missing or wrong."""
     decider = deciders.get(event)
     try:
         return tuple(decider(payload)) if decider else ()

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from runner.contract import MetricVerdict, Verdict, metric
+from runner.contract import MetricVerdict, Verdict, metric, verdict_words
 from runner.contract.comparison import Side
-from runner.contract.verdict_words import lacks_a_side, stands_out, verdict_words
 from service.forges.wording import (
     describe_judge,
     describe_rows,
@@ -24,7 +23,7 @@ from service.forges.wording import (
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import format_block, format_code
-from service.text.numbers import percent, quantity, span
+from service.text.numbers import format_percent, format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
@@ -145,7 +144,7 @@ def _build_row(row: MetricOutcome) -> str:
 
 
 def _format_level(verdict: MetricVerdict, side: Side) -> str:
-    return "–" if side.level is None else quantity(side.level, metric(verdict.metric).unit)
+    return "–" if side.level is None else format_quantity(side.level, metric(verdict.metric).unit)
 
 
 def _format_change(verdict: MetricVerdict) -> str:
@@ -153,7 +152,7 @@ def _format_change(verdict: MetricVerdict) -> str:
     text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
         return text
-    return f"{text}, between {percent(verdict.bounds[0])} and {percent(verdict.bounds[1])}"
+    return f"{text}, between {format_percent(verdict.bounds[0])} and {format_percent(verdict.bounds[1])}"
 
 
 def _format_noise(verdict: MetricVerdict) -> str:
@@ -173,13 +172,15 @@ def _format_noise(verdict: MetricVerdict) -> str:
 
 def _format_span(verdict: MetricVerdict, side: Side) -> str:
     unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
-    return quantity(low, unit) if low == high else span(low, high, unit)
+    return format_quantity(low, unit) if low == high else format_range(low, high, unit)
 
 
 def _format_verdict(row: MetricOutcome) -> str:
     crept = row.crept is not None
-    words = verdict_words(row.metric_verdict, crept=crept, since=describe_since(row))
-    return re.sub(r"^\w+", r"**\g<0>**", words) if stands_out(row.metric_verdict, crept=crept) else words
+    words = verdict_words.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
+    return (
+        re.sub(r"^\w+", r"**\g<0>**", words) if verdict_words.is_prominent(row.metric_verdict, crept=crept) else words
+    )
 
 
 def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
@@ -201,7 +202,7 @@ def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
-        if lacks_a_side(row.metric_verdict):
+        if verdict_words.lacks_a_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_MAX_REASONS]:
@@ -218,7 +219,9 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    return f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, and count the same.\n\n"
+    return (
+        f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, so their counts are the same.\n\n"
+    )
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:

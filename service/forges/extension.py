@@ -31,5 +31,5 @@ def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler
 
 
 def find_worker(app: Flask | None = None) -> ForgeWorker | None:
-    """Return the worker of an application; None where it publishes on no forge."""
+    """Return the worker of an application; None if it publishes on no forge."""
     return cast("ForgeWorker | None", (app or current_app).extensions.get(_EXTENSION))

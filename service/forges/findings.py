@@ -76,7 +76,9 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
         level="failure" if fails else "warning",
         case=case.name,
         title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
-        message=make_plain(failure.message if failure else "No metric that decides has a value.", _MAX_TEXT_CHARACTERS),
+        message=make_plain(
+            failure.message if failure else "None of the deciding metrics has a value.", _MAX_TEXT_CHARACTERS
+        ),
         file=case.case.file,
     )
 

@@ -23,9 +23,9 @@ class Publication:
     outcome: GateOutcome
     links: Links
     comment_id: int | None
-    """The comment as last known."""
+    """The last known state of the comment."""
     key: str
-    """Names this version of the outcome, by which a later attempt finds what was published of it."""
+    """Identifies this version of the outcome, so that a later attempt finds the parts that were published."""
     attempted: bool
     """Whether an earlier attempt may have published some of it."""
     offers_bisect: bool = False
@@ -41,7 +41,7 @@ class Handlers:
     """What the service does for commands."""
 
     accept: Callable[[str, str], bool]
-    """Takes the head and the reason; returns False where the service does not know the head."""
+    """Takes the head and the reason; returns False if the service does not know the head."""
     order_job: Callable[[Command, str], tuple[bool, str]]
     """Takes a command that needs a host, and the head; returns whether a job was ordered, and the reply."""
 
@@ -89,7 +89,7 @@ class Forge(Protocol):
 
     @property
     def address(self) -> str:
-        """Where people reach this service, for links; empty where they cannot."""
+        """Where people reach this service, for links; empty if they cannot."""
 
     def publish(self, publication: Publication) -> int | None:
         """Write the one comment of a pull request, or edit it, and set the status of the head.
@@ -102,7 +102,7 @@ class Forge(Protocol):
         """
 
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
+        """Return the delivery that a request to the webhook is; None if the forge has not sent it."""
 
     def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return what to do for a webhook; nothing where it is irrelevant or not as documented."""

@@ -25,7 +25,7 @@ def order_job(
         gate = store.find_gate(session, comment.repository, comment.number, head)
         report = store.read_report(gate) if gate and gate.document else None
     if report is None:
-        return False, f"{head[:10]} is not measured yet. Repeat the command once it is."
+        return False, f"{head[:10]} is not measured yet. Repeat the command after it is measured."
     question = build_question(command, report)
     if isinstance(question, str):
         return False, question

@@ -14,7 +14,7 @@ from runner.contract import metric
 from runner.contract.job import BisectQuestion, Job, State
 from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
 from service.text.markdown import format_code
-from service.text.numbers import difference, quantity
+from service.text.numbers import format_difference, format_quantity
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MAX_TEXT_CHARACTERS = 500
@@ -49,7 +49,7 @@ def _describe_result(job: Job) -> list[str]:
     except ValidationError:
         return []
     if isinstance(answer, NothingToFind):
-        return [f"No commit is named: {format_code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
+        return [f"No commit was found: {format_code(answer.sentence, _MAX_TEXT_CHARACTERS)}"]
     culprits = answer.culprits if isinstance(answer, Found) else ()
     listed = [_describe_culprit(culprit, job.question.metric) for culprit in culprits[:_MAX_CULPRITS]]
     return [*listed, f"And {len(culprits) - _MAX_CULPRITS} more."] if len(culprits) > _MAX_CULPRITS else listed
@@ -57,17 +57,18 @@ def _describe_result(job: Job) -> list[str]:
 
 def _describe_culprit(culprit: Culprit, name: str) -> str:
     unit = metric(name).unit
-    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
     stands = culprit.proof is not None and culprit.proof.state is ProofState.STANDS
     verb = "moves" if stands else "may move"
     sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
-        sentence += f" The commits that it merges moved it by {difference(culprit.brought, unit)} where they were made."
+        sentence += f" The merged commits moved it by {format_difference(culprit.brought, unit)} on their own branch."
     n_others = len(culprit.candidates) - 1
     before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
-    doubt = (
-        f" Or {before} before it, which measurements of the range cannot tell apart from it." if n_others > 0 else ""
-    )
+    doubt = f" Measurements of the range cannot tell it apart from {before} before it." if n_others > 0 else ""
     if culprit.proof is None:
         return f"{sentence}{doubt} It is not proven."
     parent = _format_commit(culprit.parent)

@@ -87,7 +87,7 @@ class NoteForge(ABC):
 
     @abstractmethod
     def read_delivery(self, header: Header, body: bytes) -> Delivery | None:
-        """Return the delivery that a request to the webhook is; None where the forge has not sent it."""
+        """Return the delivery that a request to the webhook is; None if the forge has not sent it."""
 
     @property
     def address(self) -> str:

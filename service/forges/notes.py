@@ -98,4 +98,4 @@ def _run_command(command: Command, head: str, handlers: Handlers) -> str:
         return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
         return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
-    return f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
+    return f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."

@@ -34,7 +34,7 @@ def schedule_retry(refusal: Refusal | None, error: Exception, attempts: int, now
     Parameters
     ----------
     refusal
-        Why the forge's call failed; None where something else did.
+        Why the forge's call failed; None if something else did.
     error
         The exception.
     attempts

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from runner.contract import MetricVerdict, Outcome, Stage, metric
 from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
-from service.text.numbers import difference, percent
+from service.text.numbers import format_difference, format_percent
 
 _MAX_NAMED_CHANGES = 8
 """How many changes of the workload file are named."""
@@ -18,7 +18,7 @@ _STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", St
 _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
-    GateState.OLD_BASE_FAILED: ", and is not the tip that head is to be merged into",
+    GateState.OLD_BASE_FAILED: ", and it is not the tip of the branch into which head is to be merged",
     GateState.BASE_FAILED: ", so there is nothing to compare with",
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
@@ -43,18 +43,18 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.weaker_judge:
-            parts.append("Somebody has to accept that." if outcome.accepted is None else "That is accepted.")
+            parts.append("Somebody must accept that." if outcome.accepted is None else "That is accepted.")
         if report.judged_by is JudgeSource.TARGET:
-            parts.append("It was judged as before, by the workload file of the branch that it goes into.")
+            parts.append("It was judged as before, by the workload file of its target branch.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        parts.append("It was judged by its own workload file: the branch that it goes into has none yet.")
+        parts.append("It was judged by its own workload file, because its target branch does not have one yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
-        parts.append("Base and head were each built and run as their own workload files say.")
+        parts.append("Base and head were each built and run according to their own workload file.")
     if report.merge:
         count = len(report.merge_bases)
         parts.append(
-            f"The branches have {count} merge bases, so what merging makes was compared with {report.base[:10]}, the "
-            "tip that it goes into."
+            f"The branches have {count} merge bases, so the result of merging them was compared with "
+            f"{report.base[:10]}, the tip of the target branch."
         )
     return " ".join(parts)
 
@@ -88,7 +88,7 @@ def _group_digits(text: str) -> str:
 def _describe_state(outcome: GateOutcome, show: Show) -> str:
     state, cases = outcome.state, outcome.cases
     if not cases:
-        return "Nothing was measured: there was no case."
+        return "Nothing was measured, because there was no case."
     if state in _NOT_MEASURED:
         return _describe_unmeasured(outcome, show)
     if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
@@ -108,7 +108,7 @@ def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
     nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
-    statement = "No change: base and head have the same bytes" if outcome.same_bytes else nothing
+    statement = "No change, because base and head have the same bytes" if outcome.same_bytes else nothing
     return f"{statement}, in {_format_count(count, 'case')}."
 
 
@@ -121,12 +121,12 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     nothing = outcome.state is GateState.NOTHING
     if worst.failed is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
-        return f"{lead}: no metric that decides has a value in {where}."
+        return f"{lead}: none of the deciding metrics has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
     failures = describe_failures(worst)
     sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
-        return f"{sentence} Merge the branch that it goes into, or have somebody accept it."
+        return f"{sentence} Merge its target branch into it, or ask somebody to accept it."
     return sentence
 
 
@@ -171,8 +171,11 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
         return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in metrics):
         if len(metrics) == 1:
-            return "whether that exceeds the budget needs more runs"
-        return f"whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget needs more runs in {where}"
+            return "more runs are needed to decide whether that exceeds the budget"
+        return (
+            f"more runs are needed to decide whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget "
+            f"in {where}"
+        )
     return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {where}"
 
 
@@ -232,7 +235,7 @@ def _describe_row(row: MetricOutcome, show: Show) -> str:
 
 def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
     if outcome.accepted is None:
-        return " Somebody has to accept that." if outcome.state is GateState.HEAD_LACKS else ""
+        return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:
         return ""
     reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""
@@ -254,8 +257,8 @@ def format_change(verdict: MetricVerdict) -> str:
     if not verdict.change:
         return "0"
     unit = metric(verdict.metric).unit
-    text = difference(verdict.change, "points" if unit == "%" else unit)
-    text = text if verdict.percent is None else f"{text} ({percent(verdict.percent)})"
+    text = format_difference(verdict.change, "points" if unit == "%" else unit)
+    text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
     if verdict.times is None:
         return text
     return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"

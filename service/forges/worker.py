@@ -160,7 +160,7 @@ class ForgeWorker:
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
-                return False, "This service orders no jobs."
+                return False, "This service does not order jobs."
             address = self._find_address(split_name(comment.repository)[0])
             ordered = job_order.order_job(self.jobs, comment, command, head, address)
             if ordered[0]:
@@ -175,12 +175,12 @@ class ForgeWorker:
         return Handlers(accept, order_job)
 
     def _find_pull_request(self, action: MeasureHead) -> int | None:
-        """Return the pull request recorded for a head: GitHub names none where the head is in a fork."""
+        """Return the pull request recorded for a head: GitHub names none if the head is in a fork."""
         with self.database.reading() as session:
             return store.find_pull_request(session, action.repository, action.head)
 
     def _accept(self, action: AcceptHead, reason: str) -> bool:
-        """Accept the change of a head, of somebody who may; return False where the head is unknown."""
+        """Accept the change of a head, of somebody who may; return False if the head is unknown."""
         with self.database.writing() as session:
             if store.find_pull_request(session, action.repository, action.head) is None:
                 return False

@@ -61,7 +61,7 @@ class LocalStarter:
     url: str = ""
     host: str = field(default_factory=read_host_name)
     _busy: bool = field(default=False, init=False)
-    """Whether a process that was started here has not ended."""
+    """Whether a process that was started here is still running."""
 
     def explain_objection(self, order: JobOrder) -> str:
         """Return why this machine cannot carry a job out; an empty text where it can."""

@@ -30,7 +30,7 @@ class RemoteCallFailed(Exception):
     """A remote service refused a call or did not answer."""
 
     def __init__(self, why: str, retry_at: datetime | None) -> None:
-        """Say why, and when to retry the call; None where it is given up."""
+        """Say why, and when to retry the call; None if it is given up."""
         super().__init__(why)
         self.retry_at = retry_at
 
@@ -93,7 +93,7 @@ class JobScheduler:
     starters
         What starts jobs, by backend.
     result_poster
-        Posts results; None where nothing can.
+        Posts results; None if nothing can.
     lease
         How long a runner keeps a job without a progress report.
     now

@@ -16,7 +16,7 @@ bp = APIBlueprint("settings_lab", __name__)
 
 
 class LabArguments(BaseModel):
-    """Which case at which commit, and which settings. What is left out is what was measured last."""
+    """The case, the commit and the settings. Each one that is left out defaults to the last measured one."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ class LabArguments(BaseModel):
         "`allocator=jemalloc|process.huge_pages=never|variable.MALLOC_ARENA_MAX=1`.",
     )
     environment: str = Field(default="", max_length=16, description="Hash of the environment of the default.")
-    pairs: str = Field(default="", max_length=4, description="Pairs of executions that the questions ask for.")
+    pairs: str = Field(default="", max_length=4, description="The number of pairs of executions in each order.")
 
 
 @bp.get("/settings-lab")

@@ -126,7 +126,7 @@ class LabAddress:
             A part of the address means nothing.
         """
         if self.pairs and not (self.pairs.isdecimal() and 2 <= int(self.pairs) <= _MAX_PAIRS):
-            raise LabProblem("pairs", f"The number of pairs has to be from 2 to {_MAX_PAIRS}.")
+            raise LabProblem("pairs", f"The number of pairs must be from 2 to {_MAX_PAIRS}.")
         rows, columns = (
             [setting_names.find_canonical_name(name) for name in text.split()] for text in (self.rows, self.columns)
         )
@@ -140,7 +140,7 @@ def _parse_values(name: str, text: str) -> list[str]:
 
 
 def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:
-    """Return the lab at an address; None where nothing was measured yet.
+    """Return the lab at an address; None if nothing was measured yet.
 
     Raises
     ------

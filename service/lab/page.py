@@ -69,7 +69,7 @@ def show() -> Page:
 
 @bp.post("/lab/orders")
 def order() -> ResponseReturnValue:
-    """Order one cell, or all empty ones, by the buttons of the page; the address is that of the page."""
+    """Order one empty cell, or all of them, with the buttons of the page."""
     address = LabAddress.from_query(request.args)
     form = forms.read_form()
     with get_database().reading() as session:

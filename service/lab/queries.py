@@ -11,10 +11,10 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from runner.contract.base import parameter_text
+from runner.contract.base import format_parameter
 from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
-from runner.contract.report import IMPORT_FORMAT, OUTSIDE
+from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
 from service.lab.rules.judge_cell import Readings
 from service.lab.rules.setting_names import PARAMETER
@@ -28,7 +28,7 @@ _MAX_RUNS = 1000
 """Newest runs of a commit: a case in a hundred settings, each measured ten times."""
 _MAX_JOBS = 500
 _REPORTS_PER_QUERY = 500
-_IS_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE, REUSED)))
+_IS_SOUND = or_(Run.quarantine.is_(None), Run.quarantine.in_((*OUTSIDE_HISTORY, REUSED)))
 """Runs that their host counted right."""
 
 
@@ -78,7 +78,7 @@ def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
 
 
 def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
-    """Return the newest run of the case that a history has, at whatever commit; none where there is none."""
+    """Return the newest run of the case that a history has, at whatever commit; none if there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 
 
@@ -138,13 +138,13 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
             run_id=row.id,
             case_key=row.key,
             settings=settings[row.environment_id]
-            | {f"{PARAMETER}{name}": parameter_text(value) for name, value in row.parameters.items()},
+            | {f"{PARAMETER}{name}": format_parameter(value) for name, value in row.parameters.items()},
             environment=row.hash,
             started_at=row.started_at,
             outcome=row.outcome,
             session=row.session,
             failure=row.failure_message or "",
-            aside=row.quarantine in OUTSIDE,
+            aside=row.quarantine in OUTSIDE_HISTORY,
             reused=row.quarantine == REUSED,
             own_bytes=row.own_bytes,
         )

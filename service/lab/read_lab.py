@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
 from runner.contract.level import median
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
@@ -92,7 +92,7 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
         filters = (("subject", subject), ("case", case), ("host", host))
         wrong = next((name for name, text in filters if text and not _is_known(session, name, text)), "case")
         what = {"subject": subject, "case": case, "host": host}[wrong] or "this combination"
-        raise LabProblem(wrong, f"Nothing that a host can measure again is stored of {what}.")
+        raise LabProblem(wrong, f"No stored run of {what} can be measured again by a host.")
     if not commit:
         return newest
     commit_entry, why = name_commit(session, commit, newest.subject)
@@ -109,7 +109,7 @@ def _is_known(session: Session, name: str, text: str) -> bool:
 
 
 def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
-    """Return the lab of a case at a commit on a host; None where the host never measured the case.
+    """Return the lab of a case at a commit on a host; None if the host never measured the case.
 
     Raises
     ------
@@ -184,7 +184,7 @@ class _Cells:
         state, sentence, run = self._find_state(cell, question, objection, job)
         running = job if job is not None and (job.state.open or state is CellState.FAILED) else None
         return LabCell(
-            key=hash_of(dict(cell.values)),
+            key=hash_document(dict(cell.values)),
             values=dict(cell.values),
             text=self._format_text(cell),
             default=cell.default,
@@ -229,7 +229,7 @@ class _Cells:
         if failure:
             return CellState.FAILED, failure, cell.failed
         differs = ", ".join(cell.differs[:3]) + (f" and {len(cell.differs) - 3} more" if len(cell.differs) > 3 else "")
-        elsewhere = f"Measured with another {differs}: it does not compare." if differs else ""
+        elsewhere = f"Measured with a different {differs}, so it is not comparable." if differs else ""
         if cell.default:
             return CellState.EMPTY, objection, None
         return (CellState.IMPOSSIBLE, objection, None) if question is None else (CellState.EMPTY, elsewhere, None)
@@ -239,7 +239,7 @@ class _Cells:
         if self.refusal:
             return None, self.refusal
         if cell.default:
-            return None, "It is measured with each other cell."
+            return None, "It is measured together with every other cell."
         defaults = self.default.settings
         changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
         objection = next(
@@ -291,7 +291,7 @@ def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str,
     if default is None or any(name.startswith((setting_names.PARAMETER, "build.")) for name in values):
         return ""
     if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
-        return "The program has other bytes than that of the default: it was built otherwise."
+        return "The program differs from that of the default, because it was built differently."
     return ""
 
 

@@ -14,23 +14,23 @@ class LabCertainty(StrEnum):
     """How a metric of a cell compares with the default."""
 
     EXACT = "exact"
-    """By counts that repeat, or by interleaved counts."""
+    """Compared by counts that repeat, or by interleaved counts."""
     INTERVAL = "interval"
-    """By the bounds of interleaved pairs."""
+    """Compared by the bounds of interleaved pairs."""
     OPEN = "open"
     """Measured interleaved, with too few pairs for bounds."""
     APART = "apart"
-    """Not: both were measured in different sessions, whose difference is unknown."""
+    """Not compared: both were measured in different sessions, whose difference is unknown."""
 
 
 class Effect(StrEnum):
-    """What the settings of a cell surely do to a metric."""
+    """The certain effect of a cell's settings on a metric."""
 
     BETTER = "better"
     WORSE = "worse"
     SAME = "same"
     OPEN = "open"
-    """Nothing is sure."""
+    """Nothing is certain."""
 
 
 class LabMetric(View):
@@ -48,15 +48,15 @@ class LabMetric(View):
     repeats: bool = False
     """Whether it is a count that repeats."""
     change: Number | None = None
-    """The level minus that of the default, measured interleaved where it was."""
+    """The level minus that of the default; from interleaved measurements if there are any."""
     percent: float | None = None
     """The change in percent of the default."""
     certainty: LabCertainty | None = None
-    """None for the default itself, and where nothing compares."""
+    """None for the default itself, and if nothing is comparable."""
     bounds: tuple[float, float] | None = None
     """The bounds of the true change, in percent of the default."""
     effect: Effect = Effect.OPEN
-    """What the settings surely do to the metric."""
+    """The certain effect of the settings on the metric."""
     sentence: str = ""
     """Why, in words."""
 
@@ -68,7 +68,7 @@ class LabSetting(View):
     title: str
     """The name for people."""
     values: tuple[str | None, ...]
-    """The default first; none where it is not set."""
+    """The default first; none if it is not set."""
     texts: tuple[str, ...]
     """The values for people."""
     per_run: bool
@@ -96,25 +96,25 @@ class LabCell(View):
     key: str
     """Identifies it in an order."""
     values: dict[str, str | None]
-    """By setting: its value; none where it is not set."""
+    """The value of each setting; none if the setting is not set."""
     text: str
-    """For people: the values that are not the default's."""
+    """The values that differ from the default's, as readable text."""
     default: bool
     """Whether it has the settings of the history."""
     state: CellState
     run_id: UUID | None = None
-    """The run that its metrics are of; for a failed cell, the run that failed."""
+    """The run that provides its metrics; for a failed cell, the run that failed."""
     session: UUID | None = None
     """The session in which it was measured interleaved with the default."""
     job_id: int | None = None
-    """The job that measures it, or has failed to."""
+    """The job that measures it, or has failed to measure it."""
     job_state: State | None = None
     """The state of that job."""
     sentence: str = ""
     """Why it is not measured."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
-    """What to order to measure it (`POST /api/v1/jobs`); none where that is impossible."""
+    """The order that measures it (`POST /api/v1/jobs`); none if it cannot be measured."""
 
 
 class LabCost(View):
@@ -127,7 +127,7 @@ class LabCost(View):
     executions: int
     """How many executions of the program."""
     seconds: float | None
-    """None where nobody knows how long an execution takes."""
+    """None if the duration of an execution is unknown."""
 
 
 class SettingsLab(View):
@@ -145,7 +145,7 @@ class SettingsLab(View):
     default_run: UUID
     """The run whose settings are the default."""
     default_commit: str
-    """The commit of that run: another one where nothing is measured at this commit yet."""
+    """The commit of that run, which differs from this commit if nothing is measured here yet."""
     measured_at: datetime
     """When that run began."""
     settings: tuple[LabSetting, ...]
@@ -159,13 +159,13 @@ class SettingsLab(View):
     column_texts: tuple[str, ...]
     """The values of each column for people."""
     cells: tuple[tuple[LabCell, ...], ...]
-    """By row, then by column."""
+    """The cells of each row, in the order of the columns."""
     environments: tuple[str, ...]
     """The environments in which the default was measured at this commit, the newest first."""
     metrics: tuple[str, ...]
     """The metrics that the cells show."""
     best: str | None
-    """Key of the best cell, if one is surely the best."""
+    """Key of the best cell, if a cell is certainly the best."""
     verdict: str
     """Which cell is the best, and its price, in words."""
     missing: LabCost
@@ -173,4 +173,4 @@ class SettingsLab(View):
     each: LabCost
     """What it costs to measure one cell."""
     refusal: str = ""
-    """Why nothing can be ordered; empty where it can."""
+    """Why nothing can be ordered; empty if it can."""

@@ -20,7 +20,7 @@ bp = APIBlueprint("nightly_runs", __name__)
 
 
 class NightlyQuery(BaseModel):
-    """How to return a nightly run."""
+    """The options of a request for a nightly run."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +43,7 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
     except ValidationError:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            "A nightly run's name has letters, digits, '_', '.' and '-' only.",
+            "A nightly run's name may contain only letters, digits, '_', '.' and '-'.",
             [FieldError(field="name", detail="is not a name")],
         ) from None
     owner = require_own_nightly_run(name)
@@ -62,8 +62,8 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
 def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
     """Return the digest of a nightly run.
 
-    With `judged`, its runs are judged first, and it tells the drifts that were found so; where that takes long, the
-    answer is 503 with Retry-After.
+    With `judged`, its runs are judged first, so that it contains their drifts; if that takes long, the response is 503
+    with Retry-After.
     """
     if query_data.judged:
         with get_database().reading() as session:

@@ -83,7 +83,10 @@ def write_message(
     if len(above) > len(shown_events):
         lines += [f"… and {len(above) - len(shown_events)} more.", ""]
     if len(events) > len(above):
-        lines += [f"{len(events) - len(above)} more below the floor: runs of the same bytes can differ by as much.", ""]
+        lines += [
+            f"{len(events) - len(above)} more below the floor: runs with the same bytes can differ by as much.",
+            "",
+        ]
     return Message(key, head, (*lines, build_link(base)), links)
 
 

@@ -41,7 +41,7 @@ class BisectProgress:
 
 
 def read_progress(session: Session, job: Job) -> BisectProgress | None:
-    """Return the progress of a job that bisects; None where nothing was measured for it yet."""
+    """Return the progress of a job that bisects; None if nothing was measured for it yet."""
     result = bisect_results.read_result(job)
     request = _find_request(session, job, result)
     question = None if request is None else bisect_inputs.read_question(session, request)

@@ -22,7 +22,7 @@ MAX_COMMITS = 5000
 
 
 def search_commits(session: Session, request: SearchRequest) -> Search | None:
-    """Return the state of a search; None where the subject does not have one of its ends."""
+    """Return the state of a search; None if the subject does not have one of its ends."""
     question = bisect_inputs.read_question(session, request)
     if question is None:
         return None

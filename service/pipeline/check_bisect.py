@@ -32,7 +32,7 @@ class CheckedBisect:
     objections
         By field: what is wrong with it and what to write instead, in a sentence.
     range
-        The commits that ``bad`` contains and ``good`` does not; empty where something is wrong.
+        The commits that ``bad`` contains and ``good`` does not; empty if something is wrong.
     """
 
     values: Mapping[str, str]

@@ -60,7 +60,7 @@ def judge_stale_series(
     Returns
     -------
     bool
-        Whether all are judged, and have their events; False where that takes longer than so many seconds.
+        Whether all are judged, and have their events; False if that takes longer than so many seconds.
     """
     deadline = time.monotonic() + seconds
     is_last = False
@@ -82,7 +82,7 @@ def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> boo
 
 
 def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
-    """Return the subjects of some filters; None where a filter selects all."""
+    """Return the subjects of some filters; None if a filter selects all."""
     subjects = {filter_.subject for filter_ in filters if filter_.subject is not None}
     return None if any(filter_.subject is None for filter_ in filters) else subjects
 

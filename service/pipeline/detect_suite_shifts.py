@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import CATALOGUE
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.pipeline import update_events
 from service.rules import detect
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
@@ -105,7 +105,7 @@ def _judge_suite(session: Session, suite: Suite, metric: str) -> views.Drift | N
     path = paths[0][0]
     settings = [points.find_settings(session, point.environment) for point in (path[-2], path[-1])]
     return suite_shift.describe_suite_shift(
-        identity=hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
+        identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
         suite=suite_shift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
@@ -169,7 +169,7 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
     }
     if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
         return
-    identity = hash_of(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
+    identity = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
     session.add(SuiteLook(id=identity, **key, document=shift and shift.model_dump(mode="json")))
     if shift is not None:
         session.get_one(Subject, suite.subject.id).drifts_version += 1

@@ -30,7 +30,7 @@ _MAX_CASES = 100
 class MeasuredCommit:
     """A measured commit, and by how many commits the history leads from it to the other one, or back.
 
-    The distance is None where the service does not know how the two are connected: an import may not say.
+    The distance is None if the service does not know how the two are connected: an import may not say.
     """
 
     commit: str
@@ -53,7 +53,7 @@ class UnmeasuredCommit:
     before, after
         The nearest measured ancestor and descendant; None if there is none.
     cases
-        The cases that a host can measure; none where all results of the subject were imported.
+        The cases that a host can measure; none if all results of the subject were imported.
     command
         Measures the first of them.
     """
@@ -71,7 +71,7 @@ class UnmeasuredCommit:
 def find_measured_neighbours(
     session: Session, commit: NamedCommit, host: str = "", workload: str = ""
 ) -> UnmeasuredCommit | None:
-    """Return the measured neighbours of a commit without a measured run; None where it has one, or no commit has.
+    """Return the measured neighbours of a commit without a measured run; None if it has one, or no commit has.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def find_measured_neighbours(
 def find_measure_question(session: Session, commit: NamedCommit, case: str) -> MeasureQuestion | None:
     """Return the question that has a case measured at a commit, where and as it was measured last.
 
-    None where no run of the case can be repeated.
+    None if no run of the case can be repeated.
     """
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, case))
     return build_measure_question(report, commit.commit) if report else None
@@ -139,7 +139,7 @@ def _find_nearest(
 
 
 def _count_commits_between(parents: Mapping[str, Sequence[str]], older: str, newer: str) -> int | None:
-    """Return how many commits ``newer`` contains and ``older`` does not; None where it does not contain that one."""
+    """Return how many commits ``newer`` contains and ``older`` does not; None if it does not contain that one."""
     contained = list_commits_between(parents, "", newer)
     return len(contained - list_commits_between(parents, "", older)) if older in contained else None
 

@@ -30,7 +30,7 @@ class FurtherRuns:
         return describe_end_of_doubt(self._find_case_on_host(drift), self.now) if drift.evidence.wants_rerun else ""
 
     def find_last_seen(self, host: str) -> datetime | None:
-        """Return when a host ended its newest run; None where it has none."""
+        """Return when a host ended its newest run; None if it has none."""
         if host not in self._last_seen:
             self._last_seen[host] = hosts.find_last_seen(self.session, host)
         return self._last_seen[host]

@@ -8,8 +8,8 @@ from service.store.revisions import refs, revisions
 from service.store.revisions.refs import NamedCommit
 
 NAMING_ADVICE = (
-    "Write a tag, a branch, a date such as 2026-11-20, or four or more digits of a hash; ~20 after it goes back twenty "
-    "commits."
+    "Write a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash; append ~20 to go back "
+    "twenty commits."
 )
 
 
@@ -32,4 +32,4 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
 
 def _describe_newest(session: Session, subject: str | None) -> str:
     newest = revisions.list_newest_commits(session, subject, 1) if subject else []
-    return f" The newest that the service knows is {newest[0].commit[:10]}." if newest else ""
+    return f" The newest commit that the service knows is {newest[0].commit[:10]}." if newest else ""

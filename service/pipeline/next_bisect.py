@@ -83,7 +83,7 @@ def choose_drift_to_order(
 ) -> tuple[Drift | None, int]:
     """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
 
-    The drift is None where it is to order none: the policy, the day's runs or the hosts do not allow any, or no
+    The drift is None if it is to order none: the policy, the day's runs or the hosts do not allow any, or no
     measurement makes the commit of an open event more certain.
     """
     policy = subjects.map_bisect_policies(session, [subject])[subject]
@@ -117,13 +117,13 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
 
 
 def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift needs no bisect any more, empty where it does; and whether the drift is in doubt."""
+    """Return why a drift needs no bisect any more, empty if it does; and whether the drift is in doubt."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:
-        return "Its drift is not known any more.", False
+        return "Its drift no longer exists.", False
     if not event.open or event.merged_into is not None:
-        return f"Its event is {event.state.value.replace('_', ' ')}: nobody waits for the commit.", False
+        return f"Its event is {event.state.value.replace('_', ' ')}: its commit is no longer needed.", False
     narrowed = "Its event was narrowed down by another bisect." if event.culprits else ""
     return narrowed, not event.found or not event.confirmed
 

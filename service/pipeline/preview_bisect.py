@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric
-from runner.contract.variation import remedy
+from runner.contract.variation import suggest_remedy
 from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
@@ -30,7 +30,7 @@ class BisectPreview:
     good, bad
         The ends of the range.
     levels
-        The newest level at each of them; None where it was not measured there.
+        The newest level at each of them; None if it was not measured there.
     commits
         How many commits ``bad`` contains and ``good`` does not.
     measured
@@ -38,7 +38,7 @@ class BisectPreview:
     host
         The host that the form names, else the one that measured the case last.
     half_range, remedy
-        By how much a count varies in the newest runs there, and what makes it repeat; None where it repeats.
+        By how much a count varies in the newest runs there, and what makes it repeat; None if it repeats.
     """
 
     good: Candidate
@@ -65,7 +65,7 @@ class BisectPreview:
 def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | None:
     """Return the preview of the bisect that a valid form orders.
 
-    None where no run of the case can be measured again.
+    None if no run of the case can be measured again.
     """
     # The host that measured the case last.
     values = checked.values
@@ -96,7 +96,7 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         unit=metric(name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if unsteady else None,
-        remedy=remedy(reports[0].environment.settings) if unsteady else "",
+        remedy=suggest_remedy(reports[0].environment.settings) if unsteady else "",
         cost=cost.estimate_cost(
             len(checked.range),
             exact=metric(name).exact and not unsteady,

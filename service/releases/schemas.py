@@ -13,9 +13,10 @@ class ReleasePart(View):
     cause: Cause
     certainty: Certainty
     name: str
-    """What caused it: the commit if only one can have, those that a bisect has proven, the settings; else how many."""
+    """The cause: the only possible commit, the commits that a bisect has proven, or the settings; otherwise the number
+    of possible commits."""
     commits: list[str]
-    """The only candidate, or the commits that a bisect has proven; empty where neither is known."""
+    """The only candidate, or the commits that a bisect has proven; empty if neither is known."""
     change: Number
     direction: Direction
     configuration: bool
@@ -39,14 +40,14 @@ class ReleaseChange(View):
     configuration: list[ReleasePart]
     """The drifts that no commit caused."""
     rest: Number
-    """What the drifts leave of the change."""
+    """The part of the change that the drifts do not explain."""
 
 
 class ReleaseSide(View):
     """One of two releases."""
 
     name: str
-    """As the address names it."""
+    """The name of the release in the address."""
     commit: str
     title: str
     measured: str | None
@@ -62,8 +63,8 @@ class Releases(View):
     commits: int
     """How many commits the head contains and the base does not."""
     connected: bool
-    """False where nothing known connects the two commits, as in an import without the repository: what lies between
-    them is by the order in which they were first measured."""
+    """False if no known history connects the two commits, as in an import without the repository. The commits between
+    them then follow the order in which they were first measured."""
     changes: list[ReleaseChange]
     unchanged: int
-    """How many judged series that both have did not change."""
+    """The number of judged series in both releases that did not change."""

@@ -32,7 +32,7 @@ class CaseOnHost:
     imported
         Whether its results were imported: no host measures them.
     last_seen
-        When the host ended its newest run; None where it has none.
+        When the host ended its newest run; None if it has none.
     """
 
     host: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import hypot
 
 from service.schemas.history import FaultPrice, Number
-from service.text.numbers import difference, percent, quantity
+from service.text.numbers import format_difference, format_percent, format_quantity
 
 PRICED_METRICS = frozenset({"minor-faults", "page-faults", "region:minor-faults", "region:page-faults"})
 """The counts whose faults the CPU handles; what a major fault costs depends on the storage."""
@@ -23,7 +23,7 @@ Eight profiles of a program with 260 recorded stacks of CPU time deviated by 12 
 
 @dataclass(frozen=True, slots=True)
 class FaultCosts:
-    """What one fault costs, in seconds of CPU time; None where that was not measured.
+    """What one fault costs, in seconds of CPU time; None if that was not measured.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Side:
 
 
 def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spread: Number = 0) -> FaultPrice | None:
-    """Return the price of a change of a fault count; None where no cost was measured, or the price is within its noise.
+    """Return the price of a change of a fault count; None if no cost was measured, or the price is within its noise.
 
     Faults of one kind have one cost, so that their price has the sign of the change: the difference between two
     profiles of one cost is noise, and times all faults it would be larger than a small change. A fault that brings a
@@ -116,15 +116,15 @@ def _describe_price(
     *,
     varies: bool,
 ) -> str:
-    costs = " and ".join(dict.fromkeys(quantity(cost, "s") for cost in each))
-    change = difference(seconds, "s")
+    costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in each))
+    change = format_difference(seconds, "s")
     if uncertainty:
         why = "the count varies" if varies else "profiles of one program differ"
-        change += f" ± {quantity(uncertainty, 's')}, because {why},"
+        change += f" ± {format_quantity(uncertainty, 's')}, because {why},"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:
-        worth = f"hardly any CPU time: {change.rstrip(',')} ({percent(100 * share)})"
+        worth = f"hardly any CPU time: {change.rstrip(',')} ({format_percent(100 * share)})"
     else:
-        worth = f"{change} of CPU time ({percent(100 * share)})"
+        worth = f"{change} of CPU time ({format_percent(100 * share)})"
     return f"{worth}, at {costs} a fault by {source}"

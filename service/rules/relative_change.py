@@ -10,7 +10,7 @@ from runner.contract.level import Number
 def percent_change(change: Number | None, level: Number | None) -> float | None:
     """Return a change in percent of the level it starts from.
 
-    None where either is unknown, where the level is zero, or where it is so small that the quotient overflows.
+    None if either is unknown, where the level is zero, or where it is so small that the quotient overflows.
     """
     if change is None or not level:
         return None
@@ -19,7 +19,7 @@ def percent_change(change: Number | None, level: Number | None) -> float | None:
 
 
 def symmetric_percent_change(before: Number, after: Number) -> float:
-    """Return the difference in percent of the mean size of both values; 0 where both are zero.
+    """Return the difference in percent of the mean size of both values; 0 if both are zero.
 
     It is defined at a zero baseline and changes only its sign when the two are swapped. Each value is halved before
     they are added, so that the sum cannot overflow.

@@ -56,7 +56,7 @@ class StoredRun:
     temporary: bool = False
     """It failed for a reason that may have passed."""
     reused: bool = False
-    """Its counts are those of a run of the same bytes."""
+    """Its counts are those of a run with the same bytes."""
 
 
 def make_plan(
@@ -248,8 +248,12 @@ def _describe_plan(planned: Iterable[PlannedRun]) -> str:
 _REASON_NOTES = {
     Reason.ANCHOR: "The environment has changed since the last run. The last revision is measured again first, "
     "so that no commit is blamed for the configuration.",
-    Reason.CROSS_MEASUREMENT: "A commit and the configuration, or the host, changed together. Each is measured without "
-    "the other, so that each gets its share of the blame.",
-    Reason.RERUN: "The newest runs lie off the previous level, and it is not sure yet that they will stay there. A "
-    "revision of the level that fewer runs show is measured again, to distinguish a drift from an outlier.",
+    Reason.CROSS_MEASUREMENT: (
+        "A commit and the configuration, or the host, changed together. Each is measured "
+        "without the other, to separate their effects."
+    ),
+    Reason.RERUN: (
+        "The newest runs differ from the previous level, and it is not certain yet that they will stay "
+        "there. A revision of the level with fewer runs is measured again, to distinguish a drift from an outlier."
+    ),
 }

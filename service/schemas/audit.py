@@ -10,7 +10,7 @@ from service.schemas.history import View
 
 
 class AuditAction(StrEnum):
-    """What was done."""
+    """The kind of action."""
 
     SIGNED_IN = "signed in"
     SIGN_IN_FAILED = "sign-in failed"
@@ -39,13 +39,13 @@ class AuditEntry(View):
     id: int
     at: datetime
     author: str
-    """The name of a token, a GitHub login, or ``command line: USER``; empty where nobody was signed in."""
+    """The name of a token, a GitHub login, or ``command line: USER``; empty if nobody was signed in."""
     token_id: str | None
     address: str
     """Where the request came from; empty for the command line and for GitHub."""
     action: AuditAction
     target: str
-    """What it was done to: an event, a job, a token."""
+    """The object of the action: an event, a job, a token."""
     detail: dict[str, Any]
 
 

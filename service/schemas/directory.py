@@ -24,15 +24,15 @@ class HostEntry(View):
     environment: str
     """Hash of the environment of its newest run."""
     quarantine: str | None
-    """Why its current runs are not judged; None where they are."""
+    """Why its current runs are not judged; None if they are judged."""
     canary: str | None
-    """The count of the canary before its newest session; None where it is unknown."""
+    """The count of the canary before its newest session; None if it is unknown."""
     canary_holds: bool | None
     mismatches: list[Mismatch]
 
 
 class EnvironmentEntry(View):
-    """An environment and where it was seen."""
+    """An environment, and the hosts and times at which it was seen."""
 
     hash: str
     hosts: list[str]

@@ -105,7 +105,7 @@ class RunReceipt(View):
 
     run_id: UUID
     created: bool
-    """False where the service already had this very report."""
+    """False if the service already had this very report."""
 
 
 class FailureSummary(View):
@@ -130,9 +130,9 @@ class RunSummary(View):
     outcome: Outcome
     failure: FailureSummary | None
     quarantine: str | None
-    """Why the run is never judged; None where it is."""
+    """Why the run is never judged; None if it is judged."""
     reused: bool = False
-    """Whether it was not measured: its counts are those of a run of the same bytes."""
+    """Whether its counts were reused from a run with the same bytes, and not measured."""
     started_at: datetime
     finished_at: datetime
 
@@ -147,7 +147,7 @@ class RunPage(View):
 
 
 class SettingChange(View):
-    """A setting that differs between two environments; a value is None where that environment has no such setting."""
+    """A setting that differs between two environments; a value is None if that environment has no such setting."""
 
     name: str
     before: str | None
@@ -169,7 +169,7 @@ class SeriesPoint(View):
     """Hash of the environment."""
     status: Status
     value: Number | None
-    """Level of the run: the value that all samples agree on, else their median. None where nothing was counted."""
+    """Level of the run: the value that all samples agree on, or otherwise their median. None if nothing was counted."""
     low: Number | None
     high: Number | None
     n: int
@@ -177,9 +177,9 @@ class SeriesPoint(View):
     on_path: bool
     """Whether the point is on the path along which the trend is drawn and judged."""
     quarantine: str | None = None
-    """Why the point is never judged; None where it is."""
+    """Why the point is never judged; None if it is judged."""
     reused: bool = False
-    """Whether it was not measured: its value is that of a run of the same bytes."""
+    """Whether its value was reused from a run with the same bytes, and not measured."""
 
 
 class ConfigChange(View):
@@ -221,7 +221,7 @@ class Evidence(View):
     n_after: int
     """Runs on the new level."""
     spread: Number
-    """Largest minus smallest sample within one level, on the side where that is larger."""
+    """The difference between the largest and the smallest sample of a level, on the side with the larger difference."""
     sentence: str
     wants_rerun: bool
     """True while one more run is needed before the drift is a fact."""
@@ -230,7 +230,7 @@ class Evidence(View):
 
 
 class Companion(View):
-    """Another metric of the same case on both sides of a drift, which shows what the drift cost."""
+    """Another metric of the same case on both sides of a drift, which shows the cost of the drift."""
 
     metric: str
     title: str
@@ -240,15 +240,15 @@ class Companion(View):
 
 
 class FaultPrice(View):
-    """What a change of a fault count is worth in CPU time, for one execution."""
+    """The value of a change in a fault count: CPU time of one execution."""
 
     seconds: float
-    """Seconds of CPU time; negative where the change saves time."""
+    """Seconds of CPU time; negative if the change saves time."""
     share: float | None
-    """Share of the CPU time before the change; None where that was not measured."""
+    """Share of the CPU time before the change; None if that was not measured."""
     uncertainty: float = 0.0
-    """By how many seconds the change may be off, because executions of one commit or profiles of huge pages differ; 0
-    where the count repeats. There is no price that is not larger than this."""
+    """The uncertainty of the change in seconds, because executions of one commit or profiles of huge pages differ; 0 if
+    the count repeats. A price is given only if it is larger than this."""
     fault_before: float
     """Seconds of CPU time of one fault before the change."""
     fault_after: float
@@ -272,28 +272,28 @@ class Drift(View):
     cause: Cause
     direction: Direction
     certainty: Certainty = Certainty.CONFIRMED
-    """How sure the drift and its cause are. Whether a bisect has proven the cause, its event says."""
+    """How sure the drift and its cause are. The event of the drift says whether a bisect has proven the cause."""
     revision: str
     """Revision of the first point on the new level: the newest commit that can have caused it."""
     title: str = ""
-    """Title of the commit that caused it; empty unless only one can have and the change is a fact."""
+    """Title of the commit that caused it; empty unless only one commit is possible and the change is a fact."""
     author: str = ""
-    """Author of the commit that caused it; empty unless only one can have and the change is a fact."""
+    """Author of the commit that caused it; empty unless only one commit is possible and the change is a fact."""
     committed_at: datetime
     previous_revision: str
     last_good: str | None = None
-    """The newest revision that is surely on the old level; None for ``previous_revision``."""
+    """The newest revision that is certainly on the old level; None for ``previous_revision``."""
     first_bad: str | None = None
-    """The oldest revision that is surely on the new level; None for ``revision``."""
+    """The oldest revision that is certainly on the new level; None for ``revision``."""
     candidates: list[Candidate]
-    """The commits of ``git rev-list last_good..first_bad``, oldest first; empty where no commit lies between."""
+    """The commits of ``git rev-list last_good..first_bad``, oldest first; empty if no commit lies between."""
     candidates_known: bool = True
-    """False where the service does not know all commits in between."""
+    """False if the service does not know all commits in between."""
     before: Number
     after: Number
     change: Number
     percent: float | None
-    """Change in percent of the old level; None where that is zero."""
+    """Change in percent of the old level; None if that is zero."""
     rule: str
     evidence: Evidence
     settings: list[SettingChange]
@@ -305,9 +305,10 @@ class Drift(View):
     within_budget: bool = False
     """Whether it is for the worse, but within the budget of the workload."""
     price: FaultPrice | None = None
-    """What the change is worth in CPU time; None where the cost of a fault was not measured, or within its noise."""
+    """What the change is worth in CPU time; None if the cost of a fault was not measured, or within its noise."""
     floor: Number | None = None
-    """By how much measured runs of the same bytes differ in this series; None where no two were measured."""
+    """The difference between measured runs with the same bytes in this series; None if no two such runs were
+    measured."""
 
     @model_validator(mode="before")
     @classmethod
@@ -375,10 +376,10 @@ def _get_value(value: Any, name: str) -> Any:
 
 
 class ListedDrift(Drift):
-    """A drift with what a list of drifts has to know of its event."""
+    """A drift with the details of its event that a list of drifts needs."""
 
     below_floor: bool = False
-    """Whether its event is below the floor: lists fold it, because runs of the same bytes can differ by as much."""
+    """Whether its event is below the floor: lists fold it, because runs with the same bytes can differ by as much."""
 
 
 class DriftList(View):
@@ -405,7 +406,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """By how much the metric may get worse; None where the workload does not say."""
+    """The budget by which the metric may get worse; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):

@@ -48,11 +48,11 @@ class ProfileGist(View):
     remarks: list[str]
     diagnosis: Diagnosis
     seconds_per_fault: float | None = None
-    """CPU time of one fault, on average; None where it was not measured."""
+    """CPU time of one fault, on average; None if it was not measured."""
 
     @property
     def faults(self) -> int | None:
-        """Number of faults; None where they were not recorded."""
+        """Number of faults; None if they were not recorded."""
         return self.anatomy.counted if self.anatomy else None
 
 
@@ -86,4 +86,4 @@ class ProfileReceipt(View):
 
     profile_id: UUID
     created: bool
-    """False where the service already had this very profile."""
+    """False if the service already had this very profile."""

@@ -45,7 +45,7 @@ class State(StrEnum):
     REOPENED = "reopened"
     """It came back, or its decision was withdrawn."""
     WITHDRAWN = "withdrawn"
-    """None of its drifts, which were sure, is sure any more. Only the service decides this."""
+    """Its drifts were sure, but no longer are. Only the service decides this."""
 
 
 class Action(StrEnum):
@@ -69,7 +69,7 @@ class EventOrder(StrEnum):
     PRICE = "price"
     """The most expensive first, in CPU time of one execution."""
     FOUND = "found"
-    """Those that were found last first."""
+    """The most recently found first."""
     COMMITTED = "committed"
     """Those of the newest commits first."""
 
@@ -104,7 +104,7 @@ class Decision(View):
     commit: str | None
     """The commit that fixed it, or with which it came back."""
     carried_from: str | None
-    """The event about which it was decided, where that one was merged into this one or split."""
+    """The event that the decision was about, if that event was merged into this one or split."""
 
 
 class DecisionList(View):
@@ -126,7 +126,7 @@ class Delivery(View):
     next_at: datetime | None
     """Earliest time of the next attempt; None once it was accepted."""
     error: str | None
-    """Why the last attempt failed; None where it did not."""
+    """Why the last attempt failed; None if it did not."""
 
 
 class DeliveryList(View):
@@ -143,10 +143,10 @@ class DecisionRequest(BaseModel):
 
     action: Action
     author: Author | None = None
-    """Who decides; needed where no token identifies the caller."""
+    """Who decides; required if no token identifies the caller."""
     reason: Reason = ""
     commit: CommitHash | None = None
-    """With ``fix``: the commit that fixes it."""
+    """The commit that fixes the event; only with ``fix``."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
@@ -155,9 +155,9 @@ class DecisionRequest(BaseModel):
         if needs_reason(self.action) and not self.reason:
             raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is needed to fix: name the commit that fixes the event")
+            raise ValueError("commit is needed to fix: specify the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
-            raise ValueError(f"commit cannot be given to {self.action}: it belongs to fix only")
+            raise ValueError(f"commit is allowed only with fix, not with {self.action}")
         return self
 
 
@@ -166,7 +166,7 @@ class SubjectEntry(View):
 
     name: str
     repository: str | None
-    """The repository whose GitHub Actions jobs report about it; None where none has."""
+    """The repository whose GitHub Actions jobs report about it; None if no job has reported."""
     bisect_policy: BisectPolicy
 
 
@@ -184,7 +184,7 @@ class SubjectChange(BaseModel):
 
     bisect_policy: BisectPolicy
     author: Author | None = None
-    """Who changes them; needed where no token identifies the caller."""
+    """Who changes them; required if no token identifies the caller."""
 
 
 class Silence(View):
@@ -201,7 +201,7 @@ class Silence(View):
     until: datetime
     active: bool
     ended_at: datetime | None
-    """When somebody ended it early; None where nobody did."""
+    """When somebody ended it before its time; None if nobody did."""
     ended_by: str | None
 
 
@@ -227,14 +227,16 @@ class SilenceRequest(BaseModel):
     metric: Pattern = "*"
     until: AwareDatetime
     author: Author | None = None
-    """Who silences; needed where no token identifies the caller."""
+    """Who adds the silence; required if no token identifies the caller."""
     reason: Reason
 
     @model_validator(mode="after")
     def _says_what(self) -> SilenceRequest:
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
-            raise ValueError("name a series_id, or a pattern of subject, host, case or metric that does not match all")
+            raise ValueError(
+                "pass a series_id, or a pattern of subject, host, case or metric that does not match everything"
+            )
         if self.series_id is not None and set(patterns) != {"*"}:
             raise ValueError("series_id and patterns exclude each other")
         if not self.reason:
@@ -243,13 +245,13 @@ class SilenceRequest(BaseModel):
 
 
 class Split(View):
-    """The parts of a change that the commits and the configuration made."""
+    """The shares of the commits and of the configuration in a change."""
 
     commit: Number
     config: Number
     interaction: Number | None
-    """By how much more the commits change the level in the new environment than in the old one; None until both are
-    measured. If it is not zero, each part is the mean over the two orders in which the changes can be made."""
+    """The difference between the commits' effect in the new environment and in the old one; None until both are
+    measured. If it is not zero, each part is the mean over both orders in which the changes can be made."""
 
 
 class CrossMeasurement(View):
@@ -268,7 +270,7 @@ class CrossMeasurement(View):
     new_in_old: Number | None
     new_in_new: Number | None
     status: Literal["ordered", "settled", "impossible"]
-    """Settled as soon as one of the two missing levels is measured; impossible where both attempts failed."""
+    """Settled as soon as one of the two missing levels is measured; impossible if both attempts failed."""
     split: Split | None
 
 
@@ -308,21 +310,21 @@ class WithdrawnDrift(View):
     before: Number
     after: Number
     reason: str
-    """Why it no longer stands, in one sentence."""
+    """Why it is no longer sure, in one sentence."""
 
 
 class NextStep(View):
-    """The bisect that would tell which of several commits caused an event."""
+    """The bisect that would show which of several commits caused an event."""
 
     drift: str
-    """The drift to bisect: an order for a job can name it."""
+    """The drift to bisect, which an order for a job can refer to."""
     commits: int | None
-    """How many commits can have caused it; None where the service does not know all of them."""
+    """How many commits can have caused it; None if the service does not know all of them."""
     runs: int | None
-    """Expected number of measurements, for a metric that repeats; None where that is unknown."""
+    """Expected number of measurements, for a metric that repeats; None if that is unknown."""
     policy: BisectPolicy
     command: str
-    """The command that does the same on a host; empty where the drift cannot be expressed as one."""
+    """The command that does the same on a host; empty if the drift cannot be expressed as one."""
 
 
 class EventSummary(View):
@@ -333,7 +335,7 @@ class EventSummary(View):
     cause: Cause
     state: State
     open: bool
-    """Whether somebody still has to act on it."""
+    """Whether it still needs a decision."""
     found: bool
     """Whether any of its drifts is still detected."""
     confirmed: bool
@@ -348,32 +350,32 @@ class EventSummary(View):
     """Whether every regression in it is within the budget of its workload."""
     headline: str
     price: str = ""
-    """What its largest change is worth in CPU time; empty where the cost of a fault was not measured."""
+    """What its largest change is worth in CPU time; empty if the cost of a fault was not measured."""
     revision: str
     """Revision of the first point on the new level."""
     previous_revision: str
-    """The newest revision that is surely on the old level: the candidates begin after it."""
+    """The newest revision that is certainly on the old level: the candidates begin after it."""
     first_bad: str | None = None
-    """The oldest revision that is surely on the new level, up to which the candidates go; None for ``revision``."""
+    """The oldest revision that is certainly on the new level, up to which the candidates go; None for ``revision``."""
     title: str = ""
-    """Title of the commit that caused it; empty unless a bisect has proven one, or only one can have and the change is
-    a fact."""
+    """Title of the commit that caused it; empty unless a bisect has proven a commit, or only one commit is possible and
+    the change is a fact."""
     n_candidates: int = 0
     """How many commits can have caused it."""
     candidates_known: bool = True
-    """False where the service does not know all commits that can have."""
+    """False if the service does not know all commits that can have caused it."""
     blamed: str = ""
-    """The only commit that can have caused it, by its title, or those that a bisect has proven; else how many there
-    are. While further runs have to confirm the change, that stands before it."""
+    """The title of the only commit that can have caused it, or of the commits that a bisect has proven; otherwise the
+    number of possible commits. A prefix says so while further runs must confirm the change."""
     culprits: list[Candidate] = Field(default_factory=list)
-    """The commits that a bisect has proven to have caused it; empty where none has."""
+    """The commits that a bisect has proven to have caused it; empty if no bisect has."""
     bisect: int | None = None
     """The job that proved them."""
     only_builds: int | None = None
-    """The job that showed that only builds differ: further builds of the same commits do as much."""
+    """The job that showed that only builds differ: further builds of the same commits differ as much."""
     author: str = ""
-    """Author of the commit that caused it; empty unless a bisect has proven one, or only one can have and the change is
-    a fact."""
+    """Author of the commit that caused it; empty unless a bisect has proven a commit, or only one commit is possible
+    and the change is a fact."""
     committed_at: datetime
     """Commit time of its newest drift."""
     first_seen_at: datetime
@@ -387,13 +389,13 @@ class EventSummary(View):
     importance: float = 0
     """Size × price × number of series × certainty: the larger, the more important."""
     below_floor: bool = False
-    """Whether runs of the same bytes can differ by as much as each of its changes."""
+    """Whether runs with the same bytes can differ by as much as each of its changes."""
     assignee: str = ""
-    """Who looks into it; empty where nobody does."""
+    """The assignee; empty if nobody is assigned."""
     snoozed_until: datetime | None = None
-    """Until when it is left out of the list of open events; None where it is not, or until the next run."""
+    """The time until which it is left out of the list of open events; None if there is no such time."""
     snoozed_to_next_run: bool = False
-    """Whether it is left out until one of its series is measured again."""
+    """Whether it is left out of that list until one of its series is measured again."""
     merged_into: str | None
     last_decision: Decision | None
 
@@ -436,24 +438,24 @@ class EventDetail(EventSummary):
     drifts: list[EventDrift]
     """The largest change first, relative to its level."""
     withdrawn: list[WithdrawnDrift]
-    """Drifts that were sure and no longer stand, the largest change first, relative to its level."""
+    """Drifts that were sure and no longer are, the largest change first, relative to its level."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""
     next_step: NextStep | None = None
-    """The bisect that would narrow its cause; None where one was ordered, the subject's policy is off, or no host can
+    """The bisect that would narrow its cause; None if one was ordered, the subject's policy is off, or no host can
     measure it."""
 
 
 class TriageAction(StrEnum):
-    """What to do with several events at once."""
+    """A decision that applies to several events at once."""
 
     ACKNOWLEDGE = "acknowledge"
     EXPECT = "expect"
     DISMISS = "dismiss"
     REOPEN = "reopen"
     ASSIGN = "assign"
-    """Choose who looks into them."""
+    """Choose their assignee."""
     SNOOZE = "snooze"
     """Leave them out of the list of open events until a time, or until the next run."""
     WAKE = "wake"
@@ -463,7 +465,7 @@ class TriageAction(StrEnum):
 
     @property
     def decision(self) -> Action | None:
-        """The decision that it makes; None where it makes none."""
+        """The decision that it makes; None if it makes none."""
         return Action(self.value) if self.value in set(Action) else None
 
 
@@ -476,12 +478,13 @@ class TriageRequest(BaseModel):
     """Ids of the events."""
     action: TriageAction
     author: Author | None = None
-    """Who decides; needed where no token identifies the caller."""
+    """Who decides; required if no token identifies the caller."""
     reason: Reason = ""
     assignee: Author | None = None
-    """With ``assign``: who looks into them; none for nobody."""
+    """The new assignee, or none for nobody; only with ``assign``."""
     until: AwareDatetime | None = None
-    """With ``snooze``: the end; without it, the next run of one of their series ends it. With ``silence``: the end."""
+    """The end of the ``snooze`` or the ``silence``. A ``snooze`` without it ends with the next run of one of their
+    series."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:
@@ -489,9 +492,9 @@ class TriageRequest(BaseModel):
         if decision is not None and needs_reason(decision) and not self.reason:
             raise ValueError(f"reason is needed to {self.action}, so that others know why")
         if self.assignee is not None and self.action is not TriageAction.ASSIGN:
-            raise ValueError(f"assignee cannot be given to {self.action}: it belongs to assign only")
+            raise ValueError(f"assignee is allowed only with assign, not with {self.action}")
         if self.until is not None and self.action not in {TriageAction.SNOOZE, TriageAction.SILENCE}:
-            raise ValueError(f"until cannot be given to {self.action}: it belongs to snooze and silence only")
+            raise ValueError(f"until is allowed only with snooze and silence, not with {self.action}")
         if self.action is TriageAction.SILENCE and not (self.reason and self.until):
             raise ValueError("reason and until are needed to silence, so that others know why and for how long")
         return self
@@ -506,14 +509,14 @@ class Refusal(View):
 
 
 class TriageReceipt(View):
-    """What became of a decision about several events."""
+    """The result of a decision about several events."""
 
     done: list[str]
-    """Ids of the events that it was made about."""
+    """Ids of the events that it applies to."""
     refused: list[Refusal]
     """The events that did not allow it."""
     silences: list[Silence] = Field(default_factory=list)
-    """With ``silence``: the new silences, one for each series that had none of that length."""
+    """The new silences, one for each series that was not already silenced for as long; only with ``silence``."""
 
 
 class EventList(View):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Text, cast, func, select
 from sqlalchemy.orm import Session
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.store.jobs import OPEN
 from service.store.models import DecisionRow, DriftRow, Job, Run, Series
 
@@ -31,7 +31,7 @@ def read_token_of_jobs(session: Session) -> str:
         .where(Job.state.in_(OPEN))
         .order_by(Job.id)
     ).all()
-    return hash_of([str(newest), str(progress)])
+    return hash_document([str(newest), str(progress)])
 
 
 def read_token_of_series(session: Session, series_id: int) -> str:

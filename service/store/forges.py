@@ -26,7 +26,7 @@ WITH_PULL = joinedload(ForgeGate.pull)
 
 
 def store_delivery(session: Session, delivery: ForgeDelivery) -> bool:
-    """Store a delivery; return False where it, or one with the same payload, was received before."""
+    """Store a delivery; return False if it, or one with the same payload, was received before."""
     same_delivery = select(ForgeDelivery.id).where(
         or_(ForgeDelivery.id == delivery.id, ForgeDelivery.digest == delivery.digest)
     )

@@ -18,7 +18,7 @@ from runner.contract.job import (
     State,
     Where,
 )
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.jobs import states
 from service.rules.jobs.automatic_acts import SERVICE, JobSnapshot
 from service.rules.jobs.states import Act
@@ -74,7 +74,7 @@ def store_order(session: Session, job_order: JobOrder, requester: Requester, now
     assert backend is not None
     # An open job with the same question.
     github = job_order.github.lower() if job_order.github else None
-    fingerprint = hash_of([question.model_dump(mode="json"), backend.value, github])
+    fingerprint = hash_document([question.model_dump(mode="json"), backend.value, github])
     same_job = session.scalar(select(Job).where(Job.fingerprint == fingerprint, Job.state.in_(OPEN)).limit(1))
     if same_job is not None:
         return same_job, False

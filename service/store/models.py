@@ -202,13 +202,13 @@ class Run(Base):
     failure_temporary: Mapped[bool | None]
     """Whether another attempt can succeed; None if there is no failure, or it is older than this column."""
     quarantine: Mapped[str | None] = mapped_column(Text)
-    """Why the run is stored but never judged; None where it is judged."""
+    """Why the run is stored but never judged; None if it is judged."""
     session: Mapped[UUID | None]
     """Runs that were measured interleaved share it."""
     own_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what the program mapped and read of its revision; None where that is not known."""
+    """Digest of what the program mapped and read of its revision; None if that is not known."""
     system_bytes: Mapped[str | None] = mapped_column(String(16))
-    """Digest of what the program mapped from elsewhere; None where that is not known."""
+    """Digest of what the program mapped from elsewhere; None if that is not known."""
     doubt_least: Mapped[int | None] = mapped_column(BigInteger)
     doubt_most: Mapped[int | None] = mapped_column(BigInteger)
     """The range of its faults in files in an undefined state; None if there are none."""
@@ -275,9 +275,9 @@ class Series(Base):
     case_id: Mapped[int] = mapped_column(ForeignKey("case_.id"), index=True)
     metric: Mapped[str] = mapped_column(Text)
     version: Mapped[int] = mapped_column(default=0)
-    """Goes up with each change that can move a drift: a new point, or a new order of the history."""
+    """Increases with each change that can move a drift: a new point, or a new order of the history."""
     judged_version: Mapped[int] = mapped_column(default=0)
-    """The version of which the stored drifts were detected."""
+    """The version at which the stored drifts were detected."""
     n_points: Mapped[int] = mapped_column(default=0)
     latest: Mapped[Number | None]
     """Level at the newest revision that has a level."""
@@ -287,9 +287,9 @@ class Series(Base):
     judged: Mapped[bool] = mapped_column(default=False, server_default=false())
     """Whether drifts are detected in it, by the newest report."""
     budget: Mapped[str | None] = mapped_column(Text)
-    """By how much the metric may get worse, as JSON, by the newest report; None where the workload does not say."""
+    """By how much the metric may get worse, as JSON, by the newest report; None if the workload does not say."""
     first_nightly_at: Mapped[datetime | None]
-    """When the first nightly run that measured it began; None where none has."""
+    """When the first nightly run that measured it began; None if none has."""
     last_nightly_at: Mapped[datetime | None]
     """When the last one did."""
 
@@ -328,7 +328,7 @@ class Point(Base):
     n: Mapped[int]
     """Samples that have a value."""
     samples: Mapped[str | None] = mapped_column(Text)
-    """The samples as JSON; None where each of them equals the value."""
+    """The samples as JSON; None if each of them equals the value."""
 
     run: Mapped[Run] = relationship(lazy="raise")
 
@@ -422,10 +422,10 @@ class Event(Base):
     """By :mod:`service.rules.events.importance`."""
     below_floor: Mapped[bool] = mapped_column(default=False, server_default=false())
     assignee: Mapped[str] = mapped_column(String(100), default="", server_default="")
-    """Who looks into it; empty where nobody does."""
+    """The assignee; empty if nobody is assigned."""
     snoozed_until: Mapped[datetime | None]
     wakes_after: Mapped[int | None]
-    """Snoozed until one of its series has a run with a larger number than this; None where it is not."""
+    """Snoozed until one of its series has a run with a larger number than this; None if it is not."""
 
 
 class VisitRow(Base):
@@ -468,11 +468,11 @@ class EventDriftRow(Base):
     returned: Mapped[bool]
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
-    """Why the drift, which was sure, is not sure or not found any more; None where it is sure, or never was."""
+    """Why the drift, which was sure, is not sure or not found any more; None if it is sure, or never was."""
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))
-    """The nightly run that reported it; None where none has."""
+    """The nightly run that reported it; None if no nightly run did."""
 
 
 class DecisionRow(Base):
@@ -520,7 +520,7 @@ class SuiteLook(Base):
     metric: Mapped[str] = mapped_column(Text)
     revision_id: Mapped[int] = mapped_column(ForeignKey("revision.id"))
     document: Mapped[dict[str, Any] | None]
-    """The shift, as a drift without a series; None where nothing shifted."""
+    """The shift, as a drift without a series; None if nothing shifted."""
 
 
 class CrossMeasurementRow(Base):
@@ -589,7 +589,7 @@ class Token(Base):
     repository: Mapped[str | None] = mapped_column(String(140))
     """For the token of an Actions job: the only repository that it may report about."""
     hosts: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
-    """Patterns of the hosts as which it may report; None for all. See service.rules.access.reach."""
+    """Patterns of the host names under which it may report; None for all. See service.rules.access.reach."""
     subjects: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     """Patterns of the subjects about which it may report; None for all."""
     repositories: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
@@ -607,10 +607,10 @@ class AuditRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime] = mapped_column(index=True)
     author: Mapped[str] = mapped_column(String(140))
-    """The name of the token, a GitHub login, or ``command line: USER``; empty where nobody signed in."""
+    """The name of the token, a GitHub login, or ``command line: USER``; empty if nobody signed in."""
     token_id: Mapped[str | None] = mapped_column(String(12))
     address: Mapped[str] = mapped_column(String(64))
-    """Where the request came from; empty where there was none."""
+    """Where the request came from; empty if there was none."""
     action: Mapped[str] = mapped_column(String(40), index=True)
     target: Mapped[str] = mapped_column(String(200))
     detail: Mapped[dict[str, Any]]
@@ -704,7 +704,7 @@ class NightlyRun(Base):
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     started_at: Mapped[datetime]
     repository: Mapped[str | None] = mapped_column(String(140))
-    """The repository whose Actions jobs may report about it; None where no job may."""
+    """The repository whose Actions jobs may report about it; None if no job may."""
     document: Mapped[dict[str, Any]]
     """Its cells."""
 
@@ -740,7 +740,7 @@ class Job(Base):
     question: Mapped[dict[str, Any]]
     kind: Mapped[str] = mapped_column(String(16))
     subject: Mapped[str] = mapped_column(String(100), index=True)
-    """By name: the subject need not have been measured yet."""
+    """The name of the subject, which need not have been measured yet."""
     fingerprint: Mapped[str] = mapped_column(String(16), index=True)
     """Hash of the question, the backend and the repository: two open jobs never share it."""
     state: Mapped[JobState] = mapped_column(index=True)
@@ -763,10 +763,10 @@ class Job(Base):
     """Earliest time of the next dispatch."""
     host: Mapped[str | None] = mapped_column(String(100))
     lease: Mapped[str | None] = mapped_column(String(40))
-    """Secret that its runner shows with each report; None where no runner has it."""
+    """Secret that its runner shows with each report; None if no runner has it."""
     leased_until: Mapped[datetime | None]
     leased_by: Mapped[str | None] = mapped_column(String(160))
-    """Whose lease it is: a token's id, or the repository of an Actions job; None where callers show no token."""
+    """Whose lease it is: a token's id, or the repository of an Actions job; None if callers show no token."""
     runs: Mapped[list[str]]
     runs_left: Mapped[int | None]
     seconds_left: Mapped[float | None]

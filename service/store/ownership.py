@@ -15,7 +15,7 @@ from service.store.models import NightlyRun, Subject
 def map_foreign_owners(
     session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
 ) -> dict[str, str | None]:
-    """Return the subjects that are not a repository's, with their owners; None where nobody owns one.
+    """Return the subjects that are not a repository's, with their owners; None if nobody owns one.
 
     Parameters
     ----------

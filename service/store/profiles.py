@@ -70,7 +70,7 @@ _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 
 
 def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
-    """Return the CPU time of one fault by the newest profile in an environment; None where it was not measured."""
+    """Return the CPU time of one fault by the newest profile in an environment; None if it was not measured."""
     chosen = (
         select(StoredProfile.gist)
         .join(Environment, StoredProfile.environment_id == Environment.id)

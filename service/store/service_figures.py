@@ -31,7 +31,7 @@ class Figures:
     """Start of the newest run of each host."""
     jobs: Mapping[State, int]
     queued_since: datetime | None
-    """When the longest-waiting job was ordered; None where none waits."""
+    """When the longest-waiting job was ordered; None if none waits."""
     drifts: int
     """Drifts without a closed event."""
     unjudged: int

@@ -9,7 +9,7 @@ from sqlalchemy import Table, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from runner import contract
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Subject
 
@@ -18,7 +18,7 @@ _KEYS_PER_QUERY = 500
 
 def make_case_key(case: contract.Case) -> str:
     """Return the identity of a case: its name alone does not distinguish the number 1 from the text "1"."""
-    return hash_of([case.workload, case.definition, case.parameters])
+    return hash_document([case.workload, case.definition, case.parameters])
 
 
 def find_subject(session: Session, name: str) -> Subject | None:

@@ -41,7 +41,7 @@ def issue_token(
     scopes = sorted(set(scopes))
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
-        raise WrongTokenError("name", f"take up to {MAX_NAME_CHARACTERS} printable characters")
+        raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
     if objection := reach.explain_objection(scopes):
         raise WrongTokenError("limits", objection)
     presented = generate_token()
@@ -99,7 +99,7 @@ def revoke_token(session: Session, token_id: str, now: datetime) -> Token | None
 
 
 def record_identity(session: Session, jti: str, expires_at: datetime, now: datetime) -> bool:
-    """Record an identity token until it expires; return False where it was used before."""
+    """Record an identity token until it expires; return False if it was used before."""
     session.execute(delete(ActionsToken).where(ActionsToken.expires_at < now))
     if session.get(ActionsToken, jti) is not None:
         return False

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from runner.contract import Case, Report, SearchRequest
-from runner.contract.base import Parameter, parameter_text
+from runner.contract.base import Parameter, format_parameter
 from runner.contract.job import BisectQuestion
 
 HERE = "."
@@ -73,7 +73,9 @@ def build_profile_command(case: Case, parent: str, commit: str) -> str:
 
 def list_parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
     """Return the options that select a point of a parameter matrix."""
-    return [word for name, value in sorted(parameters.items()) for word in ("--set", f"{name}={parameter_text(value)}")]
+    return [
+        word for name, value in sorted(parameters.items()) for word in ("--set", f"{name}={format_parameter(value)}")
+    ]
 
 
 def _build_repeat_command(command: str, report: Report, commit: str = "") -> str:

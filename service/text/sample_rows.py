@@ -38,14 +38,15 @@ class SampleRow(NamedTuple):
     quarantined: bool
     started_at: datetime
     sample: int | None
-    """Index of the sample among those of the run that have a value; None where the metric has no value."""
+    """Index of the sample among those of the run that have a value; None if the metric has no value."""
     value: int | float | None
     level: int | float | None
     """The level of the run."""
     reused: bool
-    """Whether the run was not measured: its counts are those of a run of the same bytes."""
+    """Whether the counts of the run were reused from a run with the same bytes, and not measured."""
     quarantine: str
-    """Why the run is no part of the history, such as that it was measured for a bisect; empty where it is."""
+    """Why the run is not part of the history, such as a measurement for a bisect; empty if it is part of the
+    history."""
 
 
 COLUMNS = SampleRow._fields

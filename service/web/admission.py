@@ -56,7 +56,7 @@ class Admission:
         """
         with self._lock:
             if self._under_way >= self._max_requests:
-                raise _make_refusal("Many reports arrive at this moment.")
+                raise _make_refusal("The service is receiving many reports.")
             self._under_way += 1
         try:
             yield
@@ -76,7 +76,7 @@ class Admission:
         with self._lock:
             for name in names:
                 if self._of_subject[name] >= self._max_requests_per_subject:
-                    raise _make_refusal(f"Many reports of {name} arrive at this moment.")
+                    raise _make_refusal(f"The service is receiving many reports of {name}.")
             self._of_subject.update(names)
         try:
             yield

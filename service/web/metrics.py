@@ -47,17 +47,17 @@ class Exposed:
         yield _build_gauge("faultwatch_build_info", "The version that runs.", "version", {self.version: 1})
         yield from self._collect_measured()
         yield from self._collect_waiting()
-        yield GaugeMetricFamily(
-            "faultwatch_drifts_open", "Drifts about which nothing is decided yet.", self.figures.drifts
-        )
-        yield GaugeMetricFamily("faultwatch_database_size_bytes", "What the database takes.", self.figures.size)
+        yield GaugeMetricFamily("faultwatch_drifts_open", "Drifts without a decision.", self.figures.drifts)
+        yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
-            "faultwatch_requests_refused", "Requests with reports that this machine asked to come later.", self.refused
+            "faultwatch_requests_refused",
+            "Requests with reports that this machine asked to send again later.",
+            self.refused,
         )
 
     def _collect_measured(self) -> Iterator[Metric]:
         runs = CounterMetricFamily(
-            "faultwatch_runs", "Runs that were taken in; quarantined: never judged.", labels=["outcome", "quarantined"]
+            "faultwatch_runs", "Stored runs. Quarantined runs are never judged.", labels=["outcome", "quarantined"]
         )
         for outcome in Outcome:
             for aside in (False, True):
@@ -76,7 +76,9 @@ class Exposed:
         since = self.figures.queued_since
         waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
-            "faultwatch_jobs_oldest_queued_seconds", "Age of the oldest job that nobody has begun; 0 for none.", waited
+            "faultwatch_jobs_oldest_queued_seconds",
+            "Age of the oldest job that no runner has begun; 0 if no job waits.",
+            waited,
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",
@@ -85,7 +87,9 @@ class Exposed:
             self.figures.messages,
         )
         yield GaugeMetricFamily(
-            "faultwatch_webhooks_waiting", "Webhooks of GitHub not seen to yet.", self.figures.pending_webhooks
+            "faultwatch_webhooks_waiting",
+            "Webhooks from GitHub that are not handled yet.",
+            self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(
             "faultwatch_series_unjudged", "Series that changed since they were judged.", self.figures.unjudged

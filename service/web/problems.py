@@ -138,9 +138,9 @@ def _answer_database_error(error: SQLAlchemyError) -> Response:
     if not isinstance(error, OperationalError):
         return _answer_crash(error)
     log.error("the database refused: %s", error.orig)
-    return _build_response(500, "The database cannot be used; the log of the service says why.")
+    return _build_response(500, "The database cannot be used; see the log of the service for the reason.")
 
 
 def _answer_crash(error: Exception) -> Response:
     log.error("a request crashed", exc_info=error)
-    return _build_response(500, "The service failed; its log says more.")
+    return _build_response(500, "The service failed; see its log for details.")

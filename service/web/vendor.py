@@ -52,7 +52,7 @@ def find_address(package: str) -> str:
 
 
 def describe_missing() -> str | None:
-    """Return what is not installed and how to install it, or None where all is there."""
+    """Return what is not installed and how to install it, or None if all is there."""
     try:
         for package in FILES:
             _find_version(package)

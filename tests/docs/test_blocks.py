@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from runner.cli.entry_point import cli as runner
-from runner.schemas import schema_text
+from runner.schemas import read_schema
 from service.__main__ import cli as service
 from service.config.notifications import NotificationSettings
 from tests.docs.blocks import BLOCKS, ROOT, Block, blocks_of
@@ -72,7 +72,7 @@ def check_toml(document: dict[str, Any]) -> None:
         NotificationSettings.model_validate(document)
         return
     for name, least in LEAST.items():
-        schema = json.loads(schema_text(name))
+        schema = json.loads(read_schema(name))
         if set(document) <= set(schema["properties"]):
             whole = {
                 key: {**least.get(key, {}), **value} if key in document and isinstance(value, dict) else value

@@ -96,7 +96,7 @@ def _run(address: str, order: dict[str, Any]) -> Any:
 def main() -> None:
     """Take the screenshots from the database in FAULTWATCH_HOME, which must hold the demo and nothing else."""
     with connect(load_settings()) as service, sync_playwright() as playwright, launched(playwright) as browser:
-        drifts = service.drifts()
+        drifts = service.list_drifts()
         if not drifts:
             sys.exit("there are no drifts to show: run `faultwatch demo` first")
         pages = carried_out(service.url, drifts[-1]) | every_page(service.url, drifts)

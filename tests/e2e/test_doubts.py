@@ -13,7 +13,7 @@ import requests
 
 from runner.campaigns.history_measurement import HistoryMeasurement
 from runner.cli.history import prepare
-from runner.cli.workbench import host_turn
+from runner.cli.workbench import create_host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable
@@ -62,16 +62,16 @@ class Follower:
     confirmed: list[bool] = field(default_factory=list)
     sent: list[str] = field(default_factory=list)
 
-    def planned(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
         self.reruns += sum(run.reason is Reason.RERUN for run in planned)
 
-    def started(self, revision: Revision, case: Case) -> None:
+    def on_run_start(self, revision: Revision, case: Case) -> None:
         pass
 
-    def executed(self) -> None:
+    def on_execution(self) -> None:
         pass
 
-    def reported(self, report: Report, skipped_executions: int) -> None:
+    def on_report(self, report: Report, skipped_executions: int) -> None:
         self.after_report()
         events = self.get("/events")["items"]
         self.confirmed.append(any(event["confirmed"] for event in events))
@@ -101,7 +101,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
             repository: Path, span: str, workload: Path, after_report: Callable[[], None] = lambda: None
         ) -> Follower:
             follower = Follower(service, database, after_report)
-            with host_turn(settings) as turn:
+            with create_host_turn(settings) as turn:
                 return measured_in(turn, repository, span, workload, follower)
 
         def measured_in(turn: HostTurn, repository: Path, span: str, workload: Path, follower: Follower) -> Follower:

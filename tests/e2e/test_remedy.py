@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from runner.profile.permissions import recording_permissions
+from runner.profile.permissions import detect_recording_permissions
 from tests.e2e.browser import DESKTOP, chromium, launched, watch
 from tests.e2e.real_service import RealService, running
 from tests.runner.commands import faultwatch, git
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif("FAULTWATCH_TEST_LAB" not in os.environ, reason="only runs in make test-lab"),
     pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
     pytest.mark.skipif(
-        not recording_permissions().tracepoints,
+        not detect_recording_permissions().tracepoints,
         reason="a profile of memory that returns needs the kernel's tracepoints",
     ),
 ]

@@ -11,7 +11,7 @@ import pytest
 
 from findings import real_programs
 from findings.real_programs import PROGRAMS, Case, Finding, Measured, compare
-from runner.workload import cases
+from runner.workload import list_cases
 from runner.workload.lookup import find_workload
 
 PAGE = real_programs.ROOT / "docs" / "explanation" / "real-programs.md"
@@ -27,7 +27,7 @@ class TestProgram:
         assert find_workload(str(PROGRAMS / program)).name == program
 
     def test_what_is_stored_are_its_cases(self, program: str) -> None:
-        named = [case.name for case in cases(find_workload(str(PROGRAMS / program)))]
+        named = [case.name for case in list_cases(find_workload(str(PROGRAMS / program)))]
         assert [case.name for case in real_programs.load(program).cases] == named
 
     def test_it_was_counted_by_hand_with_the_same_result(self, program: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.version import version
+from runner.version import get_version
 from tests.hosts.image import CACHE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,9 +68,9 @@ def product_tree(product: Product, folder: Path) -> Path:
     for words in (["init", "--quiet"], ["add", "."], [*_AUTHOR, "commit", "--quiet", "--message=Measure"]):
         subprocess.run(["git", "-C", parts, *words], check=True)
     shutil.copytree(_packages(product), tree / "packages")
-    metadata = tree / "packages" / f"faultwatch-{version()}.dist-info" / "METADATA"
+    metadata = tree / "packages" / f"faultwatch-{get_version()}.dist-info" / "METADATA"
     metadata.parent.mkdir()
-    metadata.write_text(f"Metadata-Version: 2.1\nName: faultwatch\nVersion: {version()}\n", encoding="utf-8")
+    metadata.write_text(f"Metadata-Version: 2.1\nName: faultwatch\nVersion: {get_version()}\n", encoding="utf-8")
     command = tree / "bin" / "faultwatch"
     command.parent.mkdir()
     command.write_text(_COMMAND, encoding="utf-8")

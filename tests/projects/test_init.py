@@ -113,7 +113,7 @@ def test_without_a_terminal_nothing_is_asked_and_one_line_says_so(folder: Path) 
     project.commit("Start", {"Makefile": "all:\n\ttrue\n", "CMakeLists.txt": "project(x)\n"})
     done = init(folder)
     assert done.returncode == 2
-    assert done.stderr.rstrip().endswith("→ pass --yes to take every default")
+    assert done.stderr.rstrip().endswith("→ pass --yes to use every default")
     assert not project.git("ls-files", "--others")
 
 
@@ -131,7 +131,7 @@ def test_submodules_that_cannot_be_fetched_are_done_without(folder: Path) -> Non
     assert "this clone lacks submodules: deps\n" in done.stderr
     assert "unable to access" in done.stderr, "the cause"
     assert "./program LICENSE: `./program LICENSE` ended with exit code 1: LICENSE\n" in done.stderr, "its own words"
-    assert "`./program` has no input, so it may only start" in done.stdout
+    assert "`./program` gets no input, so it may do nothing but start" in done.stdout
     assert load_workload(project.folder).build.incomplete
 
     done = init(folder, "--yes")
@@ -194,7 +194,8 @@ def test_a_build_that_downloads_is_told_what_the_gate_lacks_though_it_was_named(
         server.shutdown()
     assert done.returncode == 0, done.stderr
     assert (
-        "a build in the sandbox has no network: commit what it downloads" in json.loads(done.stdout)["gate"]["problem"]
+        "a build in the sandbox has no network: commit the files that it "
+        "downloads" in json.loads(done.stdout)["gate"]["problem"]
     )
     assert "this does not build in the gate's sandbox: " in done.stderr
 
@@ -254,8 +255,11 @@ def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder
     done = init(folder, "--yes")
     assert done.returncode == 0, done.stderr
     assert "./project: " in done.stderr
-    assert "minor faults, but it only prints how it is used" in done.stderr
-    assert "exec ./project < LICENSE': it does not take the file: it prints an error, or the same" in done.stderr
+    assert "minor faults, but it only prints its usage" in done.stderr
+    assert (
+        "exec ./project < LICENSE': it does not use the file: it prints an error, or the same output as without "
+        "the file"
+    ) in done.stderr
     assert load_workload(project.folder).run.command == ("./project",)
     assert "`./project` only says how it is used, so this counts next to nothing" in done.stdout
     assert "such as `./project … INPUT`" in done.stdout
@@ -303,7 +307,9 @@ def test_an_existing_workload_file_that_does_not_build_says_why(folder: Path) ->
     assert "workload.toml does not build at " in done.stderr
     assert "`make program` ended with exit code 2" in done.stderr
     assert "false # of course" in done.stderr
-    assert done.stderr.rstrip().endswith("→ correct the file, or remove it and name commands with --build and --run")
+    assert done.stderr.rstrip().endswith(
+        "→ correct the file, or remove it and pass the commands with --build and --run"
+    )
     assert "Traceback" not in done.stderr
 
 
@@ -317,8 +323,8 @@ def test_commands_for_a_new_workload_file_are_refused_beside_one_that_stays(fold
     done = init(folder, "--yes", "--run", "true")
     assert done.returncode == 2
     what, remedy = done.stderr.splitlines()
-    assert what.endswith(f"/project/{place} exists, and --build and --run are for a new one")
-    assert "leave them out" in remedy
+    assert what.endswith(f"/project/{place} exists, but --build and --run are for a new file")
+    assert "omit both options" in remedy
     assert [*project.folder.rglob("workload.toml")] == [project.folder / place]
     assert (project.folder / place).read_text() == text
     assert not (project.folder / "faultwatch-gate.sh").exists()

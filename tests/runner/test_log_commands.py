@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from runner.log_commands import break_commands, guard_stream, json_without_commands
+from runner.log_commands import break_commands, break_commands_in_json, guard_stream
 from tests.log_readers import commands_in
 
 COMMANDS = [
@@ -61,6 +61,6 @@ def test_no_command_is_left_in_a_stream_however_it_comes(text: str, size: int) -
 @pytest.mark.parametrize("text", [*COMMANDS, "\travis_fold:start:x", 'a "quoted" \\##[x]', "\U000e0100"])
 def test_a_json_document_says_the_same_without_commands(text: str) -> None:
     for ascii_only in (True, False):
-        document = json_without_commands(json.dumps({text: [text]}, indent=2, ensure_ascii=ascii_only))
+        document = break_commands_in_json(json.dumps({text: [text]}, indent=2, ensure_ascii=ascii_only))
         assert json.loads(document) == {text: [text]}
         assert not commands_in(document)

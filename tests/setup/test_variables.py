@@ -16,12 +16,12 @@ from service.config.trusted_jobs import TrustedJobs
 from service.forges.registry import SETTINGS, read_config
 
 ROOT = Path(__file__).parents[2]
-RUNNER = {variable.name for variable in of_runner.TABLE}
+RUNNER = {variable.name for variable in of_runner.VARIABLES}
 OF_SERVICE = [
     variable for section in (Config, *SETTINGS, TrustedJobs, NotificationFile) for variable in section.list_variables()
 ]
 SERVICE = {variable.name for variable in OF_SERVICE}
-SET_FOR_OTHERS = {variable.name for variable in of_runner.FOR_PROGRAMS}
+SET_FOR_OTHERS = {variable.name for variable in of_runner.VARIABLES_FOR_PROGRAMS}
 OF_OTHERS = {
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_URL",
@@ -91,7 +91,7 @@ def test_each_variable_of_the_service_is_in_its_table() -> None:
 
 def test_a_variable_that_is_not_in_the_table_cannot_be_read() -> None:
     with pytest.raises(KeyError):
-        of_runner.value_of("FAULTWATCH_WEATHER")
+        of_runner.get_value("FAULTWATCH_WEATHER")
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,6 @@ def test_each_variable_of_the_service_is_shown(tmp_path: Path) -> None:
 
 
 def test_each_variable_says_what_it_is() -> None:
-    for variable in (*OF_SERVICE, *of_runner.TABLE):
+    for variable in (*OF_SERVICE, *of_runner.VARIABLES):
         assert variable.meaning.endswith("."), variable.name
         assert variable.default.strip("` "), variable.name

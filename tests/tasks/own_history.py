@@ -76,8 +76,8 @@ def make(folder: Path) -> OwnHistory:
 def send(history: OwnHistory, service: Service, *, until: int, after: int = -1) -> None:
     """Send the commits and their names, and the runs of a stretch of the main line."""
     repository = open_repository(str(history.repository), history.repository.parent)
-    known = {revision.commit: revision for revision in repository.revisions("main", first_parent=False)}
-    refs = repository.refs()
+    known = {revision.commit: revision for revision in repository.list_revisions("main", first_parent=False)}
+    refs = repository.list_refs()
     assert {ref.name for ref in refs} == {"v1.0", "v1.1", "v2.0", "main", "pool", "arena"}
     service.send_revisions(SUBJECT, list(known.values()), [Ref.model_validate(ref.model_dump()) for ref in refs])
     reports = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.profile.permissions import recording_permissions
+from runner.profile.permissions import detect_recording_permissions
 from service.forges.github.workflows import build_push_inputs
 from tests.runner.commands import Proxy, served
 from tests.workflows.act import TOOLS, Done, act
@@ -136,7 +136,7 @@ def test_a_profile_is_stored_with_its_flame_graph_and_its_diagnosis(workshop: Wo
     in_answer = sum(int(line.rpartition(" ")[2]) for line in folded if ";answer;" in line)
     assert in_answer == pytest.approx(COST, rel=0.2)
     shown = page(workshop, f"/profiles/{after}?before={before}")
-    if recording_permissions().tracepoints:
+    if detect_recording_permissions().tracepoints:
         assert '<span class="badge">returned-memory</span>' in shown
     else:  # The calls are only counted, and the page says what would tell more.
         assert "madvise 25" in shown

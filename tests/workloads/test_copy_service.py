@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 
 FOLDER = Path(__file__).parents[2] / "workloads" / "copy_service"
@@ -155,7 +155,7 @@ def minor_faults(folder: Path, variables: dict[str, str]) -> int:
     state = ProcessState(variables=variables, huge_pages="never")
     before = None
     for _ in range(10):
-        readings = count(COMMAND, directory=folder, state=state, timeout=60).sample.readings
+        readings = count_faults(COMMAND, directory=folder, state=state, timeout=60).sample.readings
         if readings["minor-faults"].value is None:
             pytest.skip(f"no minor faults counted here: {readings['minor-faults'].reason}")
         now = int(readings["minor-faults"].value)

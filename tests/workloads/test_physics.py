@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bench import physics
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.measuring.cold_files import EvictionError, count_resident_pages, make_cold
-from runner.workload import cases, load_workload
+from runner.workload import list_cases, load_workload
 
 pytestmark = pytest.mark.perf
 REGION = physics.WORKLOADS / "region"
@@ -39,7 +39,7 @@ def built(builds: Path, name: str, *targets: str) -> Path:
 def test_every_case_of_the_file_can_be_filled_in(name: str) -> None:
     workload = load_workload(physics.WORKLOADS / name)
     assert workload.name == name
-    assert cases(workload)
+    assert list_cases(workload)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_program_that_maps_its_memory_itself_counts_theory_to_the_fault(builds
     folder = built(builds, program)
     # As everywhere more than half of the samples say what the count is: on a busy host one may be off by a page.
     runs = physics.undisturbed(folder, (f"./{program}", *arguments))
-    level, _ = majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
+    level, _ = find_majority([run.minor - run.document["faults"] for run in runs]) or (None, 0)
     assert level == 0
 
 

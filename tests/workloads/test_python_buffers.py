@@ -12,7 +12,7 @@ from runner.contract.report import Environment, Host, Report, Revision
 from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
-from runner.workload import cases, load_workload
+from runner.workload import list_cases, load_workload
 
 pytestmark = pytest.mark.perf
 FOLDER = Path(__file__).parents[2] / "workloads" / "python_buffers"
@@ -25,9 +25,9 @@ def report_of(buffer: str, tree: Path) -> Report:
     run = workload.run.model_copy(update={"command": (sys.executable, *workload.run.command[1:])})
     return measure(
         workload.model_copy(update={"run": run}),
-        cases(workload, [f"buffer={buffer}"])[0],
+        list_cases(workload, [f"buffer={buffer}"])[0],
         tree,
-        bench=Bench(Host(name="host"), lambda state: Environment(settings=state.settings())),
+        bench=Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings())),
         subject="subject",
         revision=Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC)),
         sampling=Sampling(least=2, most=3),

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from docs.site.reference.markdown import code, plain, table
-from runner.schemas import schema_text
+from runner.schemas import read_schema
 from service.config.notifications import NotificationSettings
 
 
 def workload_keys() -> str:
     """Return the tables of ``workload.toml``."""
-    return _page(json.loads(schema_text("workload")))
+    return _page(json.loads(read_schema("workload")))
 
 
 def matrix_keys() -> str:
     """Return the tables of ``matrix.toml``."""
-    return _page(json.loads(schema_text("matrix")))
+    return _page(json.loads(read_schema("matrix")))
 
 
 def notification_keys() -> str:

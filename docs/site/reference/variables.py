@@ -3,19 +3,19 @@
 from collections.abc import Callable
 
 from docs.site.reference.markdown import code, table
-from runner.variables import FOR_PROGRAMS, TABLE
+from runner.variables import VARIABLES, VARIABLES_FOR_PROGRAMS
 from service.config.setting_fields import Settings
 
 
 def runner_variables() -> str:
     """Return what the runner reads."""
-    rows = ((code(one.name), one.meaning, one.unit, one.default) for one in TABLE)
+    rows = ((code(one.name), one.meaning, one.unit, one.default) for one in VARIABLES)
     return table(("variable", "meaning", "value", "default"), rows)
 
 
 def program_variables() -> str:
     """Return what the runner sets for the program that it measures."""
-    return table(("variable", "meaning"), ((code(one.name), one.meaning) for one in FOR_PROGRAMS))
+    return table(("variable", "meaning"), ((code(one.name), one.meaning) for one in VARIABLES_FOR_PROGRAMS))
 
 
 def service_variables(section: type[Settings]) -> Callable[[], str]:

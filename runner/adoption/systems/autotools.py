@@ -2,7 +2,7 @@
 
 import re
 
-from runner.adoption.proposal import JOBS, BuildProposal, shell
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 
@@ -15,11 +15,11 @@ def propose(sources: Sources) -> list[BuildProposal]:
     recipe = next((name for name in ("configure.ac", "configure.in") if sources.has(name)), None)
     if recipe is None and not sources.has("configure"):
         return []
-    libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.text(recipe)))
-    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS}"]
+    libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.read_text(recipe)))
+    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS_OPTION}"]
     tools = ["make"]
     if not sources.has("configure"):
         script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
         steps.insert(0, f"NOCONFIGURE=1 sh ./{script}" if script else "autoreconf -fi")
         tools += ["autoreconf", *(["libtoolize"] if libtool else [])]
-    return [BuildProposal("Autotools", shell(*steps), tuple(tools))]
+    return [BuildProposal("Autotools", build_shell_command(*steps), tuple(tools))]

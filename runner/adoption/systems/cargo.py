@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from runner.adoption.proposal import BuildProposal, RunProposal, shell
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
 from runner.subject.packages import CARGO
 
@@ -20,18 +20,18 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose a release build of the package, or of the workspace."""
     if not sources.has("Cargo.toml"):
         return []
-    manifest = _manifest(sources)
+    manifest = _read_manifest(sources)
     package = manifest.get("package")
     oldest = package.get("rust-version") if isinstance(package, dict) else None
     least = {"cargo": oldest} if isinstance(oldest, str) else {}
-    return [replace(proposal, least=least) for proposal in _proposals(sources, manifest)]
+    return [replace(proposal, least=least) for proposal in _list_proposals(sources, manifest)]
 
 
-def _proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
+def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
-    benchmarks = [_benchmark(name, locked) for name in _benchmarks(manifest)]
+    benchmarks = [_propose_benchmark(name, locked) for name in _list_benchmarks(manifest)]
     examples = []
     if sources.has_folder("examples") or "example" in manifest:
         examples = [BuildProposal("Cargo", f"cargo build --release --examples{locked}", tools, CARGO_HOME)]
@@ -40,9 +40,9 @@ def _proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal
     return [*benchmarks, *examples, programs]
 
 
-def _manifest(sources: Sources) -> dict[str, Any]:
+def _read_manifest(sources: Sources) -> dict[str, Any]:
     try:
-        return tomllib.loads(sources.text("Cargo.toml"))
+        return tomllib.loads(sources.read_text("Cargo.toml"))
     except ValueError:
         return {}
 
@@ -53,7 +53,7 @@ def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
     return any(PurePosixPath(file).match("src/main.rs") or file.startswith("src/bin/") for file in sources.files)
 
 
-def _benchmarks(manifest: dict[str, Any]) -> list[str]:
+def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
     dependencies = manifest.get("dev-dependencies")
     entries = manifest.get("bench")
     if not isinstance(dependencies, dict) or not isinstance(entries, list):
@@ -64,9 +64,9 @@ def _benchmarks(manifest: dict[str, Any]) -> list[str]:
     return [name for name in names if isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()]
 
 
-def _benchmark(name: str, locked: str) -> BuildProposal:
+def _propose_benchmark(name: str, locked: str) -> BuildProposal:
     # Cargo adds a hash to the name of the program.
     program = f"target/release/bench-{name}"
     copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'
-    build = shell(f"cargo build --release --bench {name}{locked}", copy)
+    build = build_shell_command(f"cargo build --release --bench {name}{locked}", copy)
     return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(f"{program} --bench --test"),))

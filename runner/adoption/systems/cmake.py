@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from runner.adoption.proposal import JOBS, BuildProposal, shell
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"^\s*(?:cmake_dependent_)?option\s*\(\s*(\w+)", re.IGNORECASE | re.MULTILINE)
@@ -18,10 +18,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
     The last one is for libraries, which often build no program by default.
     """
-    file = sources.place_of("CMakeLists.txt")
+    file = sources.find_nearest("CMakeLists.txt")
     if file is None:
         return []
-    text = sources.text(file)
+    text = sources.read_text(file)
     folder = str(PurePosixPath(file).parent)
     names = list(dict.fromkeys(_OPTION.findall(text)))
     benchmarks = [f"-D{name}=ON" for name in names if _BENCHMARKS.search(name.upper())]
@@ -30,18 +30,18 @@ def propose(sources: Sources) -> list[BuildProposal]:
     variants = [benchmarks, [], ["-DBUILD_TESTING=OFF", *extras], ["-DBUILD_TESTING=ON", *programs]]
     distinct = [options for number, options in enumerate(variants) if options not in variants[:number]]
     return [
-        _build(folder, sources.build_folder, options, text, tests=bool(programs) and options is variants[-1])
+        _propose_build(folder, sources.build_folder, options, text, tests=bool(programs) and options is variants[-1])
         for options in distinct
     ]
 
 
-def _build(folder: str, target: str, options: list[str], text: str, *, tests: bool) -> BuildProposal:
+def _propose_build(folder: str, target: str, options: list[str], text: str, *, tests: bool) -> BuildProposal:
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))
     return BuildProposal(
         "CMake",
-        shell(" ".join(configure), f"cmake --build {target} {JOBS}"),
+        build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", *(("gfortran",) if fortran else ())),
         tests=tests,
     )

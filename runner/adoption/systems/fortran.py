@@ -2,8 +2,8 @@
 
 import re
 
-from runner.adoption.proposal import BuildProposal, RunProposal, shell
-from runner.adoption.sources import Sources, is_foreign
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.sources import Sources, is_auxiliary
 
 _SUFFIXES = (".f90", ".F90", ".f95", ".f03", ".f08", ".f", ".F")
 _MODULE = re.compile(r"^\s*module\s+(?!procedure\b|subroutine\b|function\b)(\w+)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -15,15 +15,17 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose the package manager, or to compile all files in the order of their modules."""
     proposals = []
     if sources.has("fpm.toml"):
-        install = shell("fpm install --profile release --prefix $PWD/installed")
+        install = build_shell_command("fpm install --profile release --prefix $PWD/installed")
         proposals.append(BuildProposal("fpm", install, ("fpm", "gfortran")))
     files = {
-        file: sources.text(file) for file in sources.with_suffix(*_SUFFIXES) if not is_foreign(file) and " " not in file
+        file: sources.read_text(file)
+        for file in sources.find_by_suffix(*_SUFFIXES)
+        if not is_auxiliary(file) and " " not in file
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
     if len(programs) == 1:
         ordered = sort_by_dependency(files)
-        command = shell(f"gfortran -O2 -g -o program {' '.join(ordered)}")
+        command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(ordered)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(RunProposal("./program"),)))
     return proposals
 

@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from runner.adoption.proposal import BuildProposal, RunProposal, shell
-from runner.adoption.sources import Sources, is_foreign
-from runner.subject.packages import GO, GO_OBJECTS
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.sources import Sources, is_auxiliary
+from runner.subject.packages import GO, GO_CACHE_VARIABLES
 
-ROUNDS = 10
+BENCHMARK_ROUNDS = 10
 _MAX_BENCHMARKS = 8
 _MAIN = re.compile(r"^package main\b.*^func main\(\)", re.MULTILINE | re.DOTALL)
 _IGNORED = re.compile(r"^//go:build ignore|^// \+build ignore", re.MULTILINE)
 _BENCHMARK = re.compile(r"^func Benchmark(\w*)\(", re.MULTILINE)
-_WITHIN = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
+_SUB_BENCHMARK = re.compile(r"\bb\.Run\(\s*\"([^\"]+)\"")
 _IMPORT = re.compile(r"^(?:import\s+|\s+)(?:[\w.]+\s+)?\"([\w-]+\.[\w.-]+/[^\"]+)\"", re.MULTILINE)
 _MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
 _MIN_VERSION = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
@@ -23,32 +23,34 @@ _MIN_VERSION = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build all programs of a module, and its benchmarks; modules in folders come last."""
     modules = [str(PurePosixPath(file).parent) for file in sources.files if PurePosixPath(file).name == "go.mod"]
-    files = [file for file in sources.with_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"]
-    owners = {file: _module_of(file, modules) for file in files}
+    files = [file for file in sources.find_by_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"]
+    owners = {file: _find_module(file, modules) for file in files}
     proposals = []
     for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):
-        if not is_foreign(f"{module}/x"):
-            proposals += _build_module(sources, module, [file for file in files if owners[file] == module])
+        if not is_auxiliary(f"{module}/x"):
+            proposals += _propose_module_build(sources, module, [file for file in files if owners[file] == module])
     return proposals
 
 
-def _module_of(file: str, modules: list[str]) -> str | None:
+def _find_module(file: str, modules: list[str]) -> str | None:
     """Return the folder of the module that a file belongs to: the nearest one above it."""
     return next((str(folder) for folder in PurePosixPath(file).parents if str(folder) in modules), None)
 
 
-def _build_module(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
     own = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}
-    oldest = _MIN_VERSION.search(sources.text(str(own / "go.mod")))
+    oldest = _MIN_VERSION.search(sources.read_text(str(own / "go.mod")))
     least = {"go": oldest[1]} if oldest else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
     # Go itself leaves out the folders that begin with these, which hold what is not for users.
     for_users = [file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(own)))]
-    programs = _folders(sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN)
-    tests = _folders(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
-    environment = {**packages, **GO_OBJECTS}
+    programs = _count_matches_by_folder(
+        sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN
+    )
+    tests = _count_matches_by_folder(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
+    environment = {**packages, **GO_CACHE_VARIABLES}
     # A test reads its data relative to the folder of its package.
     top = "/".join([".."] * len(own.parts)) or "."
     enter = [] if module == "." else [f"cd {module}"]
@@ -58,33 +60,35 @@ def _build_module(sources: Sources, module: str, files: list[str]) -> list[Build
         folders = " ".join(
             f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MAX_BENCHMARKS]
         )
-        build = shell(*enter, f"go build -o {where}/ {folders}")
+        build = build_shell_command(*enter, f"go build -o {where}/ {folders}")
         proposals.append(BuildProposal("Go", build, ("go",), environment, least=least))
     if tests:
         # The package that users import is at the top of its module.
         folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
-        build = shell(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
-        texts = [sources.text(file) for file in files if PurePosixPath(file).parent == own / folder]
-        pattern = select_own_benchmarks(texts, _modules(sources))
-        run = _benchmarks(str(own / folder), f"{target}/benchmarks", pattern)
+        build = build_shell_command(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
+        texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == own / folder]
+        pattern = select_own_benchmarks(texts, _list_module_paths(sources))
+        run = _propose_benchmarks(str(own / folder), f"{target}/benchmarks", pattern)
         proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
     return proposals
 
 
-def _folders(sources: Sources, module: PurePosixPath, files: list[str], pattern: re.Pattern[str]) -> Counter[str]:
+def _count_matches_by_folder(
+    sources: Sources, module: PurePosixPath, files: list[str], pattern: re.Pattern[str]
+) -> Counter[str]:
     """Return how often a pattern occurs in the files of each folder of a module."""
     counts: Counter[str] = Counter()
     for file in files:
-        text = sources.text(file)
+        text = sources.read_text(file)
         if (number := len(pattern.findall(text))) and not _IGNORED.search(text):
             counts[str(PurePosixPath(file).parent.relative_to(module))] += number
     return counts
 
 
-def _modules(sources: Sources) -> list[str]:
+def _list_module_paths(sources: Sources) -> list[str]:
     """Return the paths by which the modules of a project are imported, that at the top first."""
     files = sorted((file for file in sources.files if PurePosixPath(file).name == "go.mod"), key=lambda f: f.count("/"))
-    return [match[1] for file in files if (match := _MODULE.search(sources.text(file)))]
+    return [match[1] for file in files if (match := _MODULE.search(sources.read_text(file)))]
 
 
 def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
@@ -102,7 +106,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
         return "."
     name = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
     letters = "[_-]?".join(re.sub(r"[^a-z0-9]", "", name.lower()))
-    for place, pattern in (("", _BENCHMARK), ("./", _WITHIN)):
+    for place, pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
         names = {name for text in texts for name in pattern.findall(text)}
         patterns = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
         if patterns and len(patterns) < len(names):
@@ -111,10 +115,10 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
     return "."
 
 
-def _benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
+def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
     chosen = f'"{pattern}"' if "|" in pattern else pattern
-    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={ROUNDS}x"
+    arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={BENCHMARK_ROUNDS}x"
     if folder == ".":
         return RunProposal(f"{program} {arguments}")
     up = "/".join([".."] * (folder.count("/") + 1))
-    return RunProposal(shell(f"cd {folder}", f"exec {up}/{program} {arguments}"))
+    return RunProposal(build_shell_command(f"cd {folder}", f"exec {up}/{program} {arguments}"))

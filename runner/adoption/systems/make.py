@@ -5,35 +5,40 @@ from pathlib import PurePosixPath
 
 from msgspec import Struct, field
 
-from runner.adoption.proposal import JOBS, BuildProposal, shell
+from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
-_USE = re.compile(r"\$[({](\w+)[)}]")
-_USUAL = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
-_OUTSIDE = re.compile(r"(?<![\w./-])(?:docker(?:-compose)?|podman|nerdctl|buildah|sudo|doas|vagrant)(?![\w./-])")
+_VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
+_USUAL_TARGETS = ("all", "benchmark", "benchmarks", "bench", "examples", "test", "tests")
+_OUTSIDE_COMMAND = re.compile(
+    r"(?<![\w./-])(?:docker(?:-compose)?|podman|nerdctl|buildah|sudo|doas|vagrant)(?![\w./-])"
+)
 """Programs that do something to the host, or on another one, and build nothing in the tree."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose the default target, then the usual targets that the file has, except those that leave the tree."""
-    file = sources.place_of("GNUmakefile", "makefile", "Makefile")
+    file = sources.find_nearest("GNUmakefile", "makefile", "Makefile")
     if file is None:
         return []
     folder = PurePosixPath(file).parent
     where = "" if str(folder) == "." else f" -C {folder}"
-    rules, outside = _parse_rules(sources.text(file)), find_leaving_targets(sources.text(file))
+    rules, outside = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
-    usual = [name for name in _USUAL if name in rules and name not in outside]
-    wanted = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
-    return [BuildProposal("Make", shell(f"make{where} {JOBS}{target}"), ("make",)) for target in wanted]
+    usual = [name for name in _USUAL_TARGETS if name in rules and name not in outside]
+    targets = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
+    return [
+        BuildProposal("Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",))
+        for target in targets
+    ]
 
 
 def find_leaving_targets(text: str) -> set[str]:
-    """Return the targets that start a container or become another user, themselves or through what they need."""
+    """Return the targets that start a container or become another user, also through a prerequisite."""
     rules = _parse_rules(text)
-    outside = {name for name, rule in rules.items() if _OUTSIDE.search(rule.recipe)}
+    outside = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
         outside |= more
     return outside
@@ -65,7 +70,7 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
 
 
 def _expand(text: str, variables: dict[str, str]) -> str:
-    """Return a line with the values of its variables, some levels deep."""
+    """Return a line with its variables expanded, some levels deep."""
     for _ in range(3):
-        text = _USE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]
+        text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]
     return text

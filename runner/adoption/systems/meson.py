@@ -3,25 +3,29 @@
 import re
 from pathlib import PurePosixPath
 
-from runner.adoption.proposal import BuildProposal, shell
+from runner.adoption.proposal import BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
 _OPTION = re.compile(r"option\s*\(\s*'([\w-]*bench[\w-]*)'\s*,\s*type\s*:\s*'(boolean|feature)'", re.IGNORECASE)
-_ON = {"boolean": "true", "feature": "enabled"}
+_ENABLED_VALUE = {"boolean": "true", "feature": "enabled"}
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build with benchmarks, and as the project does by default."""
-    file = sources.place_of("meson.build")
-    if file is None or "project(" not in sources.text(file):
+    file = sources.find_nearest("meson.build")
+    if file is None or "project(" not in sources.read_text(file):
         return []
     folder = PurePosixPath(file).parent
-    text = "".join(sources.text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
-    options = [f"-D{name}={_ON[kind.lower()]}" for name, kind in _OPTION.findall(text)]
-    return [_build(str(folder), sources.build_folder, chosen) for chosen in ([options, []] if options else [[]])]
+    text = "".join(sources.read_text(str(folder / name)) for name in ("meson_options.txt", "meson.options"))
+    options = [f"-D{name}={_ENABLED_VALUE[kind.lower()]}" for name, kind in _OPTION.findall(text)]
+    return [
+        _propose_build(str(folder), sources.build_folder, chosen) for chosen in ([options, []] if options else [[]])
+    ]
 
 
-def _build(folder: str, target: str, options: list[str]) -> BuildProposal:
+def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:
     where = [target] if folder == "." else [target, folder]
     setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *where]
-    return BuildProposal("Meson", shell(" ".join(setup), f"meson compile -C {target}"), ("meson", "ninja"))
+    return BuildProposal(
+        "Meson", build_shell_command(" ".join(setup), f"meson compile -C {target}"), ("meson", "ninja")
+    )

@@ -8,62 +8,68 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from runner.adoption.proposal import BuildProposal, RunProposal, shell
-from runner.adoption.sources import Sources, is_foreign, is_of_others
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.sources import Sources, is_auxiliary, is_third_party
 from runner.subject.packages import PIP
 
-NATIVE = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
+NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
-_MOST = 5
+_MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
 _PYTHON = "venv/bin/python"
-_SHARED = "python3 -m venv --system-site-packages"
+_SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
 _MODULES = re.compile(r"\bpy_modules\s*=\s*\[([^\]]*)\]")
 _SCRIPTS = re.compile(r"\bscripts\s*=\s*\[([^\]]*)\]")
 _INSTALL = re.compile(r"\bpip3? install\b([^&|;]*)")
-_FILES = ("-r", "--requirement")
-_SIDE = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
+_REQUIREMENT_FILE_OPTIONS = ("-r", "--requirement")
+_AUXILIARY_FOLDER = re.compile(r"^(bench(mark)?s?|scripts?|tools?|testing|doc|examples?|tasks?|ci)$")
 """Packages that only help to develop the project."""
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build in a virtual environment: offline first, then with downloads of what the project requires."""
-    project = _project(sources)
-    classes = _asv_folders(sources)
-    benchmarks = [file for file in sources.with_suffix(".py") if _is_benchmark(file)]
-    scripts = [file for file in benchmarks if not file.startswith(classes) and _does_work(sources.text(file))][:_MOST]
+    project = _read_project(sources)
+    classes = _list_asv_folders(sources)
+    benchmarks = [file for file in sources.find_by_suffix(".py") if _is_benchmark(file)]
+    scripts = [file for file in benchmarks if not file.startswith(classes) and _does_work(sources.read_text(file))][
+        :_MAX_SCRIPTS
+    ]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
-        return _scripts(sources, scripts)
+        return _propose_scripts(sources, scripts)
     # Where it is installed, it has its version. In the sources it asks git for it whenever it is imported: then the
     # faults of git are counted, which differ from commit to commit.
-    asks = _asks_git(sources)
+    asks = _needs_git(sources)
     python = f"{_PYTHON} -P" if asks else _PYTHON
-    runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_entries(sources, project, python))
-    editable = "" if asks or _backend(project) in NATIVE else "-e "
-    required = _build_requirements(project)
-    builds = _environments(f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required])
+    runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
+    editable = "" if asks or _get_build_backend(project) in NATIVE_BACKENDS else "-e "
+    required = _list_build_requirements(project)
+    builds = _propose_environments(
+        f"--no-build-isolation --no-deps {editable}.", f"{editable}.", runs, [".", *required]
+    )
     if sources.has("setup.py") and not asks:
-        in_place = shell(f"{_SHARED} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace")
+        in_place = build_shell_command(
+            f"{_SHARED_ENVIRONMENT_COMMAND} --without-pip venv", f"{_PYTHON} setup.py --quiet build_ext --inplace"
+        )
         builds.insert(1, BuildProposal("Python", in_place, ("python3",), runs=runs))
     return builds
 
 
-def _asks_git(sources: Sources) -> bool:
+def _needs_git(sources: Sources) -> bool:
     """Return whether the package runs git when it is imported from its sources, as those of versioneer do."""
-    return sources.has("versioneer.py") or "versioneer" in sources.text("pyproject.toml")
+    return sources.has("versioneer.py") or "versioneer" in sources.read_text("pyproject.toml")
 
 
 def _does_work(script: str) -> bool:
-    """Return whether a script does more than to define what others call, as far as can be seen."""
+    """Return whether a script has statements besides imports and definitions."""
     try:
-        return not all(map(_defines, ast.parse(script).body))
+        return not all(map(_is_definition, ast.parse(script).body))
     except (SyntaxError, ValueError, RecursionError):
         return True
 
 
-def _defines(statement: ast.stmt) -> bool:
+def _is_definition(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -72,30 +78,32 @@ def _defines(statement: ast.stmt) -> bool:
     return isinstance(statement, kinds)
 
 
-def _asv_folders(sources: Sources) -> tuple[str, ...]:
-    """Return the folders of benchmarks that only asv runs: as scripts they do nothing."""
+def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
+    """Return the folders of benchmarks for asv, which do nothing when they are run as scripts."""
     folders = []
     for file in sources.files:
         path = PurePosixPath(file)
         if path.name == "asv.conf.json":
-            named = re.search(r'^\s*"benchmark_dir"\s*:\s*"([\w./-]+)"', sources.text(file), re.MULTILINE)
-            folders.append(f"{path.parent / (named[1] if named else 'benchmarks')}/")
+            match = re.search(r'^\s*"benchmark_dir"\s*:\s*"([\w./-]+)"', sources.read_text(file), re.MULTILINE)
+            folders.append(f"{path.parent / (match[1] if match else 'benchmarks')}/")
     return tuple(folders)
 
 
-def _scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
+def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
     """Propose to run scripts that belong to no package, with what ``requirements.txt`` names."""
-    at_top = [file for file in sources.with_suffix(".py") if "/" not in file and not is_foreign(file)]
-    files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MOST]]) if " " not in file]
+    at_top = [file for file in sources.find_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
+    files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MAX_SCRIPTS]]) if " " not in file]
     if not files:
         return []
     if not sources.has(_REQUIREMENTS):
         return [BuildProposal("Python", "", ("python3",), runs=tuple(RunProposal(f"python3 {file}") for file in files))]
     runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
-    return _environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
+    return _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
 
 
-def _environments(offline: str, online: str, runs: tuple[RunProposal, ...], needed: list[str]) -> list[BuildProposal]:
+def _propose_environments(
+    offline: str, online: str, runs: tuple[RunProposal, ...], needed: list[str]
+) -> list[BuildProposal]:
     """Return the builds that let pip install something: with what this host has, and with downloads.
 
     Parameters
@@ -106,17 +114,17 @@ def _environments(offline: str, online: str, runs: tuple[RunProposal, ...], need
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
     download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(needed)}"
-    kept = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
-    shared = shell(f"{_SHARED} venv", f"{install} --no-index {offline}")
-    own = shell("python3 -m venv venv", kept)
+    install_with_downloads = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
+    shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline}")
+    own = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
         BuildProposal("Python", shared, ("python3",), runs=runs),
         BuildProposal("Python", own, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
 
 
-def _build_requirements(project: dict[str, Any]) -> list[str]:
-    """Return what builds the package, as words of a shell in double quotes."""
+def _list_build_requirements(project: dict[str, Any]) -> list[str]:
+    """Return the packages that the build requires, each quoted for a shell."""
     system = project.get("build-system")
     required = system.get("requires") if isinstance(system, dict) else None
     names = required if isinstance(required, list) else ["setuptools", "wheel"]
@@ -126,35 +134,41 @@ def _build_requirements(project: dict[str, Any]) -> list[str]:
 
 
 def build_install_command(sources: Sources, command: str) -> str:
-    """Return the command that downloads what a build installs with pip, and what builds that; empty if none does."""
+    """Return the command that downloads the packages of a build's `pip install`, with their build requirements."""
     install = _INSTALL.search(command)
     if install is None:
         return ""
     words = [word.strip("\"'") for word in install[1].split()]
-    named = [f"-r {after}" if word in _FILES else word for word, after in pairwise([*words, ""]) if _is_named(word)]
-    files = {after for word, after in pairwise(words) if word in _FILES}
-    named = [word for word in named if word not in files]
-    needed = [*named, *_build_requirements(_project(sources))] if "." in named else named
-    return f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if named else ""
+    requirements = [
+        f"-r {after}" if word in _REQUIREMENT_FILE_OPTIONS else word
+        for word, after in pairwise([*words, ""])
+        if _is_requirement(word)
+    ]
+    files = {after for word, after in pairwise(words) if word in _REQUIREMENT_FILE_OPTIONS}
+    requirements = [word for word in requirements if word not in files]
+    needed = [*requirements, *_list_build_requirements(_read_project(sources))] if "." in requirements else requirements
+    return (
+        f"python3 -m pip download --dest {PIP.folder.replace('{home}', '~')} {' '.join(needed)}" if requirements else ""
+    )
 
 
-def _is_named(word: str) -> bool:
-    return word in _FILES or not word.startswith("-")
+def _is_requirement(word: str) -> bool:
+    return word in _REQUIREMENT_FILE_OPTIONS or not word.startswith("-")
 
 
-def leads(sources: Sources) -> bool:
-    """Return whether another build system of the project is only run by that of the Python package."""
-    return _backend(_project(sources)) in NATIVE
+def is_primary_build_system(sources: Sources) -> bool:
+    """Return whether the Python package's build system runs the project's other build systems."""
+    return _get_build_backend(_read_project(sources)) in NATIVE_BACKENDS
 
 
-def _project(sources: Sources) -> dict[str, Any]:
+def _read_project(sources: Sources) -> dict[str, Any]:
     try:
-        return tomllib.loads(sources.text("pyproject.toml"))
+        return tomllib.loads(sources.read_text("pyproject.toml"))
     except ValueError:
         return {}
 
 
-def _backend(project: dict[str, Any]) -> str:
+def _get_build_backend(project: dict[str, Any]) -> str:
     system = project.get("build-system")
     return str(system.get("build-backend", "")).partition(".")[0] if isinstance(system, dict) else ""
 
@@ -162,37 +176,40 @@ def _backend(project: dict[str, Any]) -> str:
 def _is_benchmark(file: str) -> bool:
     """Return whether a file is a benchmark that can be executed; one that begins with ``test_`` is read by pytest."""
     path = PurePosixPath(file)
-    if " " in file or is_of_others(file) or path.name.startswith(("_", "conftest", "test_")):
+    if " " in file or is_third_party(file) or path.name.startswith(("_", "conftest", "test_")):
         return False
     return path.parent.name in {"bench", "benchmark", "benchmarks"} or bool(_BENCHMARK.match(path.stem))
 
 
-def _entries(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
-    """Return what a package can start: its modules that are programs, its commands, and its import."""
+def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
+    """Return the ways to run a package: its modules that are programs, its commands, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
-    tops = [path for path in packages if path.parent not in packages and not is_foreign(f"{path}/x")]
-    tops = [path for path in tops if not _SIDE.match(path.name)] or tops
+    tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
+    tops = [path for path in tops if not _AUXILIARY_FOLDER.match(path.name)] or tops
     table = project.get("project")
-    own = {_importable(str(table.get("name", "")) if isinstance(table, dict) else ""), _importable(sources.name)}
-    tops.sort(key=lambda path: _importable(path.name) not in own)
+    own = {
+        _normalize_name(str(table.get("name", "")) if isinstance(table, dict) else ""),
+        _normalize_name(sources.name),
+    }
+    tops.sort(key=lambda path: _normalize_name(path.name) not in own)
     for path in tops:
         if sources.has(f"{path}/__main__.py"):
             runs.append(RunProposal(f"{python} -m {path.name}"))
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
-    scripts = _SCRIPTS.search(sources.text("setup.py"))
+    scripts = _SCRIPTS.search(sources.read_text("setup.py"))
     files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
     for name in [*(commands if isinstance(commands, dict) else ()), *files]:
         runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
     names = [path.name for path in tops if path.name.isidentifier()]
-    for name in names or _modules(sources, project):
+    for name in names or _list_modules(sources, project):
         runs.append(RunProposal(f'{python} -c "import {name}"', idle=True))
     return runs
 
 
-def _modules(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the modules of a project that has no package: extensions, files, else what is called as the project."""
-    setup = sources.text("setup.py")
+def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
+    """Return the modules of a project without a package: its extensions and files, else a module of its name."""
+    setup = sources.read_text("setup.py")
     listed = _MODULES.search(setup)
     tool = project.get("tool")
     setuptools = tool.get("setuptools") if isinstance(tool, dict) else None
@@ -203,12 +220,16 @@ def _modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     names = [
         *_EXTENSION.findall(setup),
         *(re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else ()),
-        *(one.get("name") for one in (extensions if isinstance(extensions, list) else ()) if isinstance(one, dict)),
+        *(
+            extension.get("name")
+            for extension in (extensions if isinstance(extensions, list) else ())
+            if isinstance(extension, dict)
+        ),
         *(files if isinstance(files, list) else ()),
-        *([_importable(str(own.get("name", "")))] if isinstance(own, dict) else ()),
+        *([_normalize_name(str(own.get("name", "")))] if isinstance(own, dict) else ()),
     ]
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name.isidentifier()))
 
 
-def _importable(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("-", "_").replace(".", "_")

@@ -12,7 +12,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 from runner.importing.units import NANOSECONDS
 
-NAME = "asv"
+FORMAT_NAME = "asv"
 _VERSION = 2
 _UNITS = {"time": "seconds", "timeraw": "seconds", "mem": "bytes", "peakmem": "bytes"}
 """Of a benchmark that no ``benchmarks.json`` describes, by the first part of its name."""
@@ -65,31 +65,33 @@ def parse(source: Source) -> list[Result]:
     version = source.json.get("version", 1) if isinstance(source.json, dict) else _VERSION
     if version != _VERSION:
         raise FaultwatchError(
-            f"{source.name} is of version {str(version)[:20]} of asv's results; only version "
-            f"{_VERSION} can be imported",
+            f"{source.name} has version {str(version)[:20]} of asv's result format; only version {_VERSION} can be "
+            f"imported",
             "convert the results with `asv update`",
         )
-    file = check_document(_File, source.json, source.name, "a file of asv")
+    file = check_document(_File, source.json, source.name, "an asv file")
     described = parse_json(source.beside("../benchmarks.json") or "{}")
-    known = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
+    descriptions = check_document(_NAMES, described, "benchmarks.json", "a description of asv's benchmarks")
     return [
-        result for name, row in file.results.items() for result in _results(name, row, file, known.get(name), source)
+        result
+        for name, row in file.results.items()
+        for result in _list_results(name, row, file, descriptions.get(name), source)
     ]
 
 
-def _results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
+def _list_results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
     place = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
-    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "a result of asv")
-    benchmark = check_document(_Benchmark, described or {}, place, "a benchmark of asv")
+    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "an asv result")
+    benchmark = check_document(_Benchmark, described or {}, place, "an asv benchmark")
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
-    points = list(product(*columns.params)) if _size(columns.params) == len(columns.result or ()) else None
+    points = list(product(*columns.params)) if _count_points(columns.params) == len(columns.result or ()) else None
     if points is None:
         if columns.result is None:
             return
-        raise FaultwatchError(f"{place}: the results and the parameters do not fit")
+        raise FaultwatchError(f"{place}: the number of results does not match the parameters")
     started = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
     for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < 2**64:  # NaN: skipped
@@ -102,7 +104,7 @@ def _results(name: str, row: list[Any], file: _File, described: object, source: 
             metric="time" if unit == "seconds" else kind,
             unit="ns" if unit == "seconds" else unit,
             better="lower",  # asv itself takes every increase for a regression
-            values=tuple(one * factor for one in samples or (value,)),
+            values=tuple(sample * factor for sample in samples or (value,)),
             revision=file.commit_hash,
             time=started,
             host=str(file.params.get("machine", "")),
@@ -111,7 +113,7 @@ def _results(name: str, row: list[Any], file: _File, described: object, source: 
         )
 
 
-def _size(params: list[list[str]]) -> int:
+def _count_points(params: list[list[str]]) -> int:
     """Return the number of points of a matrix without making them: a small file can describe very many."""
     size = 1
     for values in params:

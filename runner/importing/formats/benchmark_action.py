@@ -11,10 +11,10 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 from runner.importing.units import convert_to_rate, find_direction
 
-HISTORY = "github-action-benchmark"
-CUSTOM: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
+FORMAT_NAME = "github-action-benchmark"
+DIRECTION_BY_CUSTOM_FORMAT: Mapping[str, Better] = {"customSmallerIsBetter": "lower", "customBiggerIsBetter": "higher"}
 """Formats of custom results, by the tools of that action."""
-_SCRIPT = "window.BENCHMARK_DATA"
+_SCRIPT_PREFIX = "window.BENCHMARK_DATA"
 
 
 class _Bench(Part):
@@ -45,7 +45,7 @@ _CUSTOM_FILE = TypeAdapter(list[_Bench])
 
 def recognises_history(source: Source) -> bool:
     """Return whether this is a ``data.js``, or the same as JSON."""
-    return source.text.lstrip().startswith(_SCRIPT) or source.has("lastUpdate", "entries")
+    return source.text.lstrip().startswith(_SCRIPT_PREFIX) or source.has("lastUpdate", "entries")
 
 
 def recognises_custom(source: Source) -> bool:
@@ -69,7 +69,8 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
     """
     if better is None:
         raise FaultwatchError(
-            f"{source.name} does not say which direction is an improvement", f"pass --format {' or '.join(CUSTOM)}"
+            f"{source.name} does not say which direction is an improvement",
+            f"pass --format {' or '.join(DIRECTION_BY_CUSTOM_FORMAT)}",
         )
     file = check_document(_CUSTOM_FILE, source.json, source.name, "a list of results with name, unit and value")
     return [Result(make_case(bench.name), "value", bench.unit, better, (bench.value,)) for bench in file]
@@ -78,28 +79,28 @@ def parse_custom(source: Source, better: Better | None) -> list[Result]:
 def parse_history(source: Source) -> list[Result]:
     """Return the results of all commits."""
     text = source.text.strip()
-    if text.startswith(_SCRIPT):
-        document = parse_json(text.removeprefix(_SCRIPT).lstrip().removeprefix("=").strip().removesuffix(";"))
+    if text.startswith(_SCRIPT_PREFIX):
+        document = parse_json(text.removeprefix(_SCRIPT_PREFIX).lstrip().removeprefix("=").strip().removesuffix(";"))
     else:
         document = source.json
-    file = check_document(_History, document, source.name, "a history of github-action-benchmark")
+    file = check_document(_History, document, source.name, "a github-action-benchmark history")
     subject = file.repo_url.rstrip("/").rpartition("/")[2]
     return [
-        _result(bench, suite, entry, subject)
+        _make_result(bench, suite, entry, subject)
         for suite, entries in file.entries.items()
         for entry in entries
         for bench in entry.benches
     ]
 
 
-def _result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
+def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
     unit, factor = convert_to_rate(bench.unit)
     return Result(
         case=make_case(bench.name, identity=f"{suite}/{bench.name}"),
         metric="value",
         unit=unit,
         # The action itself assumes that less is better, except for tools of which it knows that they write rates.
-        better=CUSTOM.get(entry.tool) or find_direction(bench.unit) or "lower",
+        better=DIRECTION_BY_CUSTOM_FORMAT.get(entry.tool) or find_direction(bench.unit) or "lower",
         values=(bench.value * factor,),
         revision=entry.commit.id,
         time=datetime.fromtimestamp(entry.date / 1000, UTC),

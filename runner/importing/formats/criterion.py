@@ -7,10 +7,10 @@ from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.result import Result, group_into_runs, make_case
 from runner.importing.source import Part, Source, check_document, parse_json
 
-NAME = "criterion"
-_LATEST = frozenset({"new", "base"})
+FORMAT_NAME = "criterion"
+_LATEST_FOLDERS = frozenset({"new", "base"})
 """Folders without the name of a baseline: the latest measurement, and the one before it."""
-_OTHERS = frozenset({*_LATEST, "change", "report"})
+_RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
 """What lies beside the folders of saved baselines."""
 
 
@@ -37,9 +37,9 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     given.
     """
     latest = source.folders[:1] == ("new",)
-    if latest and not defaults.revision and not _OTHERS.issuperset(source.siblings()):
+    if latest and not defaults.revision and not _RESERVED_FOLDERS.issuperset(source.siblings()):
         return []
-    return group_into_runs(parse(source), NAME, source, defaults)
+    return group_into_runs(parse(source), FORMAT_NAME, source, defaults)
 
 
 def parse(source: Source) -> list[Result]:
@@ -50,16 +50,16 @@ def parse(source: Source) -> list[Result]:
     FaultwatchError
         The file is incomplete, or the name of the benchmark does not lie beside it.
     """
-    sample = check_document(_Sample, source.json, source.name, "a sample of Criterion")
+    sample = check_document(_Sample, source.json, source.name, "a Criterion sample")
     text = source.beside("benchmark.json")
     if text is None:
         raise FaultwatchError(f"{source.name}: no benchmark.json beside it", "import the whole folder target/criterion")
     folder = source.folders[0] if source.folders else ""
     if folder == "base":
         return []
-    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a description of Criterion")
+    about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description")
     if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
-        raise FaultwatchError(f"{source.name} is not a sample of Criterion: iters and times do not fit")
+        raise FaultwatchError(f"{source.name} is not a Criterion sample: iters and times have different lengths")
     name = "/".join(filter(None, (about.group_id, about.function_id)))
     return [
         Result(
@@ -68,6 +68,6 @@ def parse(source: Source) -> list[Result]:
             unit="ns",
             better="lower",
             values=tuple(time / iters for time, iters in zip(sample.times, sample.iters, strict=True)),
-            revision="" if folder in _LATEST else folder,
+            revision="" if folder in _LATEST_FOLDERS else folder,
         )
     ]

@@ -10,7 +10,7 @@ from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 from runner.importing.source import Source
 
-ABOUT = ("revision", "case", "started_at", "host", "subject")
+RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
@@ -25,10 +25,10 @@ def parse_map(text: str) -> dict[str, str]:
         name, equals, column = part.strip().partition("=")
         if not equals or not column:
             raise FaultwatchError(f"--columns: {part!r} does not have the form NAME=COLUMN")
-        if name not in ABOUT and name not in CATALOGUE and "." not in name:
+        if name not in RUN_FIELDS and name not in CATALOGUE and "." not in name:
             raise FaultwatchError(
                 f"--columns: {name!r} is neither a metric nor a setting (those have a dot in their names)",
-                f"names: {', '.join(ABOUT)}; metrics: {', '.join(CATALOGUE)}",
+                f"names: {', '.join(RUN_FIELDS)}; metrics: {', '.join(CATALOGUE)}",
             )
         columns[name] = column
     return columns
@@ -38,7 +38,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """Read every row; the first line names the columns."""
     name = source.name
     rows = csv.DictReader(source.text.splitlines(), strict=True)
-    needed = {column: _column(column)[0] for column in defaults.columns.values()}
+    needed = {column: _split_column(column)[0] for column in defaults.columns.values()}
     try:
         names = rows.fieldnames or ()
     except csv.Error as error:
@@ -47,10 +47,10 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     if missing:
         columns = ", ".join(names)
         raise FaultwatchError(f"{name}: no column {', '.join(missing)}", f"the first line has: {columns}"[:500])
-    return [_record(row, f"{name}: line {number}", defaults) for number, row in _rows(rows, name)]
+    return [_make_run(row, f"{name}: line {number}", defaults) for number, row in _read_rows(rows, name)]
 
 
-def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
     try:
         for row in rows:
             if None in row or None in row.values():
@@ -62,10 +62,10 @@ def _rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping
         raise FaultwatchError(f"{name}: line {rows.line_num}: {error}") from None
 
 
-def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
-    cells = {name: row[_column(column)[0]].strip() for name, column in defaults.columns.items()}
+def _make_run(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
+    cells = {name: row[_split_column(column)[0]].strip() for name, column in defaults.columns.items()}
     readings = {
-        name: Reading(value=_value(name, cells[name], _column(defaults.columns[name])[1], place))
+        name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], place))
         for name in defaults.columns
         if name in CATALOGUE and cells[name]
     }
@@ -89,23 +89,23 @@ def _record(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> Imp
     )
 
 
-def _column(text: str) -> tuple[str, str]:
+def _split_column(text: str) -> tuple[str, str]:
     """Split a column into its name and its unit."""
     column, colon, unit = text.rpartition(":")
     return (column, unit) if colon and unit in _UNITS else (text, "")
 
 
-def _value(name: str, text: str, unit: str, place: str) -> int | float:
+def _parse_value(name: str, text: str, unit: str, place: str) -> int | float:
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise FaultwatchError(f"{place}: {text[:60]!r} is not a number of {name}")
+        raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid number for {name}")
     if unit:
         return value * _UNITS[unit]
     if metric(name).kind is Kind.COUNT:
         if value != int(value) or value < 0:
-            raise FaultwatchError(f"{place}: {text[:60]!r} is not a count of {name}")
+            raise FaultwatchError(f"{place}: {text[:60]!r} is not a valid count for {name}")
         return int(value)
     return value

@@ -18,7 +18,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Source
 from runner.importing.units import find_direction
 
-NAME = "go"
+FORMAT_NAME = "go"
 _RESULT = re.compile(r"Benchmark(?P<name>\S+)\s+(?P<iterations>\d+)\s+(?P<values>\S+\s+\S.*)")
 _CONFIG = re.compile(r"(?P<key>[a-z][^\sA-Z:]*):\s*(?P<value>.*)")
 _SETTINGS = ("goos", "goarch", "cpu", "toolchain")
@@ -41,27 +41,27 @@ def recognises(source: Source) -> bool:
 def parse(source: Source) -> list[Result]:
     """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
     columns: dict[tuple[object, ...], tuple[Result, list[float]]] = {}
-    for result in _results(source):
+    for result in _list_results(source):
         about = (result.revision, result.time, tuple(sorted(result.settings.items())))
         key = (result.case.name, result.case.definition, result.metric, result.unit, *about)
         columns.setdefault(key, (result, []))[1].extend(result.values)
     return [
         Result(
-            *(one.case, one.metric, one.unit, one.better, tuple(values)),
-            revision=one.revision,
-            time=one.time,
-            settings=one.settings,
+            *(first_result.case, first_result.metric, first_result.unit, first_result.better, tuple(values)),
+            revision=first_result.revision,
+            time=first_result.time,
+            settings=first_result.settings,
         )
-        for one, values in columns.values()
+        for first_result, values in columns.values()
     ]
 
 
-def _results(source: Source) -> Iterator[Result]:
+def _list_results(source: Source) -> Iterator[Result]:
     state = _State()
     for number, raw in enumerate(source.text.splitlines(), start=1):
         line, place = raw.rstrip(), f"{source.name}: line {number}"
         if match := _RESULT.fullmatch(line):
-            yield from _line(match, state, place)
+            yield from _parse_result_line(match, state, place)
         elif line.startswith("Unit "):
             _, unit, *settings = line.split()[:20] + [""] * (len(line.split()) < 2)
             for setting in settings:
@@ -71,24 +71,24 @@ def _results(source: Source) -> Iterator[Result]:
             state.config[match["key"]] = match["value"].strip()
 
 
-def _line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
+def _parse_result_line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
     words = match["values"].split()
     if len(words) % 2:
         raise FaultwatchError(f"{place}: the values and units of a benchmark do not come in pairs")
     when = next((state.config[key] for key in _TIMES if state.config.get(key)), "")
-    case = _case(match["name"], state.config.get("pkg", ""))
+    case = _parse_case(match["name"], state.config.get("pkg", ""))
     settings = {f"go.{key}": state.config[key] for key in _SETTINGS if state.config.get(key)}
     time = parse_time(when, place) if when else None
     for text, unit in zip(words[::2], words[1::2], strict=True):
         better = state.better.get(unit) or find_direction(unit) or ("lower" if unit.endswith("/op") else None)
-        value = _number(text, place)
+        value = _parse_number(text, place)
         revision = state.config.get("commit", "")
         yield Result(
             case, _TITLES.get(unit, unit), unit, better, (value,), revision=revision, time=time, settings=settings
         )
 
 
-def _case(name: str, package: str) -> Case:
+def _parse_case(name: str, package: str) -> Case:
     """Split ``Encode/json/size=10-8``: the benchmark with its parts, its parameters, and the number of processors."""
     name, dash, processors = name.rpartition("-") if re.search(r"-\d+$", name) else (name, "", "")
     first, *rest = name.split("/")
@@ -101,7 +101,7 @@ def _case(name: str, package: str) -> Case:
     return make_case(".".join((*prefix, "-".join((first, *parts)))), parameters, identity)
 
 
-def _number(text: str, place: str) -> float:
+def _parse_number(text: str, place: str) -> float:
     try:
         value = float(text)
     except ValueError:

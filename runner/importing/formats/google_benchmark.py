@@ -12,11 +12,11 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 from runner.importing.units import NANOSECONDS, find_direction
 
-NAME = "google-benchmark"
+FORMAT_NAME = "google-benchmark"
 _SETTINGS = ("library_version", "library_build_type", "cpu_scaling_enabled", "aslr_enabled", "num_cpus")
 _REVISIONS = ("commit", "revision", "git_commit", "git_revision")
 """Keys that ``--benchmark_context=KEY=VALUE`` adds by custom."""
-_OWN = frozenset({
+_STANDARD_FIELDS = frozenset({
     "family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations",
     "real_time", "cpu_time", "cpu_coefficient", "real_coefficient", "rms",
 })  # fmt: skip
@@ -48,8 +48,8 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the results: of each repetition, or of the median or the mean if the file has only aggregates."""
-    file = check_document(_File, source.json, source.name, "a file of Google Benchmark")
-    entries = [(check_document(_Entry, raw, source.name, "a file of Google Benchmark"), raw) for raw in file.benchmarks]
+    file = check_document(_File, source.json, source.name, "a Google Benchmark file")
+    entries = [(check_document(_Entry, raw, source.name, "a Google Benchmark file"), raw) for raw in file.benchmarks]
     groups: dict[str, list[tuple[_Entry, dict[str, Any]]]] = {}
     for entry, raw in entries:
         if not (entry.error_occurred or entry.skipped):
@@ -62,7 +62,9 @@ def parse(source: Source) -> list[Result]:
         "settings": {f"google-benchmark.{key}": str(file.context[key]) for key in _SETTINGS if key in file.context},
     }
     return [
-        result for name, group in groups.items() for result in _results(name, list(_choose_runs(group)), time, about)
+        result
+        for name, group in groups.items()
+        for result in _list_results(name, list(_choose_runs(group)), time, about)
     ]
 
 
@@ -79,10 +81,10 @@ def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tup
     return iter(())
 
 
-def _results(
+def _list_results(
     name: str, entries: list[tuple[_Entry, dict[str, Any]]], time: datetime | None, about: dict[str, Any]
 ) -> Iterator[Result]:
-    case = _case(name)
+    case = _parse_case(name)
     for metric in ("real_time", "cpu_time"):
         values = [
             value * NANOSECONDS.get(entry.time_unit, 1.0)
@@ -91,14 +93,14 @@ def _results(
         ]
         if values:
             yield Result(case, metric, "ns", "lower", tuple(values), time=time, **about)
-    for counter in dict.fromkeys(key for _, raw in entries for key in raw if key not in _OWN):
+    for counter in dict.fromkeys(key for _, raw in entries for key in raw if key not in _STANDARD_FIELDS):
         counts = [float(raw[counter]) for _, raw in entries if _is_number(raw.get(counter))]
         if counts:
-            unit = _unit(counter)
+            unit = _get_counter_unit(counter)
             yield Result(case, counter, unit, find_direction(unit), tuple(counts), time=time, **about)
 
 
-def _case(name: str) -> Case:
+def _parse_case(name: str) -> Case:
     """Split ``BM_Fill/64/threads:2`` into the benchmark, its arguments, and its options."""
     first, *rest = name.split("/")
     options = dict(part.split(":", 1) for part in rest if ":" in part and not part.startswith(":"))
@@ -110,7 +112,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**64
 
 
-def _unit(counter: str) -> str:
+def _get_counter_unit(counter: str) -> str:
     """Return the unit of a counter: that of a rate only where its name says so."""
     head, per_second, _ = counter.partition("_per_second")
     return f"{head}/s" if per_second and head else ""

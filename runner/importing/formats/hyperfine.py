@@ -5,7 +5,7 @@ from pydantic import Field, FiniteFloat
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "hyperfine"
+FORMAT_NAME = "hyperfine"
 
 
 class _Command(Part):
@@ -30,11 +30,11 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the times of each command. The user and the system time are means over its executions."""
-    file = check_document(_File, source.json, source.name, "a file of hyperfine")
-    return [result for command in file.results for result in _results(command)]
+    file = check_document(_File, source.json, source.name, "a hyperfine file")
+    return [result for command in file.results for result in _list_results(command)]
 
 
-def _results(command: _Command) -> list[Result]:
+def _list_results(command: _Command) -> list[Result]:
     program, _, arguments = " ".join(command.command.split()).partition(" ")
     case = make_case(program, {"arguments": arguments} if arguments else {})
     median = command.mean if command.median is None else command.median

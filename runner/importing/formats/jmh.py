@@ -9,7 +9,7 @@ from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 from runner.importing.units import convert_to_rate, find_direction
 
-NAME = "jmh"
+FORMAT_NAME = "jmh"
 _SETTINGS = ("jmh_version", "jdk_version", "vm_name", "vm_version")
 
 _EXTREMES = ("p0.00", "p0.95", "p0.999", "p0.9999", "p1.00")
@@ -56,11 +56,11 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the score of each iteration of each fork, in nanoseconds or per second."""
-    file = check_document(_FILE, source.json, source.name, "a file of JMH")
-    return [result for benchmark in file for result in _results(benchmark)]
+    file = check_document(_FILE, source.json, source.name, "a JMH file")
+    return [result for benchmark in file for result in _list_results(benchmark)]
 
 
-def _results(benchmark: _Benchmark) -> Iterator[Result]:
+def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)

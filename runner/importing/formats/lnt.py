@@ -11,7 +11,7 @@ from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "lnt"
+FORMAT_NAME = "lnt"
 _SECONDS = frozenset({"compile_time", "execution_time", "link_time"})
 _SHORT_NAMES = {"exec": "execution_time", "compile": "compile_time", "link": "link_time"}
 _UNITS = {"mem_bytes": "bytes", "code_size": "bytes"} | dict.fromkeys(_SECONDS, "s")
@@ -47,39 +47,39 @@ class _Report(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a report of LNT."""
+    """Return whether this is an LNT report."""
     return source.has("Machine", "Run", "Tests") or source.has("machine", "run", "tests")
 
 
 def parse(source: Source) -> list[Result]:
     """Return the results of a report. Hashes and states of tests are not measurements."""
     if source.has("Machine"):
-        report = check_document(_OldReport, source.json, source.name, "a report of LNT")
+        report = check_document(_OldReport, source.json, source.name, "an LNT report")
         tests = [_read_old_test(test) for test in report.tests]
-        return list(_results(source, report.machine.name, report.run.start, report.run.info, tests))
-    new = check_document(_Report, source.json, source.name, "a report of LNT")
+        return list(_list_results(source, report.machine.name, report.run.start, report.run.info, tests))
+    new = check_document(_Report, source.json, source.name, "an LNT report")
     tests = [
-        (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _numbers(values))
+        (str(test.get("name", "")), _SHORT_NAMES.get(metric, metric), _select_numbers(values))
         for test in new.tests
         for metric, values in test.items()
         if metric not in {"name", "info"}
     ]
     host, start = str(new.machine.get("name", "")), str(new.run.get("start_time", ""))
-    return list(_results(source, host, start, new.run, tests))
+    return list(_list_results(source, host, start, new.run, tests))
 
 
 def _read_old_test(test: _OldTest) -> tuple[str, str, tuple[float, ...]]:
     name, _, metric = test.name.rpartition(".")
-    return name, _SHORT_NAMES.get(metric, metric), _numbers(test.data or [])
+    return name, _SHORT_NAMES.get(metric, metric), _select_numbers(test.data or [])
 
 
-def _numbers(values: Any) -> tuple[float, ...]:
+def _select_numbers(values: Any) -> tuple[float, ...]:
     listed = values if isinstance(values, list) else [values]
     numbers = (value for value in listed if isinstance(value, int | float) and not isinstance(value, bool))
     return tuple(value for value in numbers if abs(value) < 2**64)
 
 
-def _results(
+def _list_results(
     source: Source, host: str, start: str, info: dict[str, Any], tests: list[tuple[str, str, tuple[float, ...]]]
 ) -> Iterator[Result]:
     time = parse_time(start, f"{source.name}: the start of the run") if start else None
@@ -103,4 +103,4 @@ def _results(
             host=host,
         )
     if not columns:
-        raise FaultwatchError(f"{source.name}: no test of this report of LNT has a value")
+        raise FaultwatchError(f"{source.name}: no test in this LNT report has a value")

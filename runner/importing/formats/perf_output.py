@@ -8,18 +8,18 @@ from pydantic import ValidationError
 from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import place_result
+from runner.importing.placement import locate_result
 from runner.importing.source import Source, describe_first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
-NAME = "perf-stat"
+FORMAT_NAME = "perf-stat"
 _SEPARATORS = ";,|\t@"
 _STARTED = re.compile(r"^# started on (\w{3} \w{3} +\d+ \d\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
 def recognises(source: Source) -> bool:
     """Return whether this is the output of ``perf stat``, complete or not."""
-    events = _events(source.text)
+    events = _list_event_lines(source.text)
     if "Performance counter stats for" in source.text or _STARTED.search(source.text):
         return True
     try:
@@ -37,7 +37,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     form, result = _parse(source.text, source.name)
     elapsed = result.readings.get("elapsed")
-    placed = place_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
+    placed = locate_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
     return [
         ImportedRun(
             place=source.name,
@@ -56,25 +56,25 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _parse(text: str, name: str) -> tuple[str, PerfResult]:
-    events = _events(text)
+    events = _list_event_lines(text)
     try:
         if "Performance counter stats for" in text:
             return "text", parse_text(text)
         if events and events[0].lstrip().startswith("{"):
             return "-j", parse_json(text)
-        return "-x", parse_csv(text, _separator(events))
+        return "-x", parse_csv(text, _detect_separator(events))
     except (PerfOutputError, ValidationError) as error:
         reason = describe_first_mistake(error) if isinstance(error, ValidationError) else error
         raise FaultwatchError(
-            f"{name} is not the output of one perf stat: {reason}", "a CSV file of many runs needs --columns"
+            f"{name} is not the output of a single perf stat run: {reason}", "a CSV file of many runs needs --columns"
         ) from None
 
 
-def _events(text: str) -> list[str]:
+def _list_event_lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
 
 
-def _separator(events: list[str]) -> str:
+def _detect_separator(events: list[str]) -> str:
     """Return the separator: the first one that follows the count."""
     first = events[0] if events else ""
     match = re.match(rf"[^{re.escape(_SEPARATORS)}]*([{re.escape(_SEPARATORS)}])", first)

@@ -13,11 +13,11 @@ from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
 from runner.importing.source import Source
 
-NAME = "pyperf"
+FORMAT_NAME = "pyperf"
 _SETTINGS = ("aslr", "cpu_affinity", "cpu_model_name", "platform", "python_compiler", "python_implementation",
           "python_version")  # fmt: skip
 """The metadata of pyperf that describe the environment and stay the same between runs."""
-_NOT_A_SUITE = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
+_LOADING_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What pyperf, which checks little, and the types of a run raise where a part of the file is something else."""
 
 
@@ -27,7 +27,7 @@ def recognises(source: Source) -> bool:
 
 
 def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
-    """Read a suite. One of Faultwatch is one run; any other has one run per benchmark, with one sample per worker.
+    """Read a suite: as one run if Faultwatch wrote it, else as one run per benchmark with one sample per worker.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     """
     try:
         return _read_runs(source.text, source.name, defaults)
-    except _NOT_A_SUITE as error:
+    except _LOADING_ERRORS as error:
         problem = f"{type(error).__name__}: {error!s:.200}".splitlines()[0]
         raise FaultwatchError(
             f"{source.name} is not a pyperf suite that this version of pyperf can read: {problem}"
@@ -64,7 +64,7 @@ def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
         if len(values) != len(readings):
             raise FaultwatchError(f"{place}: the metrics have different numbers of samples")
         for sample, value in zip(readings, values, strict=True):
-            sample[metadata["name"]] = Reading(value=_number(metadata["name"], value))
+            sample[metadata["name"]] = Reading(value=_convert_count(metadata["name"], value))
     try:
         case: str | Case = Case(
             workload=metadata["faultwatch_workload"],
@@ -87,7 +87,7 @@ def _reassemble_run(benchmarks: Iterable[Any], place: str) -> ImportedRun:
     )
 
 
-def _number(name: str, value: float) -> int | float:
+def _convert_count(name: str, value: float) -> int | float:
     return int(value) if metric(name).kind is Kind.COUNT and value == int(value) else value
 
 
@@ -96,13 +96,13 @@ def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> I
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")
     runs = [run for run in benchmark.get_runs() if run.values]
-    start, end = _dates(benchmark, place, defaults)
+    start, end = _read_dates(benchmark, place, defaults)
     return ImportedRun(
         place=place,
         revision=require(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
         case=defaults.case or benchmark.get_name(),
         started_at=start,
-        samples=tuple(Sample(readings=_readings(run)) for run in runs),
+        samples=tuple(Sample(readings=_compute_readings(run)) for run in runs),
         settings={IMPORT_FORMAT: "pyperf"}
         | {f"pyperf.{key}": str(metadata[key]) for key in _SETTINGS if key in metadata},
         host=str(metadata.get("hostname", "")),
@@ -110,7 +110,7 @@ def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> I
     )
 
 
-def _dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
+def _read_dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[datetime, datetime]:
     """Return when the first and the last worker ended, from the metadata of pyperf."""
     dates = [parse_time(str(date), place) for run in benchmark.get_runs() if (date := run.get_metadata().get("date"))]
     if defaults.started_at:
@@ -120,7 +120,7 @@ def _dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[dateti
     return min(dates), max(dates)
 
 
-def _readings(run: Any) -> dict[str, Reading]:
+def _compute_readings(run: Any) -> dict[str, Reading]:
     """Return the readings of a worker process: throughput, and with Faultwatch's hook the faults per iteration."""
     readings = {"throughput": Reading(value=len(run.values) / sum(run.values))}
     metadata = run.get_metadata()

@@ -8,7 +8,7 @@ from runner.importing.imported_run import parse_time
 from runner.importing.result import Result, make_case
 from runner.importing.source import Part, Source, check_document
 
-NAME = "pytest-benchmark"
+FORMAT_NAME = "pytest-benchmark"
 _SETTINGS = ("machine", "python_version", "python_implementation", "python_compiler", "system", "release")
 
 
@@ -44,7 +44,7 @@ def recognises(source: Source) -> bool:
 
 def parse(source: Source) -> list[Result]:
     """Return the time per call of each benchmark: of each round, or their median if the file has no rounds."""
-    file = check_document(_File, source.json, source.name, "a file of pytest-benchmark")
+    file = check_document(_File, source.json, source.name, "a pytest-benchmark file")
     commit = file.commit_info
     revision = "" if commit.id in {None, "unversioned", "unknown"} else str(commit.id)
     time = parse_time(file.datetime, f"{source.name}: datetime") if file.datetime else None
@@ -64,13 +64,13 @@ def parse(source: Source) -> list[Result]:
             time=time,
             host=str(file.machine_info.get("node", "")),
             subject=commit.project or "",
-            settings=_settings(file.machine_info),
+            settings=_read_settings(file.machine_info),
         )
         for benchmark in file.benchmarks
     ]
 
 
-def _settings(machine: dict[str, Any]) -> dict[str, str]:
+def _read_settings(machine: dict[str, Any]) -> dict[str, str]:
     cpu = machine.get("cpu")
     brand = {"cpu": str(cpu["brand_raw"])} if isinstance(cpu, dict) and "brand_raw" in cpu else {}
     settings = {key: str(machine[key]) for key in _SETTINGS if key in machine} | brand

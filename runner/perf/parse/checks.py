@@ -7,41 +7,41 @@ from decimal import Decimal
 from runner.contract.metrics import CATALOGUE
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS
-from runner.perf.parse.numbers import decimal, is_decimal, parse_whole
-from runner.perf.parse.rows import SECONDS, Row
+from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole
+from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
 _RATE = re.compile(r"(?P<prefix>[KMG]?)(?:[a-z-]*/sec|Hz)(?:  \w+)?")
 _PREFIXES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
-_NO_NUMBER = re.compile(r"|-?nan|-?inf")
+_NOT_A_NUMBER = re.compile(r"|-?nan|-?inf")
 
 
 def check_clocks(rows: Sequence[Row]) -> None:
     """Check that CPU clocks fit the times for which they ran: these determine the unit where perf prints none."""
     for row in rows:
-        runtime = _clock_runtime(row)
+        runtime = _get_clock_runtime(row)
         if runtime is None or row.count.value is None:
             continue
-        clock = row.count.value * SECONDS[row.count.unit] / SECONDS["ns"]
+        clock = row.count.value * SECONDS_PER_UNIT[row.count.unit] / SECONDS_PER_UNIT["ns"]
         if abs(clock - runtime) > runtime * Decimal("0.02") + 20_000:
-            raise row.line.error("the clock does not fit the time for which its counter ran")
+            raise row.line.make_error("the clock does not match the time for which its counter ran")
 
 
 def check_running_times(rows: Sequence[Row]) -> None:
-    """Check that counters ran for their share of the CPU time, roughly, which tells a count from a time.
+    """Check roughly that counters ran for their share of the CPU time, which tells a count from a time.
 
     This holds for counters that were started together, at the start of the program.
     """
-    for clock in filter(None, map(_clock_runtime, rows)):
+    for clock in filter(None, map(_get_clock_runtime, rows)):
         for row in rows:
             if row.name.metric not in CATALOGUE or row.name.metric in OWN_CLOCKS or row.count.value is None:
                 continue
             share = Decimal(1) if row.percent is None else row.percent / 100
             room = (share / 2 + Decimal("0.02")) * clock + 100_000
             if row.runtime is not None and abs(row.runtime - share * clock) > room:
-                raise row.line.error("the time for which the counter ran does not fit its share of the run")
+                raise row.line.make_error("the time for which the counter ran does not match its share of the run")
 
 
-def _clock_runtime(row: Row) -> int | None:
+def _get_clock_runtime(row: Row) -> int | None:
     """Return the nanoseconds for which a CPU clock ran; None for another event."""
     return row.runtime if row.name.metric in CPU_CLOCKS and row.count.value is not None else None
 
@@ -51,33 +51,33 @@ def check_rates(rows: Sequence[Row]) -> None:
     clocks = [row for row in rows if row.name.metric in CPU_CLOCKS and row.count.value is not None]
     if len(clocks) != 1 or clocks[0].name.metric != "task-clock":
         return  # perf divides by the mean of all of them
-    shortest, longest = _span(clocks[0])
+    shortest, longest = _compute_clock_bounds(clocks[0])
     for row in rows:
         match = _RATE.fullmatch(row.metric[1])
-        if not match or _NO_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
+        if not match or _NOT_A_NUMBER.fullmatch(row.metric[0]) or row.count.value is None or row.percent is not None:
             continue
-        low, high = _bounds(row.line, row.metric[0])
+        low, high = _compute_rate_bounds(row.line, row.metric[0])
         least = low * _PREFIXES[match["prefix"]] * shortest
         most = high * _PREFIXES[match["prefix"]] * longest
         rounding = row.count.value * Decimal("1e-9") + Decimal("1e-3")
         if not least - rounding <= row.count.value <= most + rounding:
-            raise row.line.error("the count does not fit the rate beside it and the task clock")
+            raise row.line.make_error("the count does not match its rate and the task clock")
 
 
-def _span(clock: Row) -> tuple[Decimal, Decimal]:
+def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
     """Return the bounds of the task clock in seconds, given the printed precision."""
     assert clock.count.value is not None
-    scale = SECONDS[clock.count.unit]
+    scale = SECONDS_PER_UNIT[clock.count.unit]
     least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
-    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS["ns"] <= most * scale:
-        return clock.runtime * SECONDS["ns"], clock.runtime * SECONDS["ns"]
+    if clock.runtime is not None and least * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= most * scale:
+        return clock.runtime * SECONDS_PER_UNIT["ns"], clock.runtime * SECONDS_PER_UNIT["ns"]
     return least * scale, most * scale
 
 
-def _bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
+def _compute_rate_bounds(line: Line, rate: str) -> tuple[Decimal, Decimal]:
     """Return the bounds of a rate, given the printed precision. -x cuts a rate at a decimal comma."""
     if not is_decimal(rate):
         return Decimal(parse_whole(line, rate)), Decimal(parse_whole(line, rate) + 1)
     places = len(re.split("[.,]", rate)[-1])
-    middle, half_step = decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
+    middle, half_step = parse_decimal(line, rate, places), Decimal(5).scaleb(-places - 1)
     return middle - half_step, middle + half_step

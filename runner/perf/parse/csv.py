@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Sequence
 
-from runner.perf.parse.lines import Line, events_of
+from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import parse_whole, percent
+from runner.perf.parse.numbers import parse_percent, parse_whole
 from runner.perf.parse.readings import PerfResult, assemble
 from runner.perf.parse.rows import Row, read_count
 
@@ -17,8 +17,8 @@ def parse_csv(
     text: str, separator: str = ";", *, requested: Collection[str] = (), started_together: bool = True
 ) -> PerfResult:
     """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for the other parameters."""
-    rows = [(line, line.text.split(separator)) for line in events_of(text)]
-    events = [_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
+    rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
+    events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
     return assemble(events, requested, started_together=started_together)
 
 
@@ -27,16 +27,16 @@ def _is_metric_only(fields: Sequence[str]) -> bool:
     return len(fields) in {6, 7} and not any(fields[:4]) and bool(fields[-1])
 
 
-def _row(line: Line, fields: Sequence[str]) -> Row:
+def _parse_row(line: Line, fields: Sequence[str]) -> Row:
     _refuse_other_modes(line, fields)
     if len(fields) == 1:
-        raise line.error("this is not an event (perf's messages stay apart from its counts with -o FILE)")
+        raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")
     if len(fields) not in {5, 7}:
-        raise line.error(f"perf prints 5 or 7 fields for an event, this line has {len(fields)}")
+        raise line.make_error(f"perf prints 5 or 7 fields for an event, this line has {len(fields)}")
     value, unit, event, runtime, share = fields[:5]
     name = read_name(line, event)
     count = read_count(line, value, unit, name.metric, places=2)
-    running = percent(line, share)
+    running = parse_percent(line, share)
     scaled = running if running < 100 else None
     metric = (fields[5], fields[6]) if len(fields) == 7 else ("", "")
     return Row(line, event, name, count, scaled, parse_whole(line, runtime), metric)
@@ -45,10 +45,10 @@ def _row(line: Line, fields: Sequence[str]) -> Row:
 def _refuse_other_modes(line: Line, fields: Sequence[str]) -> None:
     """Refuse the columns of other options of perf, and name the option."""
     if _INTERVAL.fullmatch(fields[0]) and len(fields) > 7:
-        raise line.error("this is one interval of a run (perf stat -I), not a whole run")
+        raise line.make_error("this is one interval of a run (perf stat -I), not a whole run")
     if _PLACE.fullmatch(fields[0]):
-        raise line.error("this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)")
+        raise line.make_error("this is the count of one CPU, socket, node or thread (perf stat -A, --per-…)")
     if fields[0] == "summary":
-        raise line.error("this is the summary of intervals (perf stat -I --summary)")
+        raise line.make_error("this is the summary of intervals (perf stat -I --summary)")
     if len(fields) > 3 and fields[3].endswith("%"):
-        raise line.error("this is a mean over several runs (perf stat -r), not the count of one")
+        raise line.make_error("this is a mean over several runs (perf stat -r), not the count of one")

@@ -24,22 +24,24 @@ class Line(Struct, frozen=True):
     number: int
     text: str
 
-    def error(self, what: str) -> PerfOutputError:
+    def make_error(self, what: str) -> PerfOutputError:
         """Return the error that says what is wrong with this line."""
         return PerfOutputError(what, self.number, self.text)
 
 
-def lines_of(text: str) -> list[Line]:
+def split_lines(text: str) -> list[Line]:
     """Split at line feeds only: any other character may belong to a command that perf quotes."""
     return [Line(number, part.removesuffix("\r")) for number, part in enumerate(text.split("\n"), start=1)]
 
 
-def events_of(text: str) -> list[Line]:
+def list_event_lines(text: str) -> list[Line]:
     """Return the event lines of machine-readable output (-x, -j): all but blank lines and perf's comment."""
-    lines = [line for line in lines_of(text) if line.text.strip()]
+    lines = [line for line in split_lines(text) if line.text.strip()]
     starts = [line for line in lines if _STARTED.fullmatch(line.text)]
     if len(starts) > 1:
-        raise starts[1].error("a second run begins here (perf stat --append): one output, one run")
+        raise starts[1].make_error(
+            "a second run begins here (perf stat --append), but each output must contain a single run"
+        )
     if lines and not text.endswith("\n"):
-        raise lines[-1].error("the last line does not end: the output is cut off")
+        raise lines[-1].make_error("the last line is incomplete: the output is cut off")
     return [line for line in lines if line not in starts]

@@ -59,22 +59,22 @@ class Name(Struct, frozen=True):
 def read_name(line: Line, event: str) -> Name:
     """Take an event's name apart: ``cpu_core/instructions/u`` is ``instructions`` on ``cpu_core`` in user space."""
     if not _EVENT.fullmatch(event) or event in {"ns", "msec"}:
-        raise line.error(f"{event!r} is not the name of an event")
+        raise line.make_error(f"{event!r} is not a valid event name")
     term, pmu, modifiers = _strip_pmu(event)
     match = _WITH_MODIFIERS.fullmatch(term)
     if match:
         term, modifiers = match["term"], modifiers + match["modifiers"]
         if not match["modifiers"]:
-            raise line.error(f"{event!r} ends with a colon")
-    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _find_known(term.partition(":")[0])):
-        raise line.error(f"{event!r} has a modifier that perf does not have")
+            raise line.make_error(f"{event!r} ends with a colon")
+    elif ":" in term and (not _TRACEPOINT.fullmatch(term) or _resolve_alias(term.partition(":")[0])):
+        raise line.make_error(f"{event!r} has an unknown modifier")
     _refuse_partial(line, event, frozenset(modifiers))
     metric = _ALIASES.get(term, term)
     user_only = "u" in modifiers and "k" not in modifiers and metric not in OWN_CLOCKS | CPU_CLOCKS
     return Name(metric, pmu, user_only)
 
 
-def _find_known(event: str) -> bool:
+def _resolve_alias(event: str) -> bool:
     return _ALIASES.get(event, event) in CATALOGUE
 
 
@@ -96,6 +96,8 @@ def _strip_pmu(event: str) -> tuple[str, str, str]:
 def _refuse_partial(line: Line, event: str, modifiers: frozenset[str]) -> None:
     """Refuse a count that leaves out the program's own code."""
     if "u" not in modifiers and modifiers & {"k", "h"}:
-        raise line.error(f"{event!r} was counted in the kernel only, so the program itself is not in it")
+        raise line.make_error(
+            f"{event!r} was counted only in the kernel, so the count does not include the program itself"
+        )
     if "G" in modifiers and "H" not in modifiers:
-        raise line.error(f"{event!r} was counted in virtual machines only")
+        raise line.make_error(f"{event!r} was counted in virtual machines only")

@@ -19,25 +19,25 @@ def is_decimal(text: str) -> bool:
 def parse_whole(line: Line, text: str) -> int:
     """Parse plain digits: no sign, no leading zero, no fraction."""
     if not _WHOLE.fullmatch(text):
-        raise line.error(f"{text!r} is not a whole number")
+        raise line.make_error(f"{text!r} is not a whole number")
     value = int(text) if len(text) <= 20 else _MAX_COUNT + 1
     if value > _MAX_COUNT:
-        raise line.error(f"{text} is more than a 64-bit counter can hold")
+        raise line.make_error(f"{text} is more than a 64-bit counter can hold")
     return value
 
 
-def decimal(line: Line, text: str, places: int) -> Decimal:
+def parse_decimal(line: Line, text: str, places: int) -> Decimal:
     """Parse a number with a decimal point or comma and exactly as many places as perf prints."""
     integer, _, fraction = text.replace(",", ".").partition(".")
     if not is_decimal(text) or len(fraction) != places:
-        raise line.error(f"{text!r} is not a number with {places} decimal places")
+        raise line.make_error(f"{text!r} is not a number with {places} decimal places")
     parse_whole(line, integer)
     return Decimal(f"{integer}.{fraction}")
 
 
-def percent(line: Line, text: str) -> Decimal:
+def parse_percent(line: Line, text: str) -> Decimal:
     """Parse the percentage of the run during which a counter ran: 0.00 to 100.00."""
-    value = decimal(line, text, places=2)
+    value = parse_decimal(line, text, places=2)
     if value > 100:
-        raise line.error(f"a counter cannot run for {text} % of the time")
+        raise line.make_error(f"a counter cannot run for {text} % of the time")
     return value

@@ -8,7 +8,7 @@ from runner.contract.report import Reading, Status
 from runner.perf.parse.checks import check_clocks, check_rates, check_running_times
 from runner.perf.parse.lines import Line, PerfOutputError
 from runner.perf.parse.names import OWN_CLOCKS, Name, read_name
-from runner.perf.parse.rows import SECONDS, Row
+from runner.perf.parse.rows import SECONDS_PER_UNIT, Row
 
 
 class PerfResult(Struct, frozen=True):
@@ -48,29 +48,30 @@ def assemble(rows: Sequence[Row], requested: Collection[str] = (), *, started_to
     for row in rows:
         parts = by_metric.setdefault(row.name.metric, {})
         previous = parts.setdefault(row.name.pmu, row)
-        if previous.name != row.name or _reading(previous) != _reading(row):
-            raise row.line.error(f"{row.event!r} occurs twice, with different results")
+        if previous.name != row.name or _make_reading(previous) != _make_reading(row):
+            raise row.line.make_error(f"{row.event!r} occurs twice, with different results")
         if len(parts) > 1 and "" in parts:
-            raise row.line.error(f"{row.name.metric} occurs both for one PMU and for all")
+            raise row.line.make_error(f"{row.name.metric} occurs both for one PMU and for all")
     for parts in by_metric.values():
         if len({row.name.user_only for row in parts.values()}) > 1:
-            raise next(iter(parts.values())).line.error("one PMU counted in user space only, the other did not")
-    readings = {metric: _merge([_reading(row) for row in parts.values()], parts) for metric, parts in by_metric.items()}
+            raise next(iter(parts.values())).line.make_error("one PMU counted in user space only, the other did not")
+    readings = {
+        metric: _merge_pmus([_make_reading(row) for row in parts.values()], parts)
+        for metric, parts in by_metric.items()
+    }
     in_user_space = frozenset(row.name.metric for row in rows if row.name.user_only)
     if requested:
-        readings = _compare_with_requests(
-            readings, in_user_space, [read_name(Line(0, event), event) for event in requested]
-        )
+        readings = _check_requested(readings, in_user_space, [read_name(Line(0, event), event) for event in requested])
     return PerfResult(readings, in_user_space)
 
 
-def _reading(row: Row) -> Reading:
+def _make_reading(row: Row) -> Reading:
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
-        raise row.line.error("a counter has a count where it ran, and only there")
+        raise row.line.make_error("a counter must have a count if it ran, and only then")
     if count.value is None:
         return Reading(status=count.status, reason=_explain_status(row))
-    value = float(count.value * SECONDS[count.unit]) if count.unit else int(count.value)
+    value = float(count.value * SECONDS_PER_UNIT[count.unit]) if count.unit else int(count.value)
     if row.percent is None:
         return Reading(value=value)
     return Reading(status=Status.MULTIPLEXED, value=value, running_percent=float(row.percent))
@@ -80,11 +81,11 @@ def _explain_status(row: Row) -> str:
     if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
     if row.name.metric in {"user-time", "sys-time"}:
-        return f"perf did not count {row.event}, or it was zero: this version of perf shows both alike"
+        return f"perf did not count {row.event}, or it was zero: this version of perf shows both in the same way"
     return f"perf did not count {row.event}"
 
 
-def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
+def _merge_pmus(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     """Combine the readings of the PMUs of a hybrid processor, each of one type of core."""
     counted = [reading for reading in readings if reading.value is not None]
     if len(readings) == 1 or len(counted) == 1:
@@ -100,16 +101,18 @@ def _merge(readings: Sequence[Reading], pmus: Collection[str]) -> Reading:
     return Reading(status=Status.MULTIPLEXED, value=total, running_percent=min(shares), reason=reason)
 
 
-def _compare_with_requests(
+def _check_requested(
     readings: dict[str, Reading], in_user_space: frozenset[str], requested: Sequence[Name]
 ) -> dict[str, Reading]:
     """Compare with the requests. Only clocks may be missing: 4.15 leaves them out, 6.8 to 6.12 those at zero."""
     missing = [name.metric for name in requested if name.metric not in readings]
     if lost := [metric for metric in missing if metric not in OWN_CLOCKS]:
-        raise PerfOutputError(f"perf printed nothing of {', '.join(lost)}, which it was told to count")
+        raise PerfOutputError(f"perf printed no result for {', '.join(lost)}, which it was asked to count")
     if more := readings.keys() - {name.metric for name in requested}:
-        raise PerfOutputError(f"perf printed what it was not told to count: {', '.join(sorted(more))}")
+        raise PerfOutputError(f"perf printed events that it was not asked to count: {', '.join(sorted(more))}")
     if widened := {name.metric for name in requested if name.user_only} - in_user_space:
-        raise PerfOutputError(f"perf was told to count in user space only, but did not: {', '.join(sorted(widened))}")
-    reason = "perf printed nothing of it: some versions leave out their own clocks, or one that is at zero"
+        raise PerfOutputError(
+            f"perf was asked to count only in user space, but also counted elsewhere: {', '.join(sorted(widened))}"
+        )
+    reason = "perf printed no result for it: some versions omit their own clocks, or a clock that is zero"
     return readings | {metric: Reading(status=Status.NOT_COUNTED, reason=reason) for metric in missing}

@@ -7,10 +7,10 @@ from msgspec import Struct
 from runner.contract.report import Status
 from runner.perf.parse.lines import Line
 from runner.perf.parse.names import CPU_CLOCKS, OWN_CLOCKS, Name
-from runner.perf.parse.numbers import decimal, is_decimal, parse_whole
+from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_whole
 
-MISSING = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
-SECONDS = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
+STATUS_BY_MISSING_COUNT = {"<not counted>": Status.NOT_COUNTED, "<not supported>": Status.NOT_SUPPORTED}
+SECONDS_PER_UNIT = {"msec": Decimal("1e-3"), "ns": Decimal("1e-9")}
 
 
 class Count(Struct, frozen=True):
@@ -55,13 +55,13 @@ def read_count(line: Line, text: str, unit: str, metric: str, places: int) -> Co
     """
     time_unit = "ns" if metric in OWN_CLOCKS else "msec" if metric in CPU_CLOCKS else ""
     if unit not in {"", time_unit}:
-        raise line.error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
-    if text in MISSING:
-        return Count(None, unit, MISSING[text], printed=False)
+        raise line.make_error(f"unknown unit {unit!r} (or a column of perf's options -I, -A, --per-… or -G)")
+    if text in STATUS_BY_MISSING_COUNT:
+        return Count(None, unit, STATUS_BY_MISSING_COUNT[text], printed=False)
     if not unit and metric in CPU_CLOCKS and is_decimal(text):
         unit, places = "msec", 6
     if unit == "msec":
-        return Count(decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
+        return Count(parse_decimal(line, text, places), unit, half_step=Decimal(5).scaleb(-places - 1))
     value = Decimal(parse_whole(line, text))
     if metric in OWN_CLOCKS and value == 0 and (not unit or metric == "elapsed"):
         # perf 7.2 always prints its own times as "0" without a unit.

@@ -7,11 +7,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Reading
-from runner.perf.parse.lines import Line, PerfOutputError, lines_of
+from runner.perf.parse.lines import Line, PerfOutputError, split_lines
 from runner.perf.parse.names import read_name
-from runner.perf.parse.numbers import decimal, is_decimal, percent
+from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_percent
 from runner.perf.parse.readings import PerfResult, assemble
-from runner.perf.parse.rows import MISSING, Row, read_count
+from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
 _HEADER = re.compile(r"\s*Performance counter stats for (?P<whom>.*)")
 _HEADER_END = re.compile(r".*'(?P<runs> \([0-9]+ runs\))?:", re.DOTALL)
@@ -51,12 +51,12 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
 
     Everything above perf's heading is ignored: the program may have written it.
     """
-    events, footers = _parts(_body(lines_of(text)))
-    point = _decimal_point(footers)
+    events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
+    point = _detect_decimal_point(footers)
     _check_columns(events)
     plain = _ungroup(events, point)
-    rows = [_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
-    times = {what: decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
+    rows = [_make_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
+    times = {what: parse_decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
     result = assemble(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
     for what, seconds in times.items():
@@ -66,35 +66,35 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     return replace(result, readings=readings)
 
 
-def _body(lines: Sequence[Line]) -> Sequence[Line]:
+def _cut_body(lines: Sequence[Line]) -> Sequence[Line]:
     """Return the lines after perf's heading, which quotes the command and so may span several lines."""
     starts = [index for index, line in enumerate(lines) if _HEADER.fullmatch(line.text)]
     if not starts:
-        raise PerfOutputError("there is no line 'Performance counter stats for …': this is not the report of a run")
+        raise PerfOutputError("there is no line 'Performance counter stats for …': this is not a perf stat report")
     if len(starts) > 1:
-        raise lines[starts[1]].error("a second run begins here: one output, one run")
+        raise lines[starts[1]].make_error("a second run begins here, but each output must contain a single run")
     start = starts[0]
     if re.search(r"stats for '(system wide|CPU\(s\) |BPF program)", lines[start].text):
-        raise lines[start].error("these are the counts of a machine, not of a program (perf stat -a, -C, -b)")
+        raise lines[start].make_error("these are the counts of a machine, not of a program (perf stat -a, -C, -b)")
     for end in range(start, len(lines) - 1):
         match = _HEADER_END.fullmatch(lines[end].text)
         if match and not lines[end + 1].text.strip():
             if match["runs"]:
-                raise lines[end].error("these are means over several runs (perf stat -r), not the counts of one")
+                raise lines[end].make_error("these are means over several runs (perf stat -r), not the counts of one")
             _refuse_displaced(lines[: end + 1])
             return lines[end + 1 :]
-    raise lines[start].error("the heading does not end")
+    raise lines[start].make_error("the heading is incomplete")
 
 
 def _refuse_displaced(lines: Sequence[Line]) -> None:
-    """Refuse a report that begins before its heading or within it."""
+    """Refuse lines of a report above or within its heading."""
     for line in lines:
         event = _EVENT.fullmatch(line.text)
         if _FOOTER.fullmatch(line.text) or (event and event.end("count") == _COUNT_COLUMNS):
-            raise line.error("this looks like a part of perf's report, but does not stand below its heading")
+            raise line.make_error("this looks like a part of perf's report, but is not below its heading")
 
 
-def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
+def _split_events_and_footers(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
     events: list[_Event] = []
     footers: dict[str, tuple[Line, str]] = {}
     for line in lines:
@@ -103,23 +103,23 @@ def _parts(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, s
         footer = _FOOTER.fullmatch(line.text)
         if footer:
             if footers.setdefault(_FOOTERS[footer["what"]], (line, footer["seconds"]))[1] != footer["seconds"]:
-                raise line.error("this time occurs twice, with different values")
+                raise line.make_error("this time occurs twice, with different values")
         elif footers:
-            raise line.error("nothing of this kind follows the times at perf's end")
+            raise line.make_error("the times at the end of perf's output cannot be followed by this line")
         elif match := _EVENT.fullmatch(line.text):
             events.append(_Event(line, match))
         elif not (events and _METRIC_ONLY.fullmatch(line.text)):
-            raise line.error("this is not an event with its count")
+            raise line.make_error("this is not an event with a count")
     if "elapsed" not in footers:
-        raise PerfOutputError("there is no line '… seconds time elapsed', perf's last word: the output is cut off")
+        raise PerfOutputError("the line '… seconds time elapsed' is missing: the output is cut off")
     return events, footers
 
 
-def _decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
+def _detect_decimal_point(footers: dict[str, tuple[Line, str]]) -> str:
     """Return the locale's decimal point: the times at the end always contain it, and never grouped digits."""
     points = {re.sub("[0-9]", "", seconds) for _, seconds in footers.values()}
     if len(points) > 1:
-        raise next(iter(footers.values()))[0].error("the times at the end do not agree on the decimal point")
+        raise next(iter(footers.values()))[0].make_error("the times at the end use different decimal points")
     return points.pop()
 
 
@@ -128,26 +128,30 @@ def _check_columns(events: Sequence[_Event]) -> None:
     ends = [event.match.end("count") for event in events if len(event.count) < _COUNT_COLUMNS]
     for event in events:
         if len(event.count) < _COUNT_COLUMNS and event.match.end("count") != max(set(ends), key=ends.count):
-            raise event.line.error("the count is not in line with the others: the text was changed after perf wrote it")
+            raise event.line.make_error(
+                "the count is not aligned with the others: the text was changed after perf wrote it"
+            )
 
 
 def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
-    numbers = [_Grouped.parse(event, point) for event in events]
+    numbers = [_GroupedNumber.parse(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}
     if len(marks) > 1:
-        raise list(marks.values())[1].line.error("digits are grouped by a character other than above")
+        raise list(marks.values())[1].line.make_error("the digits are grouped by a different character than above")
     styles = {style: number for number in numbers if (style := number.style)}
     if len(styles) > 1:
-        raise list(styles.values())[1].line.error("digits are grouped the Indian way in one place, not in another")
+        raise list(styles.values())[1].line.make_error("only some numbers use the Indian way of grouping digits")
     if marks:
         for number in numbers:
             if number.may_be_grouped and not number.mark and len(number.groups[0]) > 3:
-                raise number.line.error("the digits of this number are not grouped, those of another are")
+                raise number.line.make_error(
+                    "the digits of this number are not grouped, but those of another number are"
+                )
     return ["".join(number.groups) + number.fraction for number in numbers]
 
 
-class _Grouped(Struct, frozen=True):
+class _GroupedNumber(Struct, frozen=True):
     """A count, cut at the characters between its digits."""
 
     line: Line
@@ -157,10 +161,10 @@ class _Grouped(Struct, frozen=True):
     may_be_grouped: bool
 
     @classmethod
-    def parse(cls, event: _Event, point: str) -> "_Grouped":
+    def parse(cls, event: _Event, point: str) -> "_GroupedNumber":
         """Cut a count; the last group has three digits, the others three, or two as in India."""
         text, fraction = event.count, ""
-        if text in MISSING:
+        if text in STATUS_BY_MISSING_COUNT:
             return cls(event.line, (text,), "", "", may_be_grouped=False)
         if point in text:
             text, _, fraction = text.rpartition(point)
@@ -168,20 +172,20 @@ class _Grouped(Struct, frozen=True):
         marks = set(text) - set("0123456789")
         groups = tuple(re.split(f"[{_GROUPING}]", text))
         if len(marks) > 1 or point in marks:
-            raise event.line.error(f"{event.count!r} has more than one kind of character between its digits")
+            raise event.line.make_error(f"{event.count!r} has more than one kind of character between its digits")
         number = cls(event.line, groups, "".join(marks), fraction, may_be_grouped=not event.match["old_unit"])
         if marks and not (number.is_western or number.is_indian):
-            raise event.line.error(f"{event.count!r} is not grouped as any locale groups digits")
+            raise event.line.make_error(f"{event.count!r} is not grouped as any locale groups digits")
         return number
 
     @property
     def is_western(self) -> bool:
-        """``1,234,567``."""
+        """Whether digits are grouped in threes, as in ``1,234,567``."""
         return 1 <= len(self.groups[0]) <= 3 and all(len(group) == 3 for group in self.groups[1:])
 
     @property
     def is_indian(self) -> bool:
-        """``12,34,567``."""
+        """Whether digits are grouped the Indian way, as in ``12,34,567``."""
         return (
             1 <= len(self.groups[0]) <= 2
             and all(len(group) == 2 for group in self.groups[1:-1])
@@ -196,20 +200,22 @@ class _Grouped(Struct, frozen=True):
         return "western" if self.is_western else "indian"
 
 
-def _row(event: _Event, digits: str, point: str) -> Row:
+def _make_row(event: _Event, digits: str, point: str) -> Row:
     line, match = event.line, event.match
     name = read_name(line, match["event"])
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
     count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
-    metric = _metric(line, match["metric"] or "", point)
-    running = percent(line, match["running"]) if match["running"] else None
+    metric = _parse_metric(line, match["metric"] or "", point)
+    running = parse_percent(line, match["running"]) if match["running"] else None
     if running is not None and point not in match["running"]:
-        raise line.error("the percentage has another decimal point than the times at the end")
+        raise line.make_error("the percentage and the times at the end use different decimal points")
     return Row(line, match["event"], name, count, running, None, metric)
 
 
-def _metric(line: Line, text: str, point: str) -> tuple[str, str]:
+def _parse_metric(line: Line, text: str, point: str) -> tuple[str, str]:
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
-        raise line.error("what follows # is not a number in the form of the times at the end, with a unit")
+        raise line.make_error(
+            "the text after # is not a number with a unit, in the number format of the times at the end"
+        )
     return match["value"] or "", (match["unit"] or "").strip()

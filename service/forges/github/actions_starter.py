@@ -38,7 +38,7 @@ class ActionsStarter:
 
     def explain_objection(self, order: JobOrder) -> str:
         """Return why the job cannot be started; an empty text where it can."""
-        return "" if order.github else "the order names no repository on GitHub to run it in (github)"
+        return "" if order.github else "the order does not say in which GitHub repository to run the job (github)"
 
     def has_room(self) -> bool:
         """Return True: jobs wait for their runners at GitHub."""

@@ -41,7 +41,7 @@ def _run_command(
     if command.verb is Verb.ACCEPT:
         accepted = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
-        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it once it is."
+        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."
         return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed: it is not measured any more."

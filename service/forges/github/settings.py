@@ -16,7 +16,7 @@ class GithubSettings(ForgeSettings):
 
     kind, switch = ForgeKind.GITHUB, "app_id"
     heading, guide = "GitHub App", "Reporting to GitHub"
-    off = "The service is no GitHub App: FAULTWATCH_GITHUB_APP is not set."
+    off = "The service is not a GitHub App: FAULTWATCH_GITHUB_APP is not set."
 
     app_id: Annotated[int, Field(ge=0)] = declare_setting(
         "FAULTWATCH_GITHUB_APP", "App", usual="none: the GitHub features are off", unit="a number"

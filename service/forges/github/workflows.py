@@ -19,7 +19,7 @@ def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, s
     except GithubException as error:
         if error.status not in {404, 422}:
             raise
-        return f"This repository has no workflow {format_code(workflow)} that takes the inputs which the service sends."
+        return f"This repository has no workflow {format_code(workflow)} that accepts the inputs of the service."
     return ""
 
 
@@ -41,7 +41,7 @@ def measure_head(repository: Repository, number: int | None, head: str, settings
     repository
         The repository of the pull request.
     number
-        The pull request; None where it is not known.
+        The pull request; None if it is not known.
     head
         The commit to measure.
     settings

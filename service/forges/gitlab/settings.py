@@ -19,8 +19,8 @@ class GitlabSettings(TokenForge):
     token: Token = declare_setting(
         "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", usual="required with the address", repr=False
     )
-    """The file with the token of the user as which the service writes."""
+    """The file with the token of the user account with which the service writes."""
     secret: WebhookSecret = declare_setting(
         "FAULTWATCH_GITLAB_SECRET_FILE", "GitLab webhook secret", usual="required with the address", repr=False
     )
-    """The file with the secret by which webhooks are proven."""
+    """The file with the secret that authenticates webhooks."""

@@ -13,7 +13,7 @@ from runner.contract import metric
 from service.lab.rules.judge_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
-from service.text.numbers import difference, percent, quantity
+from service.text.numbers import format_difference, format_percent, format_quantity
 
 _PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
 _METRIC_NAMES = {MEMORY: "memory", SYSTEM_TIME: "system time", THROUGHPUT: "throughput", ELAPSED: "elapsed time"}
@@ -45,10 +45,12 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not compared:
         return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(None, f"No cell is better than the default: none has surely fewer page faults.{undecided}")
+        return BestCell(
+            None, f"No cell is better than the default: no cell certainly has fewer page faults.{undecided}"
+        )
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
-    caveat = f" Mind that {other_work} changes what the program does." if other_work else ""
+    caveat = f" Note that {other_work} changes what the program does." if other_work else ""
     if rivals:
         names = [cell.text for cell in (first, *rivals)]
         listed = "; ".join(names[:_MAX_LISTED]) + (
@@ -57,9 +59,9 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         sentence = f"No single cell is the best: {len(names)} have the fewest page faults, and do not differ: {listed}."
         return BestCell(None, sentence + caveat + undecided)
     won = _get_metric(first, FAULTS)
-    relative = f" ({percent(won.percent)})" if won.percent is not None else ""
+    relative = f" ({format_percent(won.percent)})" if won.percent is not None else ""
     sentence = (
-        f"Best: {first.text}, {quantity(abs(won.change or 0), 'faults')} fewer than the default{relative}. "
+        f"Best: {first.text}, {format_quantity(abs(won.change or 0), 'faults')} fewer than the default{relative}. "
         f"{_describe_price(first)}"
     )
     return BestCell(first.key, sentence + caveat + undecided)
@@ -87,20 +89,24 @@ def _describe_price(cell: LabCell) -> str:
             unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
         elif entry.effect is not Effect.SAME:
             (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_format_change(entry)}")
-    parts = [f"Its price: {', '.join(costs)}." if costs else "It costs nothing that is sure."]
+    parts = [f"Its price: {', '.join(costs)}." if costs else "No cost is certain."]
     parts += [f"It also wins {', '.join(wins)}."] if wins else []
-    parts += [f"Not sure: {', '.join(unsure)}."] if unsure else []
+    parts += [f"Not certain: {', '.join(unsure)}."] if unsure else []
     return " ".join(parts)
 
 
 def _format_change(entry: LabMetric) -> str:
-    size = percent(entry.percent) if entry.percent is not None else difference(entry.change or 0, _get_unit(entry))
+    size = (
+        format_percent(entry.percent)
+        if entry.percent is not None
+        else format_difference(entry.change or 0, _get_unit(entry))
+    )
     return f"{size}, {_format_interval(entry)}" if entry.bounds else size
 
 
 def _format_interval(entry: LabMetric) -> str:
     low, high = entry.bounds or (0.0, 0.0)
-    return f"between {percent(low)} and {percent(high)}"
+    return f"between {format_percent(low)} and {format_percent(high)}"
 
 
 def _is_below(first: LabCell, other: LabCell) -> bool:

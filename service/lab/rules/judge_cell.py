@@ -1,7 +1,7 @@
 """Judges one metric of a cell against the default: exactly, by an interval, or not at all.
 
 Runs that were measured interleaved are compared by the rules of a comparison. Runs that were measured apart compare in
-counts alone: each side has to repeat its count, and small differences show nothing, because runs of the same bytes
+counts alone: each side has to repeat its count, and small differences show nothing, because runs with the same bytes
 differ by them too.
 """
 
@@ -30,7 +30,7 @@ _MIN_SAMPLES = 2
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """One metric of one run. The values are those of all samples, None where a sample has none."""
+    """One metric of one run. The values are those of all samples, None if a sample has none."""
 
     values: Sequence[Number | None]
     counted: bool = True
@@ -50,11 +50,11 @@ def judge_metric(
     Parameters
     ----------
     default
-        The default, measured interleaved with the cell or not; None where it is not measured.
+        The default, measured interleaved with the cell or not; None if it is not measured.
     cells
         How many cells are compared with the default: they share the probability of an error.
     comparable
-        Why the two do not compare; empty where they do.
+        Why the two do not compare; empty if they do.
     """
     values = cell.known
     verdict = LabMetric(
@@ -101,14 +101,16 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, erro
 def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
     entry, change = metric(level.metric), level.change or 0
     if not (entry.exact and default.counted and cell.counted):
-        sentence = "Measured in another session than the default: only an interleaved measurement compares it."
+        sentence = (
+            "Measured in a different session from the default, so only an interleaved measurement can compare it."
+        )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
-        sentence = "The count does not repeat on both sides: only an interleaved measurement compares it."
+        sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare it."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in another session than the default, where a count can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"Measured in a different session from the default, so the count can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME
@@ -117,7 +119,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
 
 
 def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
-    """Return bounds in percent of the default instead of the mean of both sides; None where the default may be zero."""
+    """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
     if interval[1] >= _MAX_SYMMETRIC_PERCENT:
         return None
     low, high = (200 * bound / (200 - bound) for bound in interval)

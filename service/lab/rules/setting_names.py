@@ -6,10 +6,10 @@ import re
 
 from runner.contract.allocators import ALLOCATOR_LIBRARIES
 from service.rules.jobs.job_variables import may_be_set
-from service.text.numbers import amount
+from service.text.numbers import format_amount
 
 Value = str | None
-"""The value of a setting as an environment shows it; None where it is not set."""
+"""The value of a setting as an environment shows it; None if it is not set."""
 PARAMETER = "parameter."
 VARIABLE = "variable."
 PRELOAD = "variable.LD_PRELOAD"
@@ -45,7 +45,7 @@ def format_value(name: str, value: Value) -> str:
         family = _FAMILY.search(value) if value else None
         return family[1] if family else value or "the C library's"
     if name == MEMORY_LIMIT:
-        return amount(int(value)) if value and value.isdecimal() else "no limit"
+        return format_amount(int(value)) if value and value.isdecimal() else "no limit"
     return "not set" if value is None else value or "empty"
 
 
@@ -74,7 +74,7 @@ def read_value(name: str, text: str) -> Value:
             return str(int(match[1]) * _UNITS[match[2].upper()])
         if text in {"", NO_LIMIT}:
             return NO_LIMIT
-        raise ValueError(f"{text!r} is no size: write bytes such as 256M, or none")
+        raise ValueError(f"{text!r} is not a size: write bytes such as 256M, or none")
     return text or None
 
 
@@ -99,5 +99,6 @@ def explain_objection(name: str, value: Value) -> str:
     if value is None or may_be_set(name.removeprefix(VARIABLE), value):
         return ""
     return (
-        f"{format_title(name)} is no tunable of an allocator or a runtime, or its value is a path: order it by the API"
+        f"{format_title(name)} is not a tunable of an allocator or a runtime, or its value is a path: order it through "
+        "the API"
     )

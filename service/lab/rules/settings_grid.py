@@ -34,7 +34,7 @@ class LabRun:
     session: UUID | None = None
     failure: str = ""
     aside: bool = False
-    """Whether it was measured for a search or a lab, and is no point of a series."""
+    """Whether it was measured for a search or a lab, so that it is not a point of a series."""
     reused: bool = False
     own_bytes: str | None = None
 
@@ -103,7 +103,7 @@ class SettingsGrid:
     row_values: tuple[tuple[Value, ...], ...]
     column_values: tuple[tuple[Value, ...], ...]
     cells: tuple[tuple[GridCell, ...], ...]
-    """By row, then by column."""
+    """The cells of each row, in the order of the columns."""
 
     @property
     def all_cells(self) -> list[GridCell]:

@@ -104,7 +104,7 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
 
 
 def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
-    """Return the keys of the cases of a cell, in parts; none where it has not measured any."""
+    """Return the keys of the cases of a cell, in parts; none if it has not measured any."""
     measured = cell.cases if cell.carried_out and cell.subject and cell.revision else ()
     return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured), _KEYS_PER_QUERY)
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, FromClause, Table, func, or_, select, true
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome
-from runner.contract.report import OUTSIDE
+from runner.contract.report import OUTSIDE_HISTORY
 from service.nightly.rules.matrix import RecentPoint, SeenCase, UnmeasuredRun
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Point, Revision, Run, Series, Subject
@@ -18,7 +18,7 @@ from service.store.runs import runs
 _POINTS_PER_SERIES = 16
 _SERIES_PER_QUERY = 500
 _MAX_FAILURES = 300
-_IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE))
+_IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HISTORY))
 """Selects the runs of the history: those of bisects, proofs and labs are no points of any series."""
 
 

@@ -73,7 +73,7 @@ class Missed:
     configuration: str
     workload: str
     case: str
-    """The case; empty where the whole cell was missed."""
+    """The case; empty if the whole cell was missed."""
     why: str
     run_id: UUID | None = None
 

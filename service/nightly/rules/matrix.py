@@ -103,7 +103,7 @@ class GridCell:
     series_id, run_id
         The series and run that the cell links to: those of the newest level, or of the run without one.
     environment
-        Which environment of its column it was run in; None where it was not.
+        Which environment of its column it was run in; None if it was not.
     before, since
         The level that the current one is compared with, and when it was measured.
     flagged
@@ -113,7 +113,7 @@ class GridCell:
     other_commit
         Whether the level is of another commit than that of its row: the two do not compare.
     why
-        Why there is no level; empty where there is one.
+        Why there is no level; empty if there is one.
     missed
         Why the case was planned for the last nightly run but not measured; empty otherwise.
     efficiency
@@ -146,7 +146,7 @@ class GridCell:
 
     @property
     def percent(self) -> float | None:
-        """The change in percent of the previous level; None where that is zero."""
+        """The change in percent of the previous level; None if that is zero."""
         return percent_change(self.change, self.before)
 
 

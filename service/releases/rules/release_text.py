@@ -6,7 +6,7 @@ from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
 from service.schemas.history import Certainty
 from service.text.markdown import format_code, make_plain
-from service.text.numbers import difference, number, percent
+from service.text.numbers import format_difference, format_number, format_percent
 
 _MAX_LISTED = 100
 _CERTAINTY_WORDS = {
@@ -37,12 +37,12 @@ def write_markdown(releases: Releases) -> str:
 
 
 def _write_row(change: ReleaseChange) -> str:
-    relative = f" ({percent(change.percent)})" if change.percent is not None else ""
+    relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
-        number(change.before),
-        number(change.after),
-        f"{difference(change.change, change.unit)}{relative}",
+        format_number(change.before),
+        format_number(change.after),
+        f"{format_difference(change.change, change.unit)}{relative}",
         _write_parts(change.commits, change.unit),
         _write_parts(change.configuration, change.unit),
     )
@@ -57,4 +57,4 @@ def _write_part(part: ReleasePart, unit: str) -> str:
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
     certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""
-    return f"{difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"
+    return f"{format_difference(part.change, unit)}: {commit}{format_code(part.name)}{certain}"

@@ -17,7 +17,7 @@ class Caller:
     repository: str | None = None
     """The only repository that a job of GitHub Actions may report on; None for other callers."""
     token_id: str | None = None
-    """The token that the caller showed; None where the service requires none."""
+    """The token that the caller showed; None if the service requires none."""
     reach: Reach = EVERYWHERE
 
     @property

@@ -37,7 +37,7 @@ class Reach:
         return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:
-        """Return in one line why no token with these scopes may have these limits; empty where one may."""
+        """Return in one line why no token with these scopes may have these limits; empty if one may."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != Reach():
             return "a token with the scope admin has no limits"
@@ -50,7 +50,7 @@ class Reach:
         ):
             wrong = next((pattern for pattern in patterns or () if not form.fullmatch(pattern)), None)
             if wrong is not None:
-                return f"{wrong[:100]!r} is no pattern of a {title}"
+                return f"{wrong[:100]!r} is not a pattern of a {title}"
         return ""
 
 

@@ -20,7 +20,7 @@ class Scope(StrEnum):
     REGISTER = "register"
     """Register and remove self-hosted runners of GitHub Actions."""
     ADMIN = "admin"
-    """Everything: the other scopes, and what none of them covers."""
+    """Everything: the other scopes, and operations that no other scope covers."""
 
 
 MEANINGS: Mapping[Scope, str] = {
@@ -28,7 +28,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.REPORT: "report measurements, ask what to measure and what the results are",
     Scope.TRIAGE: "decide about events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
-    Scope.REGISTER: "register runners of GitHub Actions",
+    Scope.REGISTER: "register GitHub Actions runners",
     Scope.ADMIN: "everything, including settings and tokens, which no other scope covers",
 }
 """The description of each scope that people see."""
@@ -110,7 +110,7 @@ def may_read_anonymously(endpoint: str | None, method: str) -> bool:
 
 
 def find_needed_scope(endpoint: str | None, method: str) -> Scope | None:
-    """Return the scope that a request needs; None where anybody may send it, or where no endpoint matches."""
+    """Return the scope that a request needs; None if anybody may send it, or where no endpoint matches."""
     if endpoint is None or endpoint in _PUBLIC:
         return None
     if endpoint.startswith(_ADMIN):

@@ -15,7 +15,7 @@ MAX_FAILURES = 100
 
 
 def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: datetime) -> int:
-    """Return in how many seconds another attempt is allowed; 0 where it is now.
+    """Return in how many seconds another attempt is allowed; 0 if it is now.
 
     Parameters
     ----------

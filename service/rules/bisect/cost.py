@@ -18,10 +18,10 @@ class BisectCost:
     Attributes
     ----------
     runs
-        Measurements without the proof, each of another commit; None where the metric does not repeat, and the search
+        Measurements without the proof, each of another commit; None if the metric does not repeat, and the search
         learns as it goes how many it needs.
     seconds
-        Until the proof has ended; None where that is unknown.
+        Until the proof has ended; None if that is unknown.
     """
 
     runs: int | None
@@ -43,7 +43,7 @@ def estimate_cost(
     exact
         Whether the metric repeats.
     build_seconds, measure_seconds
-        How long a build and a measurement took lately; None where that is unknown.
+        How long a build and a measurement took lately; None if that is unknown.
     """
     if not exact:
         return BisectCost(None, None)

@@ -28,7 +28,7 @@ from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 MAX_PLACES = 16
 """The most places at which a metric may move. A metric that moves at more of them does not move in steps."""
@@ -60,7 +60,11 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
     else:
         good, bad = values[question.good], values[question.bad]
         if not state.do_differ(good, bad):
-            least = f", and differences of less than {number(question.least)} do not matter" if question.least else ""
+            least = (
+                f", and differences of less than {format_number(question.least)} do not matter"
+                if question.least
+                else ""
+            )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{least}.")
         if state.find_culprits_between(question.good, question.bad):
@@ -76,7 +80,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
 
 
 def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | None:
-    """Return why the ends allow no search; None where they do."""
+    """Return why the ends allow no search; None if they do."""
     if question.graph.line is None:
         return Refused(
             sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."

@@ -40,12 +40,12 @@ class Graph:
     def line(self) -> tuple[str, ...] | None:
         """The commits from ``good`` to ``bad``, each a parent of the next, by first parents where possible.
 
-        None where ``bad`` does not descend from ``good``.
+        None if ``bad`` does not descend from ``good``.
         """
         return self.find_line_between(self.good, self.bad)
 
     def find_line_between(self, old: str, new: str) -> tuple[str, ...] | None:
-        """Return the commits from ``old`` to ``new`` like :attr:`line`; None where ``new`` does not descend from it."""
+        """Return the commits from ``old`` to ``new`` like :attr:`line`; None if ``new`` does not descend from it."""
         descendants = {old}
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):

@@ -27,7 +27,7 @@ from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import estimate_measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.rules.bisect.variation import describe_variation
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
 """Runs of each end before anything else: one run of each says nothing about the noise."""
@@ -238,7 +238,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     likely = int(belief.each.argmax())
     return (
         f"no commit is certain after {n_runs} runs, and the most probable one is "
-        f"{measurements.names[likely + 1][:10]}, with a probability of {number(float(belief.each[likely]))}"
+        f"{measurements.names[likely + 1][:10]}, with a probability of {format_number(float(belief.each[likely]))}"
     )
 
 
@@ -316,4 +316,5 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
         f"(n = {len(values)})"
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
-    return f"it is not certain that the ends differ: {levels}, which are the same with a probability of {number(none)}"
+    probability = format_number(none)
+    return f"it is not certain that the ends differ: {levels}, which are the same with a probability of {probability}"

@@ -16,7 +16,7 @@ from runner.contract.search import ProofState
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.bisect.variation import describe_variation
 from service.rules.relative_change import symmetric_percent_change
-from service.text.numbers import quantity
+from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
@@ -36,7 +36,10 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
         "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
     )
     unit = metric(name).unit
-    before, after = quantity(culprit.before, unit, culprit.after), quantity(culprit.after, unit, culprit.before)
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
     sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
@@ -135,7 +138,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
 def explain_giving_up(
     question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
 ) -> Answer | None:
-    """Return the end of a search of which too many proofs show nothing; None where it goes on.
+    """Return the end of a search of which too many proofs show nothing; None if it goes on.
 
     Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
 
@@ -162,7 +165,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move it, but no proof stands: {sentence}"
+    why = f"{commits}{others} may move it, but no proof holds: {sentence}"
     return why.rstrip(".")
 
 

@@ -22,15 +22,15 @@ __all__ = ["Answer", "Culprit", "Found", "Measure", "Observation", "Prove", "Que
 
 
 class Observation(Strict):
-    """One run of a commit: its level, or None where the commit could not be built or measured."""
+    """One run of a commit: its level, or None if the commit could not be built or measured."""
 
     commit: str
     value: Number | None
     session: UUID | None = None
-    """The session in which it was measured interleaved with another run; None where it was measured alone."""
+    """The session in which it was measured interleaved with another run; None if it was measured alone."""
     run: UUID | None = None
     samples: tuple[Number, ...] = ()
-    """Its samples where they differ; empty where each of them equals the value."""
+    """Its samples where they differ; empty if each of them equals the value."""
 
 
 class Question(Strict):
@@ -71,4 +71,4 @@ class Question(Strict):
 
     def format_quantity(self, value: Number, other_value: Number | None = None) -> str:
         """Write a value of the metric with its unit, and with enough digits to tell it from another one."""
-        return numbers.quantity(value, self.unit, other_value).strip()
+        return numbers.format_quantity(value, self.unit, other_value).strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract import Case, Environment
-from runner.contract.base import parameter_text
+from runner.contract.base import format_parameter
 from runner.contract.setting_search import SettingSearchRequest
 
 PARAMETER = "parameter."
@@ -13,7 +13,7 @@ _FOLLOWING_SETTINGS = {"allocator": "variable.LD_PRELOAD"}
 
 
 def find_changed_settings(search: SettingSearchRequest, environment: Environment, case: Case) -> frozenset[str] | None:
-    """Return the searched settings that have their "after" values; None where the run differs in anything else."""
+    """Return the searched settings that have their "after" values; None if the run differs in anything else."""
     if (case.workload, case.definition) != (search.case.workload, search.case.definition):
         return None
     searched = {setting.name: setting for setting in search.settings}
@@ -33,5 +33,5 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
 
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
     return environment.settings | {
-        f"{PARAMETER}{name}": parameter_text(value) for name, value in case.parameters.items()
+        f"{PARAMETER}{name}": format_parameter(value) for name, value in case.parameters.items()
     }

@@ -30,7 +30,7 @@ from runner.contract.level import Number, median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
-from service.text.numbers import number, quantity
+from service.text.numbers import format_number, format_quantity
 
 MAX_NECESSARY_TOGETHER = 3
 """How many settings can be necessary together, for a noisy metric."""
@@ -49,7 +49,7 @@ MAX_MIXTURES = 512
 
 
 class Mixture(Strict):
-    """One run with these settings at their "after" values; its value is None where it could not be measured."""
+    """One run with these settings at their "after" values; its value is None if it could not be measured."""
 
     changed: frozenset[str]
     value: Number | None
@@ -111,14 +111,15 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
             both = [
-                quantity(*sides).strip() for sides in ((before, question.unit, after), (after, question.unit, before))
+                format_quantity(*sides).strip()
+                for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
             return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
 
         def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
 
-            None where it cannot be measured.
+            None if it cannot be measured.
             """
             value = get_level(changed)
             return None if value is None else abs(value - after) <= question.least / 2
@@ -131,8 +132,10 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     except _UnmeasurableError as error:
         names = ", ".join(error.settings)
         return Refused(
-            sentence=f"Cannot tell whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the difference "
-            "because mixtures with the settings around it could not be measured."
+            sentence=(
+                f"It is unknown whether {names} {'carries' if len(error.settings) == 1 else 'carry'} the "
+                f"difference, because mixtures with the settings around it could not be measured."
+            )
         )
     return FoundSettings(
         settings=tuple(setting for setting in question.settings if setting in culprits),
@@ -238,15 +241,16 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # The runs that a search may take are used up.
     if len(measured) >= MAX_RUNS:
         return Refused(
-            sentence=f"Cannot tell: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} settings well: "
-            f"{', '.join(sorted(explanations[best]))} with a probability of {number(float(belief.each[best]))}."
+            sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} "
+            f"settings well: {', '.join(sorted(explanations[best]))} with a probability of "
+            f"{format_number(float(belief.each[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {number(belief.none)}."
+            f"there is no difference with a probability of {format_number(belief.none)}."
         )
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     # Otherwise measure the most informative mixture.

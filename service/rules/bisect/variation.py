@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from runner.contract.level import Number
-from runner.contract.variation import USUAL
+from runner.contract.variation import USUAL_CAUSES
 from service.rules.bisect.question import Observation, Question, Refused
 from service.rules.comparison.decision import repeats
 
@@ -21,7 +21,7 @@ _MIN_VARYING_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
 MAX_RUNS_PER_END = 10
 """Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
-_REMEDY = f"{USUAL} Make it repeat, or search between commits that differ by more."
+_REMEDY = f"{USUAL_CAUSES} Make it repeat, or search between commits that differ by more."
 
 
 def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
@@ -47,7 +47,7 @@ def _has_varying_samples(run: Observation, least: float) -> bool:
 
 
 def compute_half_range(observations: Iterable[Observation]) -> Number:
-    """Return half of the largest difference between executions of one commit; 0 where none was seen."""
+    """Return half of the largest difference between executions of one commit; 0 if none was seen."""
     values: dict[str, list[Number]] = defaultdict(list)
     for run in observations:
         if run.value is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from runner.contract.budget import NONE, Budget, is_over
+from runner.contract.budget import NO_BUDGET, Budget, is_over
 from service.rules.comparison.decision import MetricDecision, Pairs, large_alone
 from service.rules.comparison.signs import Signs, is_surely_majority, lean
 
@@ -33,7 +33,7 @@ def exceeds_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error
     error
         Probability that a change within its budget is ever called over it.
     """
-    if budget == NONE:
+    if budget == NO_BUDGET:
         return BudgetState.WITHIN
     worse, n = decision.direction, len(pairs)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)

@@ -11,7 +11,7 @@ Two rules decide, and each verdict names its rule:
 - *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
   what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
   at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
-  :func:`runner.contract.level.bounds`, are compared with zero and with the smallest change that matters.
+  :func:`runner.contract.level.compute_median_bounds`, are compared with zero and with the smallest change that matters.
 
 Both hold for all numbers of pairs simultaneously, whatever the noise is like.
 """
@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
-from runner.contract.level import Number, bounds, majority, median
+from runner.contract.level import Number, compute_median_bounds, find_majority, median
 from service.rules.comparison.signs import Signs, are_balanced, is_surely_majority, lean, signs_of
 from service.rules.relative_change import symmetric_percent_change
-from service.text.numbers import number, percent
+from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
 """The rules that compare counts one by one: of those that repeat, and of those that vary."""
@@ -50,13 +50,13 @@ class MetricDecision(NamedTuple):
     Attributes
     ----------
     direction
-        1 where head is surely above base, -1 where it is below, 0 where neither is sure.
+        1 where head is surely above base, -1 where it is below, 0 if neither is sure.
     change
         Head minus base; None for the difference of the levels, so that what is shown beside them fits.
     times
-        For an intermittent change: in how many pairs it shows. None for a change of the level.
+        For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
-        For the paired rule: the bounds of the true change, in percent of the mean of both sides.
+        The bounds of the true change by the paired rule, in percent of the mean of both sides.
     more
         How many more pairs are likely to settle it.
     least
@@ -84,7 +84,7 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     error
         Probability that a count that did not change is ever called changed.
     most
-        Pairs after which no more will be measured; None where that is unknown. Counts that repeat and are equal are
+        Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
     """
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -104,14 +104,16 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {shown}. The workload allows no more: so few can miss a change that shows in fewer "
-            f"than {missed:.0f} % of the executions."
+            f"The count is the same {shown}. The workload allows no more pairs, and so few can miss a change that "
+            f"shows in fewer than {missed:.0f} % of the executions."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
-        sentence = f"The count is the same {shown}; too few to exclude a change that shows in some executions only."
+        sentence = (
+            f"The count is the same {shown}; these are too few to exclude a change that shows only in some executions."
+        )
     elif repeating:
-        sentence = f"The counts differ, {shown}; too few to be sure."
+        sentence = f"The counts differ, {shown}; these are too few to be sure."
     else:
         sentence = f"The count varies, {_split(signs)}."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))
@@ -164,22 +166,22 @@ def _is_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: i
 def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     differences = [symmetric_percent_change(base, head) for base, head in pairs]
-    interval = bounds(differences, error)
+    interval = compute_median_bounds(differences, error)
     middle = median(differences) or 0
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
         few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
-        sentence = f"{few} too few for an error probability of {number(error)}."
+        sentence = f"{few} too few for an error probability of {format_number(error)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {percent(low)} and {percent(high)}, by {len(pairs)} pairs"
+    shown = f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-        sentence = f"{shown}: not zero, with an error probability of {number(error)}."
+        sentence = f"{shown}: not zero, with an error probability of {format_number(error)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{shown}: less than the {number(precision)} % that matter."
+        sentence = f"{shown}: less than the {format_number(precision)} % that matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{shown}, while {number(precision)} % would matter."
+    sentence = f"{shown}, while {format_number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 
@@ -189,7 +191,7 @@ def repeats(values: Sequence[Number]) -> bool:
 
 
 def _agreeing(values: Sequence[Number]) -> int:
-    agreed = majority(values)
+    agreed = find_majority(values)
     return agreed[1] if agreed else 0
 
 

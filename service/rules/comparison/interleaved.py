@@ -34,7 +34,7 @@ from runner.contract import (
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
-from runner.contract.level import Number, majority, median
+from runner.contract.level import Number, find_majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, exceeds_budget
 from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
@@ -95,7 +95,7 @@ def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
     sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
-    threshold = judging.smallest_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
+    threshold = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
     verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
     explained = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
@@ -117,7 +117,7 @@ def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -
         # The host moves other counts as well, so equal ones show little. But two levels that repeat are not the same.
         if repeating and (decision := rules.decide_count(pairs, error)).verdict is Verdict.CHANGED:
             return decision
-    return rules.decide_noisy(pairs, judging.smallest_change(name), error)
+    return rules.decide_noisy(pairs, judging.get_min_change(name), error)
 
 
 def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
@@ -147,7 +147,7 @@ def _decide_beside_stored(name: str, request: ComparisonRequest, error: float) -
     readings = (*base.readings(name), *head.readings(name))
     if missing := _describe_missing(name, request):
         return [], _decide_absent(name, missing, request)
-    left = majority(base.values(name))
+    left = find_majority(base.values(name))
     later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
     if left is None or not head.values(name):
         return [], later
@@ -180,7 +180,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
-        BudgetState.OPEN: f" It may exceed its budget of {budget}: that needs more runs.",
+        BudgetState.OPEN: f" It may exceed its budget of {budget}: more runs are needed to decide that.",
         BudgetState.OVER: "",
     }
     update = {

@@ -12,7 +12,7 @@ from runner.contract.level import Number
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 
 def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
@@ -33,7 +33,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         )
     others = min(len(before), len(after)) - 1
     if others < FURTHER_BUILDS:
-        sentence = f"{verdict.sentence} Further builds of both revisions have to show it, too."
+        sentence = f"{verdict.sentence} Further builds of both revisions must show the change, too."
         return verdict.model_copy(update={"wants_other_build": True, "sentence": sentence})
     sentence = f"{verdict.sentence} {others} further builds of each revision show it as well."
     return verdict.model_copy(update={"sentence": sentence})
@@ -53,7 +53,7 @@ def _levels(level: Number | None, name: str, report: Report) -> list[Number]:
 
 
 def _list_counts(levels: list[Number]) -> str:
-    return " and ".join(number(level) for level in sorted(set(levels)))
+    return " and ".join(format_number(level) for level in sorted(set(levels)))
 
 
 def _repeats_to_the_byte(report: Report) -> bool:

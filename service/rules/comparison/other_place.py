@@ -16,7 +16,7 @@ from runner.contract.level import Number, median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 FALSE_ALARM_PROBABILITY = 0.001
 """Probability that two places which count the same are told apart."""
@@ -35,30 +35,29 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         return verdict
     place = request.base.other_place
     if place is None:
-        sentence = f"{verdict.sentence} Yet both were answered the same of all that they asked about their files."
+        sentence = f"{verdict.sentence} Yet both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base counts {number(median(there) or 0)} too where it is built and executed in "
-                "the place of head, so what both do depends on the path or on the host's state of the files there."
+                f"{verdict.sentence} Base also counts {format_number(median(there) or 0)} when it is built and "
+                "executed in head's place, so both counts depend on the path or on the state of the files there."
             )
         case "place":
             sentence = (
-                f"Base counts {number(median(there) or 0)} too where it is built and executed in the place of head: "
-                "the path or the host's state of the files there makes the difference, and not the revision. "
-                f"{verdict.sentence}"
+                f"Base also counts {format_number(median(there) or 0)} when it is built and executed in head's place: "
+                f"the path or the state of the files there makes the difference, not the revision. {verdict.sentence}"
             )
             same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
             return verdict.model_copy(update={**same, "sentence": sentence})
         case "content":
             sentence = (
-                f"{verdict.sentence} Base counts as before in the place of head, too. No file that the program asked "
-                f"about differs; something else of the tree does{_list_counts(place.differences)}."
+                f"{verdict.sentence} In head's place, base counts as before. No file that the program looked for "
+                f"differs, but something else in the tree does{_list_counts(place.differences)}."
             )
         case "unknown":
-            sentence = f"{verdict.sentence} What base counts in the place of head does not settle why."
+            sentence = f"{verdict.sentence} The count of base in head's place does not explain the difference."
     return verdict.model_copy(update={"sentence": sentence})
 
 

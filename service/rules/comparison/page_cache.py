@@ -21,7 +21,7 @@ def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> 
     if not any(map(_has_unprepared, sides)):
         return verdict
     if all(side.renewed for side in sides):
-        sentence = f"{verdict.sentence} So it is with the page cache of the unprepared files renewed."
+        sentence = f"{verdict.sentence} The result is the same with a fresh page cache for the unprepared files."
         return verdict.model_copy(update={"sentence": sentence})
     return verdict.model_copy(update={"wants_renewal": True})
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import exp, inf, log
 from typing import NamedTuple
 
-from runner.contract.level import Number, bound_one_side
+from runner.contract.level import Number, count_allowed_on_side
 
 MIN_CHANGED_SHARE = 0.4
 """A change in this share of all executions, or in more of them, is never called the same."""
@@ -59,7 +59,7 @@ def lean(signs: Signs, error: float) -> int:
     this function ever returns anything but 0 is then at most ``error``.
     """
     differing = signs.above + signs.below
-    most = bound_one_side(differing, error) if differing else None
+    most = count_allowed_on_side(differing, error) if differing else None
     if most is None or max(signs.above, signs.below) <= most:
         return 0
     return 1 if signs.above > signs.below else -1
@@ -67,7 +67,7 @@ def lean(signs: Signs, error: float) -> int:
 
 def is_surely_majority(count: int, n: int, error: float) -> bool:
     """Return whether surely more than half of all pairs are like ``count`` of these n."""
-    most = bound_one_side(n, error) if n else None
+    most = count_allowed_on_side(n, error) if n else None
     return most is not None and count > most
 
 

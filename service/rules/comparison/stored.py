@@ -28,7 +28,7 @@ from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
 from service.text.candidates import name_candidates
-from service.text.numbers import difference
+from service.text.numbers import format_difference
 
 
 class SideReadings(NamedTuple):
@@ -123,7 +123,9 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
     culprit = settings if drift["cause"] == "config" else by_commit
     in_doubt = drift["evidence"]["wants_rerun"]
-    description = f"{difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
+    description = (
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
+    )
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(position, *environments, description, in_doubt)
 
@@ -220,7 +222,7 @@ def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[D
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     sentence = f"{count} between the two: {'; '.join(drift.description for drift in between[:3])}{more}."
     if all(drift.in_doubt for drift in between):
-        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun has to confirm it.")
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
     if base.level == head.level:
         return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
     return MetricDecision(Verdict.CHANGED, "trend", sentence)

@@ -11,7 +11,7 @@ from service.rules.detect.input_numbers import centre, check_numbers, check_samp
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
-from service.text.numbers import number, sigmas
+from service.text.numbers import format_number, format_sigmas
 
 MAX_POINTS_TO_NEWEST = 36
 """Points after a change within which the newest points may show the same one."""
@@ -109,11 +109,11 @@ class LevelChangeDetector:
         """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
         before, after = self._level(change.before), self._level(change.after)
         sigma = self._noisy.noise.sigma
-        size = f"{format_change(before, after)}: %s of {sigmas(abs(change.after - change.before) / sigma)}"
+        size = f"{format_change(before, after)}: %s of {format_sigmas(abs(change.after - change.before) / sigma)}"
         if change.rule == "ramp":
             evidence = f"{size % 'a steady climb'} over {change.low:,} … {change.high:,}"
         else:
-            evidence = f"{size % 'a step'} (sigma {number(sigma)}), at {change.low:,} … {change.high:,}"
+            evidence = f"{size % 'a step'} (sigma {format_number(sigma)}), at {change.low:,} … {change.high:,}"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _describe_newest(self, change: LevelChange) -> LevelChange:
@@ -122,9 +122,9 @@ class LevelChangeDetector:
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         length, between = len(self._values) - change.index, change.high - change.index
         runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
-        evidence = f"{format_change(before, after)}: {runs} {sigmas(size)} off the previous level"
+        evidence = f"{format_change(before, after)}: {runs} {format_sigmas(size)} off the previous level"
         if between:
-            evidence += f"; the first {'lies' if between == 1 else number(between) + ' lie'} between both"
+            evidence += f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between both"
         if change.wants_rerun:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
@@ -203,7 +203,7 @@ def find_level_changes(
     Returns
     -------
     list of LevelChange
-        In order of index; empty where nothing changed.
+        In order of index; empty if nothing changed.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def format_level(value: Number) -> str:
     """Write a level for people: integers in full, other numbers with three significant digits."""
     if isinstance(value, int) and not -_MIN_SHORTENED_INTEGER < value < _MIN_SHORTENED_INTEGER:
         return f"{Decimal(value):.6e}"
-    return numbers.number(value)
+    return numbers.format_number(value)
 
 
 def format_change(before: Number, after: Number) -> str:
@@ -56,4 +56,4 @@ def format_change(before: Number, after: Number) -> str:
         for value in (before, after)
     ):
         return f"{format_level(before)} → {format_level(after)}"
-    return numbers.levels(before, after)
+    return numbers.format_levels(before, after)

@@ -160,7 +160,7 @@ def sort_sizes(differences: Floats) -> Floats:
 
 
 def outlier_distance(x: Floats) -> float:
-    """Return the distance from the level that 1.5 % of single points exceed; 0.0 where there are too few points."""
+    """Return the distance from the level that 1.5 % of single points exceed; 0.0 if there are too few points."""
     if len(x) < 48:
         return 0.0
     newest = x[-1024:]

@@ -16,7 +16,7 @@ import numpy as np
 from service.rules.detect.input_numbers import centre
 from service.rules.detect.level_change import Number, format_change
 from service.rules.detect.median_of_nine import Floats
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 MAX_NOMINATED_POINTS = 64
 """Newest points of a level in which a change is nominated; the detector judges longer levels by themselves."""
@@ -65,7 +65,7 @@ class Nomination:
         """Say in one sentence what the runs show."""
         return (
             f"{format_change(self.before, self.after)}: runs without a change split as far with a probability of "
-            f"{number(self.chance)}; interleaved pairs decide"
+            f"{format_number(self.chance)}; interleaved pairs decide"
         )
 
 

@@ -12,7 +12,7 @@ from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.input_numbers import centre, check_numbers
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
-from service.text.numbers import number
+from service.text.numbers import format_number
 
 MIN_BENCHMARKS = 8  # benchmarks that a pooled verdict needs
 MIN_HISTORY_POINTS = 8  # points that a benchmark needs to take part
@@ -151,5 +151,7 @@ def _quantile(freedom: int) -> float:
 def _describe(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
-    evidence = f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {number(p)})"
+    evidence = (
+        f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {format_number(p)})"
+    )
     return PooledShift(shift, shift - margin, shift + margin, p, n, moved, evidence)

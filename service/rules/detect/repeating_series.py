@@ -267,9 +267,10 @@ class RepeatingSeries:
         first, outliers = _find_first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (
-            f"{len(self._pending)} successive runs left a level off which {outliers:,} of {before:,} runs were outliers"
+            f"{len(self._pending)} successive runs left a level from which only {outliers:,} of {before:,} runs were "
+            f"outliers"
             if outliers
-            else "every run repeats to the fault on both sides, so any change is a drift"
+            else "all runs on each side have exactly the same count, so any change is a drift"
         )
         self.confirmed.append(self._change(self._pending, self._rule(self._pending), why))
         self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
@@ -336,7 +337,7 @@ class RepeatingSeries:
             points = self._count_comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
             if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
-                why = f"{len(measured)} measurements agree off a level that repeats"
+                why = f"{len(measured)} measurements agree on a value outside the repeating level"
                 return [*self.confirmed, self._change(runs, self._rule(runs), why)]
             if runs and (not outliers or _log_chance(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY):
                 suspected = suspected or self._suspicions(runs)

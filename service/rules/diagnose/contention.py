@@ -8,7 +8,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
 from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import amount, quantity
+from service.text.numbers import format_amount, format_quantity
 
 MIN_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
@@ -40,8 +40,8 @@ def _estimate_price_of_lock(facts: Facts) -> float:
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
-        f"threads waited {quantity(facts.lock_wait, 's')} for the mmap lock, "
-        f"in {quantity(facts.cpu_seconds, 's')} of CPU time",
+        f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
+        f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for it: {calls}",
         *facts.where,
     )
@@ -55,7 +55,7 @@ LOCK_CONTENTION = Rule(
     evidence=_describe_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
-        Remedy(text="map larger pieces less often: one mapping for all threads"),
+        Remedy(text="map larger pieces less often, with one mapping for all threads"),
         Remedy(text="try an allocator that does not unmap", settings={"allocator": "tcmalloc"}),
     ),
     report="a column store: cores 50 % idle, each mmap took 10 to 20 ms; read() doubled the throughput",
@@ -105,10 +105,10 @@ FIRST_TOUCH_STORM = Rule(
     price=lambda facts: facts.of_program * facts.fault_cost + facts.call_cost,
     evidence=_describe_storm,
     remedies=lambda _: (
-        Remedy(text="set the memory up once and keep it: allocate before the loop, or statically"),
+        Remedy(text="allocate the memory once and keep it: before the loop, or statically"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
         Remedy(text="pre-fault with MAP_POPULATE or MADV_POPULATE_WRITE, outside the parallel part"),
-        Remedy(text="compare with a newer kernel and distribution: an upgrade ended the reported storm"),
+        Remedy(text="compare with a newer kernel and distribution: an upgrade solved the reported problem"),
     ),
     report="a molecular-dynamics program: under 1 s alone, 18 s with four in parallel, all of it system time",
 )
@@ -137,8 +137,8 @@ def _describe_first_use(facts: Facts) -> tuple[str, ...]:
     area = facts.largest
     assert area is not None
     return (
-        f"{area.threads} threads touch {area.pages:,} pages of one region of {amount(area.size)} for the "
-        f"first time, within {quantity(area.seconds, 's')}",
+        f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
+        f"first time, within {format_quantity(area.seconds, 's')}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults, in the middle of the work",
         *facts.where,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
 from runner.contract.profile_difference import find_own_line
-from service.text.numbers import number, quantity
+from service.text.numbers import format_number, format_quantity
 
 _FAULT_FUNCTION = re.compile(
     r"(?:asm_)?exc_page_fault|(?:__)?do_page_fault|do_user_addr_fault|handle_mm_fault|do_mem_abort"
@@ -56,7 +56,7 @@ class Facts:
     cpu_seconds
         CPU time of the first process.
     operations
-        Operations of the first process; None where the program does not report them.
+        Operations of the first process; None if the program does not report them.
     """
 
     profile: Profile
@@ -114,7 +114,7 @@ class Facts:
 
     @property
     def seconds_per_fault(self) -> float | None:
-        """CPU time of one fault, on average; None where it was not measured."""
+        """CPU time of one fault, on average; None if it was not measured."""
         if not self.timed or not self.faults or not self.fault_cost:
             return None
         return self.fault_cost * self.cpu_seconds / self.faults
@@ -144,13 +144,13 @@ class Facts:
         return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
     def count_calls(self, *names: str) -> int:
-        """Return how often some system calls were made; 0 where they were not counted."""
+        """Return how often some system calls were made; 0 if they were not counted."""
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
     @property
     def takes_per_operation(self) -> float | None:
-        """How often an operation requests memory from the kernel; None where operations are unknown.
+        """How often an operation requests memory from the kernel; None if operations are unknown.
 
         Of the calls of brk, each second one is taken to give back what the one before it took.
         """
@@ -167,7 +167,7 @@ class Facts:
 
     @property
     def where(self) -> tuple[str, ...]:
-        """The function with the most faults, as a sentence; empty where no sites are known."""
+        """The function with the most faults, as a sentence; empty if no sites are known."""
         sums: Counter[str] = Counter()
         for site in self.anatomy.sites:
             sums[site.frame.function] += site.faults
@@ -193,18 +193,18 @@ class Facts:
             )
         else:
             yield "too little CPU time was recorded to know what the faults cost"
-        lock_wait, cpu_time = quantity(self.lock_wait, "s"), quantity(self.cpu_seconds, "s")
+        lock_wait, cpu_time = format_quantity(self.lock_wait, "s"), format_quantity(self.cpu_seconds, "s")
         yield f"threads waited {lock_wait} for the mmap lock, in {cpu_time} of CPU time"
         if self.storage_wait:
-            yield f"threads waited {quantity(self.storage_wait, 's')} for storage"
+            yield f"threads waited {format_quantity(self.storage_wait, 's')} for storage"
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
-            yield "system calls: " + (", ".join(counts) or "none that take memory or give it back")
+            yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")
         yield from self.where
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio
-        return f" ({number(ratio)} each)" if ratio else ""
+        return f" ({format_number(ratio)} each)" if ratio else ""
 
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""

@@ -6,7 +6,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import amount, number
+from service.text.numbers import format_amount, format_number
 
 MAX_CALLS_FOR_RESULT = 1.5
 """An operation that takes memory more often than this has temporary buffers besides its result."""
@@ -90,7 +90,9 @@ def _estimate_price_of_buffers(facts: Facts) -> float:
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     each = facts.faults / facts.operations if facts.operations else None
     size = (
-        f"{each:,.0f} faults per operation: {amount(each * facts.page_size)} are taken and given back" if each else ""
+        f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are allocated and released"
+        if each
+        else ""
     )
     return (
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
@@ -128,5 +130,5 @@ TEMPORARY_BUFFERS = Rule(
 
 def _describe_refaults(facts: Facts) -> str:
     ratio = facts.anatomy.refault_ratio
-    times = f"{number(ratio)} times each" if ratio else "each several times"
+    times = f"{format_number(ratio)} times each" if ratio else "each several times"
     return f"{facts.anatomy.pages:,} pages faulted {times}"

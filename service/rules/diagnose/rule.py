@@ -23,7 +23,7 @@ class Rule:
     condition
         What must be so for the story to be true. Where a fact was not measured, the condition is false.
     price
-        The largest share of the time that the remedy can win, from 0 to 1; None where it was not measured.
+        The largest share of the time that the remedy can win, from 0 to 1; None if it was not measured.
     evidence
         The measured facts, most important first.
     remedies
@@ -41,7 +41,7 @@ class Rule:
     report: str
 
     def find(self, facts: Facts) -> Finding | None:
-        """Return the finding; None where the condition is false or the remedy can win less than 1 % of the time."""
+        """Return the finding; None if the condition is false or the remedy can win less than 1 % of the time."""
         if not self.condition(facts):
             return None
         price = self.price(facts)

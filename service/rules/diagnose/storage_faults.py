@@ -6,7 +6,7 @@ from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
-from service.text.numbers import quantity
+from service.text.numbers import format_quantity
 
 _REFAULT_METRICS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
 _SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
@@ -40,8 +40,8 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
         f"{cold:,.0f} major faults when its files are not in memory, {warm:,.0f} when they are; "
-        f"{quantity(after, 's')} instead of {quantity(before, 's')}",
-        f"threads waited {quantity(facts.storage_wait, 's')} for storage",
+        f"{format_quantity(after, 's')} instead of {format_quantity(before, 's')}",
+        f"threads waited {format_quantity(facts.storage_wait, 's')} for storage",
         *([f"kinds of memory: {_list_memory_kinds(facts)}"] if facts.anatomy.major_by_memory else []),
     )
 
@@ -83,9 +83,9 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
-        f"threads waited {quantity(facts.fault_storage_wait, 's')} for storage in faults"
+        f"threads waited {format_quantity(facts.fault_storage_wait, 's')} for storage in faults"
         if stall_seconds is None
-        else f"tasks stalled for {quantity(stall_seconds, 's')} waiting for memory"
+        else f"tasks stalled for {format_quantity(stall_seconds, 's')} waiting for memory"
     )
     return (
         f"{_count_major_faults(facts):,.0f} major faults; kinds of memory: {_list_memory_kinds(facts)}",

@@ -37,7 +37,7 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
     if not event.open:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
-        return "Wait: further runs decide" if can_be_confirmed else "In doubt for good: decide, or dismiss it"
+        return "Wait: further runs decide" if can_be_confirmed else "Permanently in doubt: decide, or dismiss it"
     if event.only_builds is not None or event.cause is Cause.UNKNOWN:
         return "Check the host" if event.only_builds is None else "Nothing: builds of the same commits differ as much"
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)

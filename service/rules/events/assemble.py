@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
 from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
@@ -113,7 +113,7 @@ def _find_returning_event(
     resolutions: Resolutions,
     stored: Mapping[str, KnownEvent],
 ) -> str | None:
-    """Return the event that comes back with a group of drifts; None where none does."""
+    """Return the event that comes back with a group of drifts; None if none does."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in stored and stored[event].state in _SETTLED_STATES
         if not is_settled and does_return(group, assembled.members[event], resolutions):
@@ -124,4 +124,6 @@ def _find_returning_event(
 def _make_name(group: DriftGroup, used_names: Collection[str]) -> str:
     """Return the name of a new event; the same history gives the same names."""
     start = min(drift.drift_id for drift in group)
-    return next(name for n in range(len(used_names) + 1) if (name := hash_of(["event", start, n])) not in used_names)
+    return next(
+        name for n in range(len(used_names) + 1) if (name := hash_document(["event", start, n])) not in used_names
+    )

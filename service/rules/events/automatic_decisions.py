@@ -69,7 +69,7 @@ def decide_automatically(
 
 
 def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
-    """Return the entry for an event that is no longer sure, or that is sure again; None where neither happened.
+    """Return the entry for an event that is no longer sure, or that is sure again; None if neither happened.
 
     The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
     stand.
@@ -84,7 +84,7 @@ def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons
         Why each of its drifts no longer stands, the largest first.
     """
     if was_sure and not is_sure:
-        first = reasons[0] if reasons else "Judged again, its drifts belong to other events."
+        first = reasons[0] if reasons else "After a new judgement, its drifts belong to other events."
         number = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=first + number)
     if is_sure and state is State.WITHDRAWN:
@@ -113,6 +113,6 @@ def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry
 _CAUSE_CLAUSES = {
     Cause.COMMIT: "",
     Cause.CONFIG: ", by a change of the configuration",
-    Cause.BOTH: ", where a commit and the configuration changed at once",
+    Cause.BOTH: ", at a point where both a commit and the configuration changed",
     Cause.UNKNOWN: ", for an unknown cause",
 }

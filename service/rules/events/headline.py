@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from runner.contract import metric
-from runner.contract.number_text import with_plain_spaces
+from runner.contract.number_text import replace_no_break_spaces
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDrift
-from service.text.numbers import difference, percent
+from service.text.numbers import format_difference, format_percent
 
 PERCENT_FROM_ZERO = 10**9
 """The size of a change from a zero baseline, in percent: nothing is larger."""
@@ -71,11 +71,11 @@ def write_headline(drifts: Sequence[Drift]) -> str:
             else f"{word}: {_describe_change(largest)}"
         )
         text += f"; {widest} in {largest.case}{_mark_provisional(largest, first)}"
-    return with_plain_spaces(text)
+    return replace_no_break_spaces(text)
 
 
 def describe_price(drifts: Sequence[Drift]) -> str:
-    """Describe what the drift that represents an event is worth in CPU time; empty where that is unknown."""
+    """Describe what the drift that represents an event is worth in CPU time; empty if that is unknown."""
     worth = choose_leading_drift(drifts).price
     return worth.sentence if worth else ""
 
@@ -134,11 +134,11 @@ def _mark_provisional(drift: Drift, first: Drift) -> str:
 
 def _describe_change(drift: Drift) -> str:
     """Describe what moved and by how much: ``+4,096 minor faults (+99 %)``, or ``Throughput −12 operations/s``."""
-    changed, title = difference(drift.change, drift.unit), metric(drift.metric).title
+    changed, title = format_difference(drift.change, drift.unit), metric(drift.metric).title
     kind = title.removesuffix(drift.unit)
     if kind == title:
         text = f"{title} {changed}"
     else:
         amount, space, unit = changed.partition("\N{NO-BREAK SPACE}")
         text = f"{amount}{space}{kind.lower()}{unit}"
-    return text if drift.percent is None else f"{text} ({percent(drift.percent)})"
+    return text if drift.percent is None else f"{text} ({format_percent(drift.percent)})"

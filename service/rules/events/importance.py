@@ -87,8 +87,8 @@ def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
 def is_below_floor(drifts: Sequence[Drift], sure: Certainty) -> bool:
     """Return whether every drift of an event is so small that running the same bytes again can show the same.
 
-    Only counts have a floor. Where no two runs of the same bytes were measured, it is one fault for a cause that is not
-    settled, and zero for any other: one commit alone, or a proof, is a reason for one fault more.
+    Only counts have a floor. Where no two runs with the same bytes were measured, it is one fault for a cause that is
+    not settled, and zero for any other: one commit alone, or a proof, is a reason for one fault more.
     """
     settled = sure in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
     return all(

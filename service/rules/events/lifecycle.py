@@ -24,7 +24,7 @@ _KEEPING_OPEN = frozenset({Action.ACKNOWLEDGE, Action.WITHDRAW})
 
 
 def get_next_state(state: State, action: Action) -> State | None:
-    """Return the state that a decision leads to; None where it is not possible in this state."""
+    """Return the state that a decision leads to; None if it is not possible in this state."""
     states, after = _NEXT_STATES[action]
     return after if state in states else None
 

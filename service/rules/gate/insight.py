@@ -27,9 +27,9 @@ class Insight:
 
     case: str
     diagnosis: str
-    """The title of the weightiest finding; empty where no rule applies."""
+    """The title of the weightiest finding; empty if no rule applies."""
     price: str
-    """What the change of the faults is worth in CPU time; empty where that was not measured."""
+    """What the change of the faults is worth in CPU time; empty if that was not measured."""
     grown: tuple[tuple[int, str], ...]
     """The increase in faults and the stack they come from, the largest first."""
 
@@ -71,7 +71,7 @@ def format_insights(insights: Iterable[Insight]) -> str:
         if insight.diagnosis:
             parts.append(f"What the profile of {case} shows: {format_code(insight.diagnosis, _LONGEST)}.\n\n")
         if insight.price:
-            parts.append(f"The price of the change of faults of {case}: {insight.price}.\n\n")
+            parts.append(f"The price of the change in faults of {case}: {insight.price}.\n\n")
         if insight.grown:
             parts.append(f"Where the additional faults of {case} come from:\n\n| faults | stack |\n| ---: | :--- |\n")
             parts += [f"| +{faults:,} | {format_code(stack, _LONGEST)} |\n" for faults, stack in insight.grown]

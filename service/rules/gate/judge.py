@@ -6,7 +6,7 @@ hold from then on, so it needs the same acceptance as exceeding a budget.
 
 from __future__ import annotations
 
-from runner.contract.budget import NONE
+from runner.contract.budget import NO_BUDGET
 from runner.contract.gate import JudgeChange
 
 _ADDING_TABLES = {"matrix", "metrics.events", "metrics.judge"}
@@ -26,7 +26,7 @@ def needs_acceptance(change: JudgeChange) -> bool:
 
 def _is_stricter(before: str, after: str) -> bool:
     """Return whether a budget allows less than another one, as far as both can be compared."""
-    if before == NONE or _parse_number(after) == 0:
+    if before == NO_BUDGET or _parse_number(after) == 0:
         return True
     if before.endswith("%") != after.endswith("%"):
         return False

@@ -23,15 +23,15 @@ class GateState(StrEnum):
     HEAD_FAILED = "head_failed"
     """The head of a case does not build or run, but its base does."""
     OVER = "over"
-    """A metric is surely worse by more than its budget."""
+    """A metric is certainly worse by more than its budget."""
     CREPT = "crept"
     """A metric is worse than its baseline by more than its budget, in steps that are each within it."""
     NOTHING = "nothing"
     """No case could be measured."""
     DISTURBED = "disturbed"
-    """A case could not be measured, and the reason is head, or something that happened meanwhile."""
+    """A case could not be measured, because of head or because of an event during the measurement."""
     OLD_BASE_FAILED = "old_base_failed"
-    """The base of a case does not build or run, and is not the tip that head is to be merged into."""
+    """The base of a case does not build or run, and it is not the tip of the branch into which head is to be merged."""
     HEAD_LACKS = "head_lacks"
     """A metric that counts is not decided, and has fewer values in head than in base."""
     UNMEASURED = "unmeasured"
@@ -90,7 +90,7 @@ class MetricOutcome:
     baseline: Baseline | None = None
     """The level from which the series is judged; only looked up for a small step, see :func:`is_small_step`."""
     often_missing: bool = False
-    """Whether fewer samples of head have a value than of base."""
+    """Whether head has fewer samples with a value than base."""
 
     @property
     def crept(self) -> Number | None:
@@ -131,7 +131,7 @@ class CaseOutcome:
     Attributes
     ----------
     comparison
-        The verdicts on its metrics; None where the case could not be compared.
+        The verdicts on its metrics; None if the case could not be compared.
     baselines
         The baselines of its small steps, by metric.
     at_tip

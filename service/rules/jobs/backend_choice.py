@@ -29,7 +29,7 @@ def choose_backend(requested: Backend | None, objections: Mapping[Backend, str])
     """
     if requested is None:
         return next((backend for backend in PREFERRED_BACKENDS if objections.get(backend) == ""), Backend.CALLER)
-    objection = objections.get(requested, f"this service starts no jobs by {requested}")
+    objection = objections.get(requested, f"this service does not start jobs through {requested}")
     if requested is not Backend.CALLER and objection:
         raise BackendRefusedError(objection)
     return requested

@@ -33,7 +33,7 @@ class OpenJob:
     in_doubt
         Whether the drift that it explains may be none.
     settled
-        Why the event that it explains needs no bisect any more; empty where it does, or where it explains none.
+        Why the event that it explains needs no bisect any more; empty if it does, or where it explains none.
     """
 
     id: int

@@ -126,7 +126,7 @@ def choose_drift_to_order(
 
 
 def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
-    """Return the drift of an event whose bisect tells its commit with the fewest runs; None where no bisect helps.
+    """Return the drift of an event whose bisect tells its commit with the fewest runs; None if no bisect helps.
 
     A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
     suspicion may end by itself.
@@ -165,7 +165,7 @@ def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], b
 
 
 def estimate_drift_runs(drift: Drift) -> int | None:
-    """Return how many runs its bisect is expected to take, without the proof; None where that is unknown."""
+    """Return how many runs its bisect is expected to take, without the proof; None if that is unknown."""
     if not drift.candidates_known or not metric(drift.metric).exact:
         return None
     return cost.estimate_runs(len(drift.candidates))

@@ -47,7 +47,7 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
 
 
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
-    """Return new commits in their order where they continue a history in one line; None where they do not.
+    """Return new commits in their order where they continue a history in one line; None if they do not.
 
     If the first one is a child of the history's last commit, and each other one of the one before, they come after all
     others, whatever their dates are: none of them is ready before the one before it is placed. That holds unless a

@@ -14,7 +14,7 @@ from service.schemas.history import Number
 
 @dataclass(frozen=True, slots=True)
 class CrossLevels:
-    """Levels of a case at two revisions in two environments; None where it was not measured."""
+    """Levels of a case at two revisions in two environments; None if it was not measured."""
 
     old_in_old: Number | None
     old_in_new: Number | None
@@ -40,7 +40,7 @@ class ChangeParts:
 
 
 def split_change(levels: CrossLevels) -> ChangeParts | None:
-    """Return both parts; None where neither cross-measured level or not both ends of the change are measured."""
+    """Return both parts; None if neither cross-measured level or not both ends of the change are measured."""
     start, end = levels.old_in_old, levels.new_in_new
     if start is None or end is None:
         return None

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from runner.contract import CATALOGUE, metric
 from runner.contract.level import median
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
@@ -64,7 +64,7 @@ def make_drift_ids(series_id: int, drifts: Sequence[SeriesDrift]) -> list[str]:
     ids = []
     for drift in drifts:
         location = (series_id, drift.after.revision, drift.before.environment, drift.after.environment)
-        ids.append(hash_of([*location, n_of_key[location]]))
+        ids.append(hash_document([*location, n_of_key[location]]))
         n_of_key[location] += 1
     return ids
 
@@ -79,7 +79,7 @@ def describe_drifts(
     contexts
         The context of each drift.
     floor
-        By how much runs of the same bytes differ; None where that was not measured.
+        By how much runs with the same bytes differ; None if that was not measured.
     """
     ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [

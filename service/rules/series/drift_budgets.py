@@ -23,7 +23,7 @@ def are_within_budget(
     Parameters
     ----------
     budget
-        None where the workload does not say: then no drift is.
+        None if the workload does not say: then no drift is.
     """
     if budget is None:
         return [False] * len(drifts)

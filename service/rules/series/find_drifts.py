@@ -20,7 +20,7 @@ from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
 """Runs at which a series is judged again, because an expected level begins there, with the levels before and after the
-step to it; None where a ramp led there."""
+step to it; None if a ramp led there."""
 _NONE: Baselines = MappingProxyType({})
 _LAST_POINTS = 5
 """How many points show at which level a stretch ends."""
@@ -70,7 +70,7 @@ class SeriesDrift:
 
     @property
     def spread(self) -> Number:
-        """Largest minus smallest sample within one level, on the side where that is larger."""
+        """The larger of both sides' differences between the largest and the smallest sample."""
         return max(_spread(self.old_points), _spread(self.new_points))
 
     def is_same_as(self, other: SeriesDrift) -> bool:

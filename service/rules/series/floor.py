@@ -1,4 +1,4 @@
-"""Calibrates a count by runs of the same bytes: what they differ by, no commit explains."""
+"""Calibrates a count by runs with the same bytes: what they differ by, no commit explains."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ host, which is a change and no floor."""
 
 
 def calibrate_floor(points: Iterable[PathPoint]) -> Number | None:
-    """Return the largest difference between measured runs of the same bytes in one environment.
+    """Return the largest difference between measured runs with the same bytes in one environment.
 
-    At most :data:`MAX_FLOOR_FAULTS`; None where no two such runs were measured.
+    At most :data:`MAX_FLOOR_FAULTS`; None if no two such runs were measured.
     """
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
     for point in points:

@@ -35,14 +35,13 @@ def describe_level_variation(values: Sequence[Number]) -> str:
     else:
         counts = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {counts}, back and forth. They are within {high - low:,}, and a "
-        "drift is a step that stays. What returns is from the program, its host or single builds; `faultwatch compare` "
-        "measures two commits interleaved and tells whether they differ."
+        f"The {len(values):,} runs of this level count {counts}, back and forth. They stay within {high - low:,}, and "
+        f"only a lasting step is a drift. Such variation comes from the program, its host or single builds; "
+        f"`faultwatch compare` measures two commits interleaved and shows whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
         sentence += (
-            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, "
-            "a step has to stay for longer before it is certain."
+            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, a step must last longer before it is certain."
         )
     return sentence
 

@@ -44,7 +44,7 @@ def parse_revision(text: str) -> RevisionText:
 
 
 def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
-    """Return the commit to which steps lead; None where the service does not know it."""
+    """Return the commit to which steps lead; None if the service does not know it."""
     for step in steps:
         of_commit = parents.get(commit, ())
         if step > len(of_commit):
@@ -54,7 +54,7 @@ def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Seque
 
 
 def find_end_of_day(text: str) -> datetime | None:
-    """Return the end of the day, in UTC, or the time that a text names; None where it names none."""
+    """Return the end of the day, in UTC, or the time that a text names; None if it names none."""
     try:
         if len(text) == len("2026-11-20"):
             return datetime.combine(date.fromisoformat(text) + timedelta(days=1), datetime.min.time(), UTC)

@@ -29,7 +29,7 @@ class PathPoint:
     samples: tuple[Number, ...]
     program_bytes: ProgramBytes = UNKNOWN
     is_reused: bool = False
-    """It repeats a run of the same bytes: it was not measured, and is no evidence."""
+    """It repeats a run with the same bytes: it was not measured, so it is not evidence."""
 
 
 Points = tuple[PathPoint, ...]

@@ -117,8 +117,8 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
         levels = _format_range(runs_between)
         return f"Contradicted by {_list_runs(runs_between)} measured since then between its two sides, at {levels}."
     return (
-        f"Judged again with {len(points):,} runs, the series varies too much for it: {_format_range(old)} before it, "
-        f"{_format_range(new_level)} after it."
+        f"After a new judgement with {len(points):,} runs, the series varies too much for the change: "
+        f"{_format_range(old)} before it, {_format_range(new_level)} after it."
     )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, median
-from runner.contract.report import ASIDE, SEARCHED
+from runner.contract.report import ASIDE_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
@@ -27,7 +27,7 @@ _NO_POINT: tuple[Number | None, int, str | None] = (None, 0, None)
 
 
 def read_question(session: Session, request: SearchRequest) -> Question | None:
-    """Return the question of a bisect; None where the subject does not have one of the ends."""
+    """Return the question of a bisect; None if the subject does not have one of the ends."""
     rows = session.execute(
         select(Revision.commit, Revision.parents)
         .join(Subject, Revision.subject_id == Subject.id)
@@ -66,7 +66,7 @@ def read_observations(session: Session, request: SearchRequest) -> list[Observat
             Host.name == request.host.name,
             Case.key == shared_rows.make_case_key(request.case),
             Environment.hash == request.environment.hash,
-            or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())),
+            or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCH_PURPOSES.values())),
         )
         .order_by(Run.number)
     ).all()
@@ -119,7 +119,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
             Revision.commit == request.revision,
             Case.workload == request.case.workload,
             Case.definition == request.case.definition,
-            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE),
+            or_(Run.quarantine.is_(None), Run.quarantine == ASIDE_REASON),
         )
         .order_by(Run.number)
     )

@@ -133,7 +133,7 @@ def reserve_run_numbers(session: Session, count: int) -> list[int]:
 
 
 def reserve_series_ids(session: Session, count: int) -> list[int] | None:
-    """Return the ids of new series; None where the database chooses, and never chooses the same one twice."""
+    """Return the ids of new series; None if the database chooses, and never chooses the same one twice."""
     if session.get_bind().dialect.name == "postgresql":
         return None
     return _allocate_numbers(session, Series.id, count)

@@ -35,7 +35,7 @@ _FILES: WeakKeyDictionary[Engine, _FileVersion] = WeakKeyDictionary()
 
 
 def read_version(database: Database) -> str | None:
-    """Return the version of a database; None where it cannot be read.
+    """Return the version of a database; None if it cannot be read.
 
     Read the version before the data: data newer than its version is merely read once more.
     """

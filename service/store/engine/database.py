@@ -172,7 +172,7 @@ def _choose_engine_options(url: URL) -> dict[str, Any]:
 
 
 def _find_sqlite_file(url: URL) -> Path | None:
-    """Return the file of a SQLite database; None where it is in memory, and for PostgreSQL."""
+    """Return the file of a SQLite database; None if it is in memory, and for PostgreSQL."""
     if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
         return None
     return Path(url.database)

@@ -171,7 +171,7 @@ def _list_parts(connection: Connection, table: str) -> list[_Part]:
 
 
 def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
-    """Return the bytes that are returned; None where the part is in use all the time."""
+    """Return the bytes that are returned; None if the part is in use all the time."""
     new, key = f"{part.name}_new", TABLES[table]
     with database.engine.begin() as connection:
         before = _measure_size(connection, part.name)

@@ -36,7 +36,7 @@ class Statistics:
     analysed_rows
         Its rows when it was analysed; negative where it never was.
     analysed_at
-        When that was; None where it never was, or where a crash of the server made it forget.
+        When that was; None if it never was, or where a crash of the server made it forget.
     rows
         Its rows now, roughly.
     has_new

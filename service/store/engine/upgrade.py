@@ -24,10 +24,10 @@ MAX_SECONDS = 600.0
 """After which an upgrade gives up."""
 _REMEDIES = {
     "lock timeout": (
-        "A table is in use all the time",
-        "End the long question or backup, or try again when it is done.",
+        "A table is constantly in use",
+        "End the long query or backup, or try again after it has ended.",
     ),
-    "locked": ("The database is locked", "Stop the program that holds it, or try again when it is done."),
+    "locked": ("The database is locked", "Stop the program that uses it, or try again after it has ended."),
     "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
     "unable to open": (
@@ -35,7 +35,7 @@ _REMEDIES = {
         "Check that its folder exists and that this user may write there.",
     ),
     "not a database": ("The file is not a database", "Move it away, or set FAULTWATCH_HOME to another folder."),
-    "full": ("The disk is full", "Make room on it."),
+    "full": ("The disk is full", "Free some space."),
 }
 
 
@@ -102,7 +102,7 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
         if accepts_newer:
             return
         raise ServiceError(
-            "The database was made by a newer version of Faultwatch",
+            "The database was created by a newer version of Faultwatch",
             f"{database.name} has schema {schema}; this version knows {scripts.get_current_head()}",
             "Install that version, or set FAULTWATCH_HOME to another folder.",
         )
@@ -114,7 +114,7 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
 
 
 def _read_schema(connection: Connection) -> str | None:
-    """Return the schema of a database; None where it has none yet."""
+    """Return the schema of a database; None if it has none yet."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     schema: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.delivery_schedule import choose_wait
 from service.schemas import triage
 from service.schemas.triage import Action, State
@@ -85,7 +85,7 @@ def list_unsent_events(session: Session, name: str, since: datetime) -> list[Occ
 
 def claim_message(session: Session, name: str, occasions: Sequence[Occasion], now: datetime) -> str:
     """Log a message that is about to be sent; return its key."""
-    key = hash_of([name, *sorted(occasions)])
+    key = hash_document([name, *sorted(occasions)])
     session.add_all(
         DeliveryRow(
             channel=name,

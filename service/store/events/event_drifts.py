@@ -12,7 +12,7 @@ from sqlalchemy import Table, select, update
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import metric
-from runner.contract.report import hash_of
+from runner.contract.report import hash_document
 from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
@@ -150,7 +150,7 @@ def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int
     columns = select(Revision.id, Revision.position, Revision.author, Revision.title)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
         selected = session.execute(columns.where(Revision.id.in_(chunk)))
-        by_id |= {revision_id: _RevisionFacts(*facts) for revision_id, *facts in selected}
+        by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title) for row in selected}
     return by_id
 
 
@@ -300,7 +300,7 @@ def _describe_group_key(drift: history.Drift) -> str:
         return ""
     if drift.cause is Cause.UNKNOWN:
         return drift.host
-    return hash_of([[setting.name, setting.before, setting.after] for setting in drift.settings])
+    return hash_document([[setting.name, setting.before, setting.after] for setting in drift.settings])
 
 
 def list_series_of_events(session: Session, event_ids: Sequence[str]) -> list[int]:

@@ -37,9 +37,9 @@ class EventFilter:
     found: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """On which at least one of its drifts was found."""
+    """The host on which at least one of its drifts was found."""
     assignee: str | None = None
-    """Who looks into it; empty for nobody."""
+    """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
     since: datetime | None = None
     """Found at or after this time."""

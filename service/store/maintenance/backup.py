@@ -59,7 +59,7 @@ def restore(
         Called with how many rows of SQLite are loaded into PostgreSQL, and of how many.
     """
     if not file.is_file():
-        raise ServiceError("There is no such file", str(file), "Name a file written by faultwatch-service backup.")
+        raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
     if not database.is_sqlite and from_sqlite.is_sqlite(file):
         _verify_backup(file)
         postgres.refuse_to_lose(database, replace)
@@ -81,7 +81,9 @@ def restore(
 
 def _make_newer_error(where: str, extra: str) -> ServiceError:
     return ServiceError(
-        "The database has runs that the backup lacks", f"{where} has {extra}", "Repeat it with --replace to lose them."
+        "The database has runs that the backup lacks",
+        f"{where} has {extra}",
+        "Repeat the command with --replace to discard them.",
     )
 
 
@@ -106,7 +108,7 @@ def _write_completely(file: Path) -> Iterator[Path]:
 def _find_sqlite_file(database: Database) -> Path:
     name = database.url.database
     if not name or name == ":memory:" or name.startswith("file:"):
-        raise ServiceError("The database is not a file", database.name, "Set DATABASE_URL to one that is.")
+        raise ServiceError("The database is not a file", database.name, "Set DATABASE_URL to a database file.")
     return Path(name)
 
 
@@ -148,11 +150,11 @@ def _verify_backup(file: Path) -> int:
                 raise sqlite3.DatabaseError(problem)
             (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or ("none",)
             if schema not in list_known_schemas():
-                what = "The backup was made by a newer version of Faultwatch"
+                what = "The backup was created by a newer version of Faultwatch"
                 raise ServiceError(what, f"{file} has schema {schema}", "Install that version.")
             return _count_runs(connection)
     except sqlite3.Error as error:
-        raise ServiceError("The file is not a sound backup", f"{file} ({error})", "Choose another one.") from error
+        raise ServiceError("The file is not a valid backup", f"{file} ({error})", "Choose another backup.") from error
 
 
 def _count_runs(connection: sqlite3.Connection) -> int:

@@ -67,7 +67,7 @@ def export_columns(
         state_of_export = json.loads(state.read_text(encoding="utf-8"))
     newest = _find_newest(database)
     if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
-        raise ServiceError("The folder has another export", str(folder), "Name an empty one with --output.")
+        raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and note after each part how far it is.
     first, runs, rows = state_of_export["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):

@@ -125,7 +125,7 @@ def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values
 
 
 def _find_converter(kind: object) -> Callable[[Any], Any] | None:
-    """Return the function that converts a value of SQLite for PostgreSQL; None where both have the same."""
+    """Return the function that converts a value of SQLite for PostgreSQL; None if both have the same."""
     if isinstance(kind, Moment):
         return lambda value: f"{value}+00"
     return bool if isinstance(kind, Boolean) else None

@@ -56,7 +56,7 @@ def refuse_to_lose(database: Database, replace: bool) -> None:
         if inspect(connection).has_table("run"):
             runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
     if runs and not replace:
-        remedy = "Repeat it with --replace to lose them."
+        remedy = "Repeat the command with --replace to discard them."
         raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
 
 

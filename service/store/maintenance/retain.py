@@ -147,7 +147,7 @@ def hold_exclusively(database: Database) -> Iterator[None]:
     with database.run_exclusively("retention") as is_alone:
         if not is_alone:
             raise ServiceError(
-                "Old runs are being changed already", database.name, "Wait until that command has ended."
+                "Another command is already changing old runs", database.name, "Wait until that command has ended."
             )
         yield
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Plan, PlannedRun, PlanRequest, metric
-from runner.contract.level import Number, majority
+from runner.contract.level import Number, find_majority
 from service.store import shared_rows
 from service.store.models import Case, Environment, Host, Revision, Run, Subject
 from service.store.runs.runs import select_joined
@@ -68,7 +68,7 @@ def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str
     """Return the exact counts on which the samples of each run agree."""
     levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
     for point in points.list_points_of_runs(session, sorted(runs)):
-        agreed = majority(point.samples) if metric(point.metric).exact else None
+        agreed = find_majority(point.samples) if metric(point.metric).exact else None
         if agreed is not None:
             levels[point.run_id][point.metric] = agreed[0]
     return levels

@@ -98,7 +98,7 @@ def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
 
 
 def _parse_plain_report(report: Raw, parts: _Parts) -> PlainReport | None:
-    """Read a report; return None where any reading is more than a value."""
+    """Read a report; return None if any reading is more than a value."""
     fields = _fields.decode(report)
     samples = _samples.decode(fields["samples"])
     # Without the word, no reading says that it is an outlier.
@@ -132,7 +132,7 @@ def _select_json(fields: Mapping[str, Raw]) -> bytes:
 
 
 def _read_values(samples: Sequence[Raw]) -> dict[str, Sequence[Number]] | None:
-    """Return the values of each metric; None where any reading is more than a value."""
+    """Return the values of each metric; None if any reading is more than a value."""
     try:
         readings = [_readings.decode(sample) for sample in samples]
     except msgspec.ValidationError:

@@ -11,7 +11,7 @@ from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Report
-from runner.contract.report import SEARCHED
+from runner.contract.report import SEARCH_PURPOSES
 from service.rules.expected_runs import has_imported
 from service.schemas.history import Number
 from service.store.models import Case, Host, Point, Revision, Run, Series, StoredReport, Subject
@@ -32,7 +32,7 @@ class CaseOnHost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """How long a build and a measurement took lately, in seconds; None where that is unknown."""
+    """How long a build and a measurement took lately, in seconds; None if that is unknown."""
 
     build: float | None
     measure: float | None
@@ -68,7 +68,7 @@ def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: 
         .join(Run, Point.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .where(Point.series_id.in_(session.scalars(series).all()), Run.outcome == Outcome.MEASURED)
-        .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCHED.values())))
+        .where(or_(Run.quarantine.is_(None), Run.quarantine.in_(SEARCH_PURPOSES.values())))
     )
 
 

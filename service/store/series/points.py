@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract import Status
 from runner.contract.level import median
-from runner.contract.report import OUTSIDE
+from runner.contract.report import OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
 from service.rules.same_bytes import ProgramBytes
 from service.rules.series import tracks
@@ -123,7 +123,7 @@ def select_by_run(*columns: Any) -> Select[Any]:
 
 
 IS_ON_TREND = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
-"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run of the same
+"""Selects the runs that have a place in the trend: those that are judged, and those that repeat a run with the same
 bytes."""
 
 
@@ -136,7 +136,7 @@ _ROWS = select_joined(
 
 def list_points_of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
     """Return the points of a series in the order of the history: all, or those of ``runs``."""
-    query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE))
+    query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE_HISTORY))
     if runs is not None:
         query = query.where(Run.id.in_(runs))
     return [PointRow._make(row) for row in session.execute(query)]

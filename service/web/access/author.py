@@ -12,6 +12,6 @@ def find_author(requested: str | None) -> str:
     if not guard.requires_tokens():
         return requested or token_name
     if requested not in {None, token_name}:
-        detail = f"is {token_name}, by the token: leave it out"
+        detail = f"is {token_name} according to the token: leave this field out"
         raise make_unprocessable("author", detail)
     return token_name

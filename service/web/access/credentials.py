@@ -22,7 +22,7 @@ from service.web.problems import ProblemError
 
 
 def verify_token(text: str, how: str) -> Token | None:
-    """Return the valid token that a text proves; None where it proves none.
+    """Return the valid token that a text proves; None if it proves none.
 
     Parameters
     ----------

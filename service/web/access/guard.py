@@ -108,4 +108,4 @@ def _refuse_other_sites() -> None:
         origin is not None and urlsplit(origin).netloc != request.host
     )
     if foreign:
-        raise ProblemError(HTTPStatus.FORBIDDEN, "A page of another site sent this request, and may not.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, "This request came from a page of another site, which is not allowed.")

@@ -68,7 +68,7 @@ class Identities:
         objection = self._trusted.explain_objection(claims)
         jti = str(claims["jti"])
         if objection or not 0 < len(jti) <= 200:
-            raise IdentityRefused(objection or "it has no jti that can be kept")
+            raise IdentityRefused(objection or "its jti is empty or too long")
         return ActionsJob(
             repository=str(claims["repository"]).lower(),
             run_id=str(claims.get("run_id", "")),

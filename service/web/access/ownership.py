@@ -71,7 +71,7 @@ def require_reach_of_question(subject: str, host: str | None) -> None:
         _require_within("subject", [subject], reach.subjects)
     if host is None and reach.hosts is not None:
         limits = " ".join(reach.hosts)
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is only for {limits}: name the host of the job.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {limits}: specify the host of the job.")
     _require_within("host", [host] if host is not None else [], reach.hosts)
 
 
@@ -79,14 +79,14 @@ def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) 
     beyond = next((name for name in names if not matches_any(name, patterns)), None)
     if beyond is not None:
         limits = " ".join(patterns or ())
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is not for the {kind} {beyond}, only for {limits}.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {limits}.")
 
 
 def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
     name, owner = next(iter(foreign.items()))
     if owner is not None:
-        return f"the subject {name} is that of {owner}"
-    return f"the subject {name} is not its own (FAULTWATCH_ACTIONS_SUBJECTS assigns others)"
+        return f"the subject {name} belongs to {owner}"
+    return f"the subject {name} does not belong to it (FAULTWATCH_ACTIONS_SUBJECTS assigns other subjects)"
 
 
 def require_own_nightly_run(name: str) -> str | None:
@@ -96,7 +96,7 @@ def require_own_nightly_run(name: str) -> str | None:
         with get_database().reading() as session:
             exists, owner = ownership.find_owner_of_nightly_run(session, name)
         if exists and owner != repository:
-            raise make_refusal(repository, f"the nightly run {name} is not its own")
+            raise make_refusal(repository, f"the nightly run {name} does not belong to it")
     return repository
 
 
@@ -146,10 +146,10 @@ def require_reach_of_publication(repository: str) -> None:
     if own_repository is not None and repository.lower() != own_repository:
         raise make_refusal(own_repository, f"{repository} is another repository")
     if own_repository is None and not reach.includes(repository):
-        limits = f"only for {' '.join(reach.repositories)}" if reach.repositories else "for none that it names"
+        limits = f"only {' '.join(reach.repositories)}" if reach.repositories else "or any other repository"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
-            f"Your token is limited, and not for the repository {repository}, {limits}: make one with "
+            f"Your token is limited and does not cover the repository {repository}, {limits}: create a token with "
             f"--repository {repository}.",
         )
 

@@ -13,7 +13,7 @@ bp = APIBlueprint("audit", __name__)
 
 
 class AuditQuery(PageQuery):
-    """Which entries to return."""
+    """The filters of a list of entries."""
 
     action: AuditAction | None = None
 

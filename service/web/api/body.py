@@ -79,7 +79,7 @@ def _make_problem(error: ValidationError) -> ProblemError:
 
 
 class PageQuery(BaseModel):
-    """Which part of a list to return."""
+    """The requested part of a list."""
 
     model_config = ConfigDict(extra="forbid")
 

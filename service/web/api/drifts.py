@@ -19,7 +19,7 @@ bp = APIBlueprint("drifts", __name__)
 
 
 class DriftQuery(PageQuery):
-    """Which drifts to return."""
+    """The filters of a list of drifts."""
 
     subject: str | None = None
     metric: str | None = None
@@ -34,11 +34,11 @@ class DriftQuery(PageQuery):
 @bp.input(DriftQuery, location="query")
 @bp.output(DriftList)
 def index(query_data: DriftQuery) -> DriftList:
-    """Return drifts, those of the newest commits first.
+    """Return drifts, starting with the newest commits.
 
-    Many runs at once are judged in the background. With `judged`, those of the series in question are judged first;
-    where that takes long, the answer is 503 with Retry-After. For a caller without a token nothing is computed: it gets
-    what is judged so far.
+    Large numbers of runs are judged in the background. With `judged`, the runs of the requested series are judged
+    first; if that takes long, the response is 503 with Retry-After. Nothing is computed for a caller without a token:
+    it gets the drifts that are known so far.
     """
     if query_data.judged and not guard.is_anonymous():
         judging_wait.judge_or_refuse(

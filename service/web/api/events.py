@@ -26,7 +26,7 @@ bp = APIBlueprint("events", __name__)
 
 
 class EventQuery(PageQuery):
-    """Which events to return."""
+    """The filters of a list of events."""
 
     subject: str | None = None
     state: State | None = None
@@ -35,25 +35,25 @@ class EventQuery(PageQuery):
     found: bool | None = None
     direction: Direction | None = None
     host: str | None = None
-    """On which at least one of the event's drifts was found."""
+    """The host on which at least one of the event's drifts was found."""
     assignee: str | None = None
-    """Who looks into it; empty for nobody."""
+    """The assignee; empty if nobody is assigned."""
     certainty: Certainty | None = None
     since: AwareDatetime | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
-    """Whether its changes are so small that runs of the same bytes can differ by as much."""
+    """Whether its changes are so small that runs with the same bytes can differ by as much."""
     snoozed: bool | None = None
     """Whether it is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED
-    """In which order."""
+    """The order of the events."""
 
 
 @bp.get("/events")
 @bp.input(EventQuery, location="query")
 @bp.output(triage_schemas.EventList)
 def index(query_data: EventQuery) -> triage_schemas.EventList:
-    """Return events, those of the newest commits first unless another order is given."""
+    """Return events, starting with the newest commits unless another order is given."""
     private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
     hidden = {"assignee", "snoozed"} if private else set()
     filter_ = events.EventFilter(**query_data.model_dump(exclude={"limit", "offset", "order", *hidden}))
@@ -69,7 +69,7 @@ def index(query_data: EventQuery) -> triage_schemas.EventList:
 def triage(json_data: triage_schemas.TriageRequest) -> triage_schemas.TriageReceipt:
     """Decide once about several events: acknowledge, expect, dismiss, reopen, assign, snooze, wake or silence them.
 
-    Events that do not allow it stay as they are, and the answer says why.
+    Events that do not allow the decision stay as they are, and the response says why.
     """
     author = find_author(json_data.author)
     with get_database().writing() as session:
@@ -82,7 +82,7 @@ def triage(json_data: triage_schemas.TriageRequest) -> triage_schemas.TriageRece
 @bp.get("/events/<event_id>")
 @bp.output(triage_schemas.EventDetail)
 def get(event_id: str) -> triage_schemas.EventDetail:
-    """Return one event with its drifts. A merged event stays, and names the event it was merged into."""
+    """Return one event with its drifts. A merged event is kept, and refers to the event into which it was merged."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
     if event is None:
@@ -93,7 +93,7 @@ def get(event_id: str) -> triage_schemas.EventDetail:
 @bp.get("/events/<event_id>/decisions")
 @bp.output(triage_schemas.DecisionList)
 def log(event_id: str) -> triage_schemas.DecisionList:
-    """Return what was decided about an event, oldest first."""
+    """Return the decisions about an event, oldest first."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
@@ -103,7 +103,7 @@ def log(event_id: str) -> triage_schemas.DecisionList:
 @bp.get("/events/<event_id>/deliveries")
 @bp.output(triage_schemas.DeliveryList)
 def delivered(event_id: str) -> triage_schemas.DeliveryList:
-    """Return the notifications of an event: channels, times, and what is to be tried again."""
+    """Return the notifications of an event: channels, times, and pending retries."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")

@@ -17,7 +17,7 @@ bp = APIBlueprint("export", __name__)
 _MEDIA_TYPES = {"csv": "text/csv", "jsonl": "application/jsonl", "reports": "application/jsonl"}
 _ANSWER: dict[int | str, dict[str, str | dict[str, dict[str, Any]]]] = {
     200: {
-        "description": "Rows of samples, or reports, one a line",
+        "description": "Rows of samples, or reports, one per line",
         "content": {kind: {"schema": {"type": "string"}} for kind in _MEDIA_TYPES.values()},
     }
 }
@@ -25,12 +25,12 @@ _PIECE_BYTES = 64 * 1024
 
 
 class ExportQuery(BaseModel):
-    """What to export, and in which format."""
+    """The requested data and format of an export."""
 
     model_config = ConfigDict(extra="forbid")
 
     format: Literal["csv", "jsonl", "reports"] = "csv"
-    """One flat row a sample, or whole reports."""
+    """One flat row per sample, or whole reports."""
     subject: str | None = None
 
 

@@ -34,7 +34,7 @@ _MAX_SUMMARY_BYTES = 1_000_000
 @bp.input(BaseQuery)
 @bp.output(BaseAnswer)
 def base(json_data: BaseQuery) -> BaseAnswer:
-    """Return what is stored of a base, measured on the same host in the same environment."""
+    """Return the stored runs of a base that were measured on the same host in the same environment."""
     require_reach_of_report([json_data.subject], asking=True)
     with get_database().reading() as session:
         return BaseAnswer(report=runs.find_newest_report(session, json_data))
@@ -46,8 +46,8 @@ def base(json_data: BaseQuery) -> BaseAnswer:
 def post(json_data: GateReport) -> GateAnswer:
     """Return the verdict on all that was measured for the head of a pull request, and publish it.
 
-    The same report may be sent again. A job of GitHub Actions reports of its own repository alone, a limited token of
-    those that it names.
+    The same report may be sent again. A GitHub Actions job may report only about its own repository, and a limited
+    token only about its repositories.
     """
     repository = json_data.repository
     if repository is not None:
@@ -93,7 +93,7 @@ def _store_report(repository: str, report: GateReport, since: gate_baselines.Bas
     with get_database().writing() as session:
         number = report.pull_request or store.find_pull_request(session, repository, report.head)
         if number is None:
-            detail = f"no pull request is known with the head {report.head[:10]}: name it"
+            detail = f"no known pull request has the head {report.head[:10]}: specify the pull request"
             errors = [FieldError(field="pull_request", detail=detail)]
             raise ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"pull_request: {detail}", errors)
         gate = store.get_or_create_gate(session, repository, number, report.head)

@@ -48,7 +48,7 @@ HEARTBEATS_PER_LEASE = 4
 
 
 class JobQuery(PageQuery):
-    """Which jobs to return."""
+    """The filters of a list of jobs."""
 
     state: State | None = None
     open: bool | None = None
@@ -105,7 +105,7 @@ def log(job_id: int) -> ResponseReturnValue:
 @bp.input(Claim)
 @bp.output(Lease)
 def claim(job_id: int, json_data: Claim) -> Lease:
-    """Claim a job. It is the runner's as long as it reports progress; a host has one job at a time."""
+    """Claim a job. The runner keeps it as long as it reports progress; a host has one job at a time."""
     lease = find_scheduler().lease
     with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
@@ -120,7 +120,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
 @bp.input(Progress)
 @bp.output(Orders)
 def progress(job_id: int, json_data: Progress) -> Orders:
-    """Report the progress of a job and extend its lease; the answer says whether to go on."""
+    """Report the progress of a job and extend its lease; the response says whether to continue."""
     with job_orders.open_for_change(job_id, own=True) as (session, row, now):
         return lease_jobs.record_progress(
             session, row, json_data, find_scheduler().lease, now, holder=find_caller().holder

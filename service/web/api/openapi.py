@@ -12,12 +12,12 @@ from service.web.api.document.schemas import REFERENCE, build_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
 _ABOUT = (
-    "Everything that the dashboard shows, and everything that a runner sends. A service on loopback is open; one that "
-    "others can reach asks for a token, and each operation names the scope that it needs. Errors are problem documents "
-    "(RFC 9457)."
+    "This API serves all data of the dashboard and receives all data of the runners. A service on loopback is open; a "
+    "service that others can reach requires a token, and each operation states the scope that it needs. Errors are "
+    "problem documents (RFC 9457)."
 )
 _PROBLEM = {
-    "description": "What went wrong, and with which field",
+    "description": "The problem, and the field that caused it",
     "content": {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}},
 }
 

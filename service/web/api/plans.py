@@ -24,10 +24,10 @@ bp = APIBlueprint("plans", __name__)
 @bp.input(PlanRequest)
 @bp.output(Plan)
 def post(json_data: PlanRequest) -> Plan:
-    """Return which runs of a request are left to measure, in the order to measure them.
+    """Return the runs of a request that are still to be measured, in their order.
 
-    The commits have to be known: send them first. What was found so far decides which runs are measured again, so the
-    runs of the workload on this host are judged first; where that takes long, the answer is 503 with Retry-After.
+    The commits must be known: send them first. The known drifts decide which runs are measured again, so the runs of
+    the workload on this host are judged first; if that takes long, the response is 503 with Retry-After.
     """
     require_reach_of_report([json_data.subject], [json_data.host.name], asking=True)
     judging_wait.judge_or_refuse(_select_series(json_data))

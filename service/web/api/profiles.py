@@ -31,7 +31,7 @@ _FILES = {
 
 
 class ProfileQuery(PageQuery):
-    """Which profiles to return."""
+    """The filters of a list of profiles."""
 
     subject: str | None = None
     case: str | None = None
@@ -72,7 +72,7 @@ def index(query_data: ProfileQuery) -> ProfileList:
 
 
 @bp.get("/profiles/<uuid:profile_id>")
-@bp.doc(responses={200: "The profile, as `PUT` takes it"})
+@bp.doc(responses={200: "The profile, in the form that `PUT` accepts"})
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
     with get_database().reading() as session:
@@ -103,15 +103,16 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
         raise make_not_found(f"profile {profile_id} with {kind} stacks (kinds are {kinds})")
     suffix, mimetype = _FILES[form]
     headers = {"Content-Disposition": f'attachment; filename="{profile_id}-{stacks.kind}.{suffix}"'}
-    return Response(profile_formats.write(profile, stacks, form), headers=headers, mimetype=mimetype)
+    return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 
 
 def _read(body: bytes) -> Profile:
     if len(body) > MAX_BYTES:
         raise ProblemError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"This profile is {len(body) / 2**20:.1f} MiB of JSON, and at most {MAX_BYTES / 2**20:.0f} MiB are taken. "
-            "Frame pointers (--call-graph fp) make shorter stacks than DWARF; a shorter run of the program has fewer.",
+            f"This profile is {len(body) / 2**20:.1f} MiB of JSON, but at most {MAX_BYTES / 2**20:.0f} MiB are "
+            "accepted. Frame pointers (--call-graph fp) make shorter stacks than DWARF; a shorter run of the program "
+            "has fewer.",
         )
     return Profile.model_validate_json(body)
 

@@ -20,7 +20,7 @@ bp = APIBlueprint("runner_tokens", __name__)
 
 
 class RunnerTokenRequest(BaseModel):
-    """Which repository's runner registers, or goes."""
+    """The repository whose runner is registered or removed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -29,7 +29,7 @@ class RunnerTokenRequest(BaseModel):
 
 
 class RunnerToken(BaseModel):
-    """What GitHub gave; it holds for an hour."""
+    """The token from GitHub. It is valid for an hour."""
 
     token: str
     expires_at: str
@@ -41,13 +41,13 @@ class RunnerToken(BaseModel):
 def post(json_data: RunnerTokenRequest) -> RunnerToken:
     """Request a token from GitHub, as the App, to register or remove a self-hosted runner.
 
-    The caller's token names the repositories for which it may.
+    The token of the caller lists the repositories for which this is allowed.
     """
     require_reach_of_repository(json_data.repository)
     forge_worker = find_worker()
     github = forge_worker.forges.get(ForgeKind.GITHUB) if forge_worker else None
     if github is None:
-        raise make_not_found("GitHub App that this service is")
+        raise make_not_found("GitHub App for this service")
     from service.forges.github.client import Failure  # noqa: PLC0415 - only where there is an App
     from service.forges.github.forge import GithubForge  # noqa: PLC0415
 
@@ -57,7 +57,10 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
         answer = github.client.request_runner_token(json_data.repository, json_data.purpose)
     except Failure as error:
         message = getattr(error, "message", "") or type(error).__name__
-        detail = f"GitHub gave no token: {message}. The App needs administration: write for {json_data.repository}."
+        detail = (
+            f"GitHub did not create a token: {message}. The App needs the permission administration: write for "
+            f"{json_data.repository}."
+        )
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
     with get_database().writing() as session:
         audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})

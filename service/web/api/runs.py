@@ -27,7 +27,7 @@ register_reader(ReportList, fast_parse.parse_reports)
 
 
 class RunQuery(PageQuery):
-    """Which runs to return."""
+    """The filters of a list of runs."""
 
     subject: str | None = None
     case: str | None = None
@@ -64,9 +64,10 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
 @bp.input(ReportList)
 @bp.output(Receipts)
 def post(json_data: Reports) -> Receipts:
-    """Store many reports at once. If the service fails meanwhile, some may be stored: send the list again.
+    """Store many reports at once.
 
-    Reports that are stored already stay as they are. A report with the id of another one is left out and named.
+    If the service fails in the meantime, some reports may be stored: send the list again. Reports that are stored
+    already stay as they are. A report that has the id of a different report is left out, and its id is returned.
     """
     receipt = _store_reports(json_data)
     n_known = len(json_data) - len(receipt.created) - len(receipt.conflicting)
@@ -96,7 +97,7 @@ def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
     suite = build_suite(_find_report(run_id))
     if suite is None:
-        raise make_not_found(f"pyperf suite of run {run_id}: it has no metric of which every sample is above zero")
+        raise make_not_found(f"pyperf suite of run {run_id}: none of its metrics has only samples above zero")
     text = StringIO()
     suite.dump(text)
     headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}

@@ -20,14 +20,14 @@ bp = APIBlueprint("searches", __name__)
 def post(json_data: SearchRequest) -> Search:
     """Return the commits to measure next, or those that moved the metric.
 
-    Stored runs are used. The commits have to be known: send them first.
+    Stored runs are used. The commits must be known: send them first.
     """
     require_reach_of_report([json_data.subject], asking=True)
     with get_database().reading() as session:
         state = bisect_search.search_commits(session, json_data)
     if state is None:
         raise make_unprocessable(
-            "good", "good and bad have to be known commits. Send them first (PUT /subjects/…/revisions)."
+            "good", "good and bad must be known commits. Send them first (PUT /subjects/…/revisions)."
         )
     return state
 

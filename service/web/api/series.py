@@ -17,7 +17,7 @@ bp = APIBlueprint("series", __name__)
 
 
 class SeriesQuery(PageQuery):
-    """Which series to return."""
+    """The filters of a list of series."""
 
     subject: str | None = None
     case: str | None = None
@@ -37,7 +37,7 @@ def index(query_data: SeriesQuery) -> SeriesPage:
 
 
 class SeriesDetailQuery(BaseModel):
-    """How much of a series to return."""
+    """The requested amount of points of a series."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,8 +45,11 @@ class SeriesDetailQuery(BaseModel):
         default=None,
         ge=10,
         le=100_000,
-        description="About how many points to return at most: of each stretch the lowest and the highest, so that a "
-        "step of a single run is never lost, and the runs around each drift. All of them where this is left out.",
+        description=(
+            "The approximate largest number of points to return: the lowest and the highest point of each "
+            "stretch, so that a step of a single run is never lost, and the runs around each drift. By default, all "
+            "points."
+        ),
     )
 
 

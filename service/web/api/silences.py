@@ -20,13 +20,13 @@ bp = APIBlueprint("silences", __name__)
 
 
 class SilenceQuery(PageQuery):
-    """Which silences to return."""
+    """The filters of a list of silences."""
 
     active: bool | None = None
 
 
 class EndQuery(BaseModel):
-    """Who ends a silence."""
+    """The end of a silence."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from service.schemas.history import Direction, SeriesDetail
-from service.text.numbers import percent, quantity
+from service.text.numbers import format_percent, format_quantity
 
 _LETTER_WIDTH = 6.6
 """Mean width of a letter in 11 pixels; the picture stretches its text to what was reckoned."""
@@ -57,11 +57,11 @@ def build_series_badge(series: SeriesDetail) -> Badge:
     if newest is None or newest.value is None:
         return Badge(label, "not measured", Tone.NEUTRAL)
     if not series.drifts:
-        return Badge(label, quantity(newest.value, series.unit), Tone.NEUTRAL)
+        return Badge(label, format_quantity(newest.value, series.unit), Tone.NEUTRAL)
     last = max(series.drifts, key=lambda drift: (drift.committed_at, drift.id))
-    change = f" ({percent(last.percent)})" if last.percent is not None else ""
+    change = f" ({format_percent(last.percent)})" if last.percent is not None else ""
     tone = Tone.BAD if last.direction is Direction.REGRESSION else Tone.GOOD
-    return Badge(label, quantity(last.after, series.unit) + change, tone)
+    return Badge(label, format_quantity(last.after, series.unit) + change, tone)
 
 
 def build_events_badge(waiting: int) -> Badge:

@@ -41,7 +41,7 @@ class MeasurementMark:
     commit: str
     side: MeasuredSide
     number: str
-    """Its place in the order; empty where it was stored before."""
+    """Its place in the order; empty if it was stored before."""
     label: str
     proof: bool = False
 

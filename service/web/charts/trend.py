@@ -16,7 +16,7 @@ from typing import TypedDict
 from uuid import UUID
 
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
-from service.text.numbers import Number, Scale, difference, percent, quantity, scale_of
+from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, build_plot, convert_to_milliseconds
 from service.web.charts.slots import Slots
 
@@ -171,7 +171,7 @@ def build_chart(
 def _choose_scale(stretches: Iterable[Stretch], unit: str) -> Scale:
     """Return the unit in which the values of a chart are short: MiB instead of bytes, ms instead of seconds."""
     largest_value = max((abs(value) for stretch in stretches for value in stretch.values), default=0)
-    return scale_of(largest_value, unit) or Scale(1, unit)
+    return choose_scale(largest_value, unit) or Scale(1, unit)
 
 
 def scale_value(value: Number, scale: Scale) -> Number:
@@ -227,20 +227,20 @@ class _DotMaker:
             "commit": point.revision[:10],
             "title": point.title,
             "environment": point.environment[:8],
-            "text": quantity(point.value, self._unit) + _describe_remark(point),
+            "text": format_quantity(point.value, self._unit) + _describe_remark(point),
             "url": self._run_url(point.run_id),
         }
 
 
 def _describe_remark(point: SeriesPoint) -> str:
     if point.reused:
-        return ", reused from a run of the same bytes"
+        return ", reused from a run with the same bytes"
     return ", in quarantine" if point.quarantine else ""
 
 
 def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
-    size = difference(drift.change, drift.unit)
-    share = f" ({percent(drift.percent)})" if drift.percent is not None else ""
+    size = format_difference(drift.change, drift.unit)
+    share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 

@@ -52,7 +52,7 @@ _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
 _NEXT_WORDS = {
     "measure": "looks for the commit",
-    "prove": "proves what it found",
+    "prove": "proves the found commit",
     "found": "found",
     "refused": "ended without a commit",
 }
@@ -63,7 +63,7 @@ class Measurement:
     """One row of the table."""
 
     number: int | None
-    """Its number in the order of the search; None where it was stored before."""
+    """Its number in the order of the search; None if it was stored before."""
     commit: str
     title: str
     value: Number | None
@@ -224,7 +224,7 @@ def _is_about(job: Job, drift: Drift) -> bool:
 
 
 def find_proof(bisects: Iterable[Job], drift: Drift) -> Job | None:
-    """Return the bisect that has proven a candidate of a drift; None where none has."""
+    """Return the bisect that has proven a candidate of a drift; None if none has."""
     candidates = {candidate.commit for candidate in drift.candidates}
     for job in bisects:
         search = bisect_results.read_result(job)
@@ -338,7 +338,7 @@ def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprit
             side=row.side,
             number=str(row.number or ""),
             label=f"{row.number or 'stored before'}: {row.commit[:10]} {row.title}: "
-            + (row.why or "could not be measured" if row.value is None else numbers.quantity(row.value, unit)),
+            + (row.why or "could not be measured" if row.value is None else numbers.format_quantity(row.value, unit)),
             proof=row.proof,
         )
         for row in rows

@@ -180,7 +180,7 @@ def show() -> Page:
 
 
 def _build_commands(sides: Sequence[compared_runs.Side], matched: Matched) -> str:
-    """Return the commands that measure both commits again, interleaved; empty where not two commits are compared."""
+    """Return the commands that measure both commits again, interleaved; empty if not two commits are compared."""
     base, head = sides
     if {base.kind, head.kind} != {"revision"} or head.subject is None:
         return ""

@@ -37,7 +37,7 @@ def show(environment: str) -> Page:
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
-            abort(404, "There is no such environment, or several whose hash begins like this.")
+            abort(404, "There is no such environment, or several environments have a hash that begins like this.")
         other = request.args.get("against") or environments.find_environment_before(session, entry)
         against = environments.find_environment(session, other) if other else None
         if "against" in request.args and against is None:

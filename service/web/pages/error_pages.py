@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 _NOT_FOUND = (
     "No page has this address. The search box finds commits, cases, hosts and settings by a part of their name."
 )
-_CRASHED = "The service failed, or cannot read its database. Its log says more."
+_CRASHED = "The service failed, or cannot read its database. See its log for details."
 
 
 def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:

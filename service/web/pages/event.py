@@ -147,7 +147,7 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
-        text += " All of their series were silenced for as long before."
+        text += " All of their series were already silenced for as long."
     if receipt.refused:
         text += f" {len(receipt.refused):,} left as they were: {receipt.refused[0].reason}"
     return text

@@ -145,7 +145,7 @@ def _place_order(order: JobOrder) -> ResponseReturnValue:
 
 
 def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
-    """Return what to profile of a drift; None where only another configuration would show it."""
+    """Return what to profile of a drift; None if only another configuration would show it."""
     return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
 

@@ -94,7 +94,7 @@ class InboxQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event as the list shows it, with its leading drift; None where no drift of it is found any more."""
+    """An event as the list shows it, with its leading drift; None if no drift of it is found any more."""
 
     event: EventSummary
     drift: Drift | None
@@ -202,7 +202,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
-        raise make_unprocessable("state", f"is one of {', '.join(STATES)}")
+        raise make_unprocessable("state", f"must be one of {', '.join(STATES)}")
     try:
         offset = min(max(int(args.get("offset", "0")), 0), 2**31)
     except ValueError:
@@ -226,7 +226,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
 def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     value = args.get(name, "")
     if value and value not in set(kind):
-        raise make_unprocessable(name, f"is one of {', '.join(kind)}")
+        raise make_unprocessable(name, f"must be one of {', '.join(kind)}")
     return value
 
 

@@ -28,7 +28,7 @@ _FAST_POLLS = 1200
 
 @bp.get("/live")
 def ask() -> Response:
-    """Return the next element to poll with; where anything is new, trigger an event that the page listens to."""
+    """Return the next element to poll with; if there is news, trigger an event that the page listens to."""
     series_id, jobs = request.args.get("series", type=int), "jobs" in request.args
     quiet = min(max(request.args.get("quiet", 0, int), 0), _FAST_POLLS)
     busy = min(max(request.args.get("busy", 0, int), 0), _MAX_DOUBLINGS)

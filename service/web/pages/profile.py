@@ -54,14 +54,14 @@ def show(profile_id: UUID) -> Page:
 
 
 def list_scripts() -> list[str]:
-    """Return the addresses of the scripts of flame graphs; none where they are not installed."""
+    """Return the addresses of the scripts of flame graphs; none if they are not installed."""
     return [] if vendor.describe_missing() else [vendor.find_address(package) for package in vendor.FLAME_SCRIPTS]
 
 
 def find_pair(
     session: Session, before: ProfileFilter, after: ProfileFilter, environments: tuple[str, str]
 ) -> ProfileView | None:
-    """Return the newest profiles of two sides as a page shows them; None where a side has none."""
+    """Return the newest profiles of two sides as a page shows them; None if a side has none."""
     ids = [
         profiles.find_newest(session, side, environment)
         for side, environment in zip((before, after), environments, strict=True)

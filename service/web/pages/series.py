@@ -63,7 +63,7 @@ def show(series_id: int) -> Page:
 
 @bp.get("/series/<int:series_id>/chart.json")
 def drawing(series_id: int) -> ResponseReturnValue:
-    """Return what the chart of a series draws, of all of it or of the part that is zoomed to."""
+    """Return the data of a series' chart, for the whole series or for the zoomed part."""
     series = find_series(series_id)
     return jsonify(draw_chart(series, list_overlaid(series), read_window()))
 

@@ -74,7 +74,7 @@ def add(series_id: int) -> ResponseReturnValue:
 
 @bp.post("/silences/end")
 def end() -> ResponseReturnValue:
-    """End silences before their time: all of one row."""
+    """End all silences of one row before their time."""
     author, now = forms.read_form()["author"], datetime.now(UTC)
     if not author:
         abort(422, "Your name is missing: write who ends the silence.")

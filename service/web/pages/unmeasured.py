@@ -26,7 +26,7 @@ bp = make_page_blueprint("unmeasured")
 
 
 def describe_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
-    """Return the measured neighbours of a side of a comparison; None where it was measured, or is no commit."""
+    """Return the measured neighbours of a side of a comparison; None if it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
     return find_measured.find_measured_neighbours(

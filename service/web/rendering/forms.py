@@ -22,14 +22,14 @@ _SENTENCES = {
     "missing": "is missing",
     "string_too_short": "is missing",
     "string_too_long": "is too long: it may have {max_length} characters",
-    "string_pattern_mismatch": "has characters that are not possible there",
-    "enum": "has to be one of: {expected}",
-    "literal_error": "has to be one of: {expected}",
-    "float_parsing": "has to be a number",
-    "int_parsing": "has to be a number",
-    "finite_number": "has to be a finite number",
-    "greater_than_equal": "has to be {ge:g} or more",
-    "less_than_equal": "has to be {le:g} or less",
+    "string_pattern_mismatch": "contains characters that are not allowed",
+    "enum": "must be one of: {expected}",
+    "literal_error": "must be one of: {expected}",
+    "float_parsing": "must be a number",
+    "int_parsing": "must be a number",
+    "finite_number": "must be a finite number",
+    "greater_than_equal": "must be {ge:g} or more",
+    "less_than_equal": "must be {le:g} or less",
 }
 """What is wrong, by the type of error."""
 
@@ -69,7 +69,7 @@ def _format_error(entry: ErrorDetails) -> str:
     limits, kind = entry.get("ctx", {}), entry["type"]
     text = entry["msg"].removeprefix("Value error, ")
     if name == "commit" and kind == "string_pattern_mismatch":
-        return "The commit has to be a hash: hexadecimal digits."
+        return "The commit must be a hash, written in hexadecimal digits."
     if kind in _SENTENCES:
         return f"{label} {_SENTENCES[kind].format_map(limits)}."
     return f"{label}: {text.rstrip('.')}." if name else f"{text[:1].upper()}{text[1:].rstrip('.')}."

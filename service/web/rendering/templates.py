@@ -25,13 +25,13 @@ def register(app: Flask) -> None:
     app.jinja_loader = FileSystemLoader(FOLDER)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.filters |= {
-        "number": numbers.number,
-        "quantity": numbers.quantity,
-        "difference": numbers.difference,
-        "span": numbers.span,
-        "amount": numbers.amount,
-        "duration": numbers.duration,
-        "percent": numbers.percent,
+        "number": numbers.format_number,
+        "quantity": numbers.format_quantity,
+        "difference": numbers.format_difference,
+        "span": numbers.format_range,
+        "amount": numbers.format_amount,
+        "duration": numbers.format_duration,
+        "percent": numbers.format_percent,
         "utc_text": _format_utc,
         "breakable": _make_breakable,
         "metric": metric,
@@ -55,12 +55,12 @@ def _may_see(endpoint: str) -> bool:
 
 
 def _name_signed_in() -> str | None:
-    """Return the name of the caller's token; None where the service asks for no tokens."""
+    """Return the name of the caller's token; None if the service asks for no tokens."""
     return guard.find_caller().name or None if guard.requires_tokens() else None
 
 
 def _find_htmx_address() -> str | None:
-    """Return the address of htmx; None where it is not installed, and pages do without it."""
+    """Return the address of htmx; None if it is not installed, and pages do without it."""
     return None if vendor.describe_missing() else vendor.find_address("htmx.org")
 
 

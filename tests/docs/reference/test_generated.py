@@ -14,7 +14,7 @@ from docs.site.reference.endpoints import application, endpoints, pages
 from docs.site.reference.keys import matrix_keys, notification_keys, workload_keys
 from docs.site.reference.markdown import code, plain, table
 from runner.cli.entry_point import cli as runner
-from runner.schemas import schema_text
+from runner.schemas import read_schema
 from service.__main__ import cli as service
 from service.config.notifications import NotificationSettings
 
@@ -46,7 +46,7 @@ def test_every_command_and_option_is_there_with_its_meaning() -> None:
 
 @pytest.mark.parametrize(("name", "page"), [("workload", workload_keys), ("matrix", matrix_keys)])
 def test_every_key_is_there_with_its_meaning(name: str, page: Any) -> None:
-    check_keys(json.loads(schema_text(name)), page())
+    check_keys(json.loads(read_schema(name)), page())
 
 
 def test_every_key_of_a_notification_channel_is_there_with_its_meaning() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from runner.profile.elf import call_graph_of, sections, segments
+from runner.profile.elf import choose_call_graph, read_sections, read_segments
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes
 
@@ -34,9 +34,9 @@ def opened(folder: Path) -> Iterator[Attempt]:
             struct.pack_into(form, head, offset, rng.choice((0, 1, 55, 56, 57, most, most // 2, rng.randrange(most))))
         data = mutated_bytes(bytes(head[: rng.choice((_HEAD, 1024))]), rng) if rng.random() < 0.7 else bytes(head)
         file.write_bytes(data)
-        found = segments(file)
-        assert call_graph_of(file) in {"dwarf", "fp"}
-        sections(file)
+        found = read_segments(file)
+        assert choose_call_graph(file) in {"dwarf", "fp"}
+        read_sections(file)
         return "segments" if found else "none"
 
     yield attempt

@@ -15,7 +15,7 @@ import pyperf
 
 from runner.contract import build_suite
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, make_reports, read
+from runner.importing import ImportDefaults, make_reports, read_file
 from runner.importing.formats.csv_columns import parse_map
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json, mutated_text
@@ -59,7 +59,7 @@ def opened(folder: Path) -> Iterator[Attempt]:
         if rng.random() < 0.5:
             defaults = ImportDefaults(columns=defaults.columns)
         try:
-            made = make_reports(read(file, defaults), defaults)
+            made = make_reports(read_file(file, defaults), defaults)
         except FaultwatchError:
             return "refused"
         return "imported" if made else "nothing"

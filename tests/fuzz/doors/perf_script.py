@@ -47,15 +47,15 @@ def opened(_: Path) -> Iterator[Attempt]:
             return "refused"
         known = next(iter(parsed.values()), ())
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
-        table.stacks(distribute(count_stacks(events).stacks, 10**9))
-        table.stacks(sum_blocked_time(events).stacks)
+        table.fold_stacks(distribute(count_stacks(events).stacks, 10**9))
+        table.fold_stacks(sum_blocked_time(events).stacks)
         dissection = Dissection(1, 4096, FaultAccess("x86_64"))
         try:
-            dissection.take(events)
+            dissection.add_events(events)
         except FaultwatchError:
             return "call refused"
-        dissection.census()
-        dissection.anatomy(1, lambda places: {place: _frame(place, known) for place in places})
+        dissection.build_census()
+        dissection.build_anatomy(1, lambda places: {place: _frame(place, known) for place in places})
         return "read" if any(isinstance(event, Fault) for event in events) else "read, without faults"
 
     yield attempt

@@ -8,10 +8,10 @@ from pathlib import Path
 from random import Random
 
 from runner.errors import FaultwatchError
-from runner.workload.bound_case import bind
-from runner.workload.budget_lines import budget_lines
+from runner.workload.bound_case import bind_case
+from runner.workload.budget_lines import find_budget_lines
 from runner.workload.definition import load_workload
-from runner.workload.matrix import cases
+from runner.workload.matrix import list_cases
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import TEXTS, mutated_bytes, mutated_text
 
@@ -37,9 +37,9 @@ def opened(folder: Path) -> Iterator[Attempt]:
         file.write_bytes(mutated_bytes(data, rng) if rng.random() < 0.1 else data)
         try:
             workload = load_workload(file)
-            for case in cases(workload)[:3]:
-                bind(workload, case)
-            budget_lines(text)
+            for case in list_cases(workload)[:3]:
+                bind_case(workload, case)
+            find_budget_lines(text)
         except FaultwatchError:
             return "refused"
         return "read"

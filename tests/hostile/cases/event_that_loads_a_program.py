@@ -12,4 +12,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "is no event that a workload may count" in outcome.error, outcome.said
+    assert "is not an event that a workload may count" in outcome.error, outcome.said

@@ -11,4 +11,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "does not lie in the build" in outcome.error + outcome.report, outcome.said
+    assert "is not in the build" in outcome.error + outcome.report, outcome.said

@@ -12,4 +12,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "leads to no ordinary file" in outcome.error, outcome.said
+    assert "does not point to a regular file" in outcome.error, outcome.said

@@ -13,4 +13,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "is a link that leads out of its folder" in outcome.error, outcome.said
+    assert "is a link that points outside its folder" in outcome.error, outcome.said

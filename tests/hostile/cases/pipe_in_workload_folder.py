@@ -12,4 +12,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "is no ordinary file" in outcome.error, outcome.said
+    assert "is not a regular file" in outcome.error, outcome.said

@@ -10,4 +10,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "lies outside the build" in outcome.report, outcome.said
+    assert "is outside the build" in outcome.report, outcome.said

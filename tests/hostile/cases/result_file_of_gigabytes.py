@@ -11,4 +11,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "holds more than" in outcome.report, outcome.said
+    assert "is larger than" in outcome.report, outcome.said

@@ -10,4 +10,4 @@ def prepare(arena: Arena) -> None:
 
 
 def held(_: Arena, outcome: Outcome) -> None:
-    assert "leads out of" in outcome.error, outcome.said
+    assert "points outside" in outcome.error, outcome.said

@@ -1,7 +1,7 @@
 import subprocess
 from pathlib import Path
 
-from runner.adoption.built_programs import BuiltProgram, find_built_programs, list_commands, rank
+from runner.adoption.built_programs import BuiltProgram, _rank_program, find_built_programs, list_commands
 
 
 def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
         "fuzz/fuzz_x",
         "third_party/b/bench",
     ]
-    ordered = sorted(map(BuiltProgram, names), key=lambda program: rank(program, "lz4"))
+    ordered = sorted(map(BuiltProgram, names), key=lambda program: _rank_program(program, "lz4"))
     assert [program.name for program in ordered] == [
         *("build/lz4_bench", "lz4", "other", "examples/demo", "build/test/unit", "fuzz/fuzz_x", "third_party/b/bench"),
     ]

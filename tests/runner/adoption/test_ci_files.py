@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.adoption.ci_files import ci_file, detect_ci
+from runner.adoption.ci_files import detect_ci, render_ci_file
 from runner.ci.registry import CI_SYSTEMS
 from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
@@ -52,7 +52,7 @@ def test_of_two_files_the_address_decides() -> None:
 
 @pytest.mark.parametrize("ci", CI_SYSTEMS)
 def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
-    file = ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
+    file = render_ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
     assert file
     assert "faultwatch gate --repo . --output" in file.text
     assert '-- faultwatch/workload.toml "' in file.text
@@ -64,13 +64,13 @@ def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
 
 
 def test_gitlab_names_the_tip_and_not_the_merge_base_which_the_author_chooses() -> None:
-    job = yaml.safe_load(ci_file("gitlab", listing({})).text)["faultwatch"]
+    job = yaml.safe_load(render_ci_file("gitlab", listing({})).text)["faultwatch"]
     assert '"origin/$CI_MERGE_REQUEST_TARGET_BRANCH_NAME..' in job["script"][-1]
     assert job["variables"]["GIT_DEPTH"] == "0", "only then GitLab's runner fetches that branch"
 
 
 def test_gitlab_reads_every_file_that_its_job_writes() -> None:
-    job = yaml.safe_load(ci_file("gitlab", listing({})).text)["faultwatch"]
+    job = yaml.safe_load(render_ci_file("gitlab", listing({})).text)["faultwatch"]
     script = job["script"][-1]
     reports = job["artifacts"]["reports"]
     assert f"--junit {reports['junit']} " in script
@@ -79,11 +79,11 @@ def test_gitlab_reads_every_file_that_its_job_writes() -> None:
 
 
 def test_existing_pipelines_stay_and_the_remark_says_how_to_include_ours() -> None:
-    file = ci_file("gitlab", listing({".gitlab-ci.yml": ""}))
+    file = render_ci_file("gitlab", listing({".gitlab-ci.yml": ""}))
     assert file
     assert file.path == ".gitlab/faultwatch.yml"
     assert "include: {local: .gitlab/faultwatch.yml}" in file.remark
-    file = ci_file("jenkins", listing({"Jenkinsfile": ""}))
+    file = render_ci_file("jenkins", listing({"Jenkinsfile": ""}))
     assert file
     assert file.path == "Jenkinsfile.faultwatch"
 
@@ -92,20 +92,20 @@ def test_the_actions_are_those_of_the_projects_own_gate() -> None:
     def actions(text: str) -> set[str]:
         return set(re.findall(r"uses: (\S+@[0-9a-f]{40} # \S+)", text))
 
-    file = ci_file("github", listing({}))
+    file = render_ci_file("github", listing({}))
     assert file
     assert actions(file.text) == actions((ROOT / ".github/workflows/gate.yml").read_text(encoding="utf-8"))
 
 
 def test_the_documents_show_the_file_that_init_writes() -> None:
-    file = ci_file("github", listing({}))
+    file = render_ci_file("github", listing({}))
     assert file
     page = (ROOT / "docs/how-to/gate.md").read_text(encoding="utf-8")
     assert f"```yaml\n{file.text}```\n" in page
 
 
 def test_the_service_can_start_the_workflow_of_github_with_what_it_sends() -> None:
-    file = ci_file("github", listing({}))
+    file = render_ci_file("github", listing({}))
     assert file
     triggers = yaml.safe_load(file.text)[True]  # To YAML 1.1 the key "on" is a truth.
     assert set(triggers["workflow_dispatch"]["inputs"]) == {"base", "head"}
@@ -115,7 +115,7 @@ def test_the_service_can_start_the_workflow_of_github_with_what_it_sends() -> No
 
 
 def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None:
-    file = ci_file("shell", listing({}))
+    file = render_ci_file("shell", listing({}))
     assert file
     assert file.executable
     (tmp_path / "gate.sh").write_text(file.text)
@@ -129,7 +129,7 @@ def test_the_shell_script_is_one_that_shellcheck_accepts(tmp_path: Path) -> None
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
     """The script in a repository with two commits on main; instead of the command, one that prints its words."""
-    file = ci_file("shell", listing({}))
+    file = render_ci_file("shell", listing({}))
     assert file
     folder = tmp_path / "repo"
     folder.mkdir()
@@ -175,31 +175,31 @@ def test_the_shell_script_compares_with_the_branch_there_or_here_or_with_the_com
 
 @pytest.mark.parametrize("file", [".travis.yml", ".circleci/config.yml", "appveyor.yml"])
 def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> None:
-    other = ci_file("shell", listing({file: ""}))
+    other = render_ci_file("shell", listing({file: ""}))
     assert other
-    assert "init has no file for " in other.remark
-    assert f"({file}): have it run the script" in other.remark
-    none = ci_file("shell", listing({"README": ""}))
+    assert "init has no CI file for " in other.remark
+    assert f"({file}): let it run the script" in other.remark
+    none = render_ci_file("shell", listing({"README": ""}))
     assert none
-    assert "no CI was found" in none.remark
+    assert "no CI system was found" in none.remark
 
 
 @pytest.mark.parametrize("ci", CI_SYSTEMS)
 def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something(ci: str) -> None:
-    with_folders = ci_file(ci, listing({}), readable=("~/.cargo/registry", "/opt/x"))
+    with_folders = render_ci_file(ci, listing({}), readable=("~/.cargo/registry", "/opt/x"))
     assert with_folders
     assert re.search(r"FAULTWATCH_SANDBOX_READ(: |=)~/.cargo/registry:/opt/x\n", with_folders.text)
-    without = ci_file(ci, listing({}))
+    without = render_ci_file(ci, listing({}))
     assert without
     assert "SANDBOX_READ" not in without.text
     assert "Folders outside" not in without.text
     with pytest.raises(FaultwatchError, match="cannot be written"):
-        ci_file(ci, listing({}), readable=("/opt/x; rm",))
+        render_ci_file(ci, listing({}), readable=("/opt/x; rm",))
 
 
 def test_no_name_of_a_branch_becomes_a_command() -> None:
     with pytest.raises(FaultwatchError, match="cannot be written"):
-        ci_file("shell", listing({}), branch="a;b")
+        render_ci_file("shell", listing({}), branch="a;b")
 
 
 WITH_SUBMODULES = {".gitmodules": ""}
@@ -207,7 +207,7 @@ WITH_SUBMODULES = {".gitmodules": ""}
 
 @pytest.mark.parametrize("ci", CI_SYSTEMS)
 def test_submodules_are_fetched_of_base_and_never_of_a_strangers_head(ci: str) -> None:
-    without, text = (ci_file(ci, listing(files)).text for files in ({}, WITH_SUBMODULES))
+    without, text = (render_ci_file(ci, listing(files)).text for files in ({}, WITH_SUBMODULES))
     assert "submodule" not in without.replace("GIT_SUBMODULE_STRATEGY: none", "")
     assert "@" not in re.sub(r"@v4|@[0-9a-f]{40}", "", text)
     if ci in {"github", "forgejo"}:
@@ -244,7 +244,7 @@ def test_the_submodules_of_base_are_what_a_job_fetches(tmp_path: Path) -> None:
     git(subject, "commit", "--quiet", "--message", "Another")
     git(tmp_path, "clone", "--quiet", str(subject), str(clone))
     head = git(clone, "rev-parse", "HEAD").strip()
-    script = yaml.safe_load(ci_file("gitlab", listing(WITH_SUBMODULES)).text)["faultwatch"]["script"][:-1]
+    script = yaml.safe_load(render_ci_file("gitlab", listing(WITH_SUBMODULES)).text)["faultwatch"]["script"][:-1]
     variables = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "CI_COMMIT_SHA": head}
     variables |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always"}
     lines = "\n".join(("set -e", *script))
@@ -254,7 +254,7 @@ def test_the_submodules_of_base_are_what_a_job_fetches(tmp_path: Path) -> None:
 
 
 def test_only_pull_requests_of_the_repository_itself_reach_the_service() -> None:
-    for text in (ci_file("github", listing({})).text, (ROOT / ".github/workflows/gate.yml").read_text()):
+    for text in (render_ci_file("github", listing({})).text, (ROOT / ".github/workflows/gate.yml").read_text()):
         (line,) = re.findall("FAULTWATCH_URL: .*", text)
         assert "github.event.pull_request.head.repo.full_name == github.repository" in line
         assert ".fork" not in line
@@ -262,7 +262,7 @@ def test_only_pull_requests_of_the_repository_itself_reach_the_service() -> None
 
 def test_what_a_head_has_of_the_names_of_results_is_no_result() -> None:
     for ci in ("gitlab", "jenkins"):
-        text = ci_file(ci, listing({})).text
+        text = render_ci_file(ci, listing({})).text
         written = set(re.findall(r"--(?:output|junit|code-quality) (\S+)", text))
         (removed,) = re.findall(r"rm -rf (.*?) #", text)
         assert set(removed.split()) == written

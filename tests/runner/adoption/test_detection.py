@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.detection import detect
+from runner.adoption.detection import propose_builds
 from runner.adoption.proposal import BuildProposal, RunProposal
-from runner.adoption.workload_text import workload_text
+from runner.adoption.workload_text import render_workload
 from tests.runner.adoption.listings import listing
 
 PROJECTS = {
@@ -25,23 +25,23 @@ PROJECTS = {
 @pytest.mark.parametrize(("case", "system"), PROJECTS.items())
 def test_the_build_system_of_each_small_project_is_detected(case: str, system: str) -> None:
     files = importlib.import_module(f"tests.projects.cases.{case}").FILES
-    assert detect(listing(files))[0].system == system
+    assert propose_builds(listing(files))[0].system == system
 
 
 def test_an_unknown_project_has_no_build_system() -> None:
-    assert detect(listing({"README": "Text.", "notes/2024.txt": "More."})) == []
+    assert propose_builds(listing({"README": "Text.", "notes/2024.txt": "More."})) == []
 
 
 def test_a_python_package_that_runs_meson_is_a_python_package() -> None:
     files = {"meson.build": "project('x', 'c')", "pyproject.toml": '[build-system]\nbuild-backend = "mesonpy"\n'}
-    assert detect(listing(files))[0].system == "Python"
+    assert propose_builds(listing(files))[0].system == "Python"
     files["pyproject.toml"] = '[build-system]\nbuild-backend = "setuptools.build_meta"\n'
-    assert detect(listing(files))[0].system == "Meson"
+    assert propose_builds(listing(files))[0].system == "Meson"
 
 
 def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package() -> None:
     files = {"Makefile": "all:\n\tcc x.c\n", "pyproject.toml": "[tool.black]\n", "scripts/gen.py": ""}
-    assert {proposal.system for proposal in detect(listing(files))} == {"Make"}
+    assert {proposal.system for proposal in propose_builds(listing(files))} == {"Make"}
 
 
 NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]
@@ -54,16 +54,16 @@ def test_whatever_the_files_contain_each_proposal_makes_a_valid_workload_file(fi
 
     from runner.workload import Workload
 
-    for proposal in detect(listing(files)):
+    for proposal in propose_builds(listing(files)):
         for run in proposal.runs or (RunProposal("./x"),):
-            Workload.model_validate(tomllib.loads(workload_text("x", proposal, run)))
+            Workload.model_validate(tomllib.loads(render_workload("x", proposal, run)))
 
 
 @given(st.text(), st.text(min_size=1), st.dictionaries(st.from_regex(r"[A-Z]{1,5}", fullmatch=True), st.text()))
 def test_every_text_survives_in_a_workload_file(build: str, run: str, variables: dict[str, str]) -> None:
     import tomllib
 
-    text = workload_text("x", BuildProposal("Make", build, environment=variables), RunProposal(run))
+    text = render_workload("x", BuildProposal("Make", build, environment=variables), RunProposal(run))
     document = tomllib.loads(text)
     assert document.get("build", {}).get("command", "") == build
     assert document["run"]["command"] == run.replace("{", "{{").replace("}", "}}")
@@ -75,5 +75,5 @@ def test_a_makefile_around_go_does_not_give_the_build_a_history() -> None:
     # With one, go would write the commit into each program, and no build could be used for two revisions.
     files = {"Makefile": "VERSION := $(shell git describe)\nall:\n", "go.mod": "module m\n"}
     files["main.go"] = "package main\n\nfunc main() {}\n"
-    first = detect(listing(files))[0]
+    first = propose_builds(listing(files))[0]
     assert (first.system, first.git) == ("Go", False)

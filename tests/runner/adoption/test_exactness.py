@@ -2,33 +2,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.exactness import exactness
+from runner.adoption.exactness import judge_exactness
 
 
 @pytest.mark.parametrize(
     ("counts", "exact", "words"),
     [
-        ([87, 87, 87], True, "87 minor faults in each of 3 executions: one fault more is a drift"),
-        ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 in all"),
-        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies by itself"),
+        ([87, 87, 87], True, "87 minor faults in each of 3 executions: a single additional fault is already a drift"),
+        ([1000, 1000, 1001], True, "1,000 minor faults in 2 of 3 executions, 1,000 to 1,001 overall"),
+        ([1, 2, 3], False, "1 to 3 minor faults in 3 executions: the count varies without a code change"),
     ],
 )
 def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> None:
-    result = exactness(counts)
+    result = judge_exactness(counts)
     assert result.exact is exact
     assert result.sentence.startswith(words)
 
 
 def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
-    assert "`OMP_NUM_THREADS=1`" in exactness([1, 2, 3]).sentence
-    go = exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
-    assert "`GOGC=off` and then `GOMAXPROCS=1`" in go
+    assert "`OMP_NUM_THREADS=1`" in judge_exactness([1, 2, 3]).sentence
+    go = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
+    assert "`GOGC=off` and `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
-    without = exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
+    without = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
     assert "is off already" in without
     assert "GOGC=off" not in without
     assert "`GOMAXPROCS=1`" in without
-    alone = exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}).sentence
+    alone = judge_exactness(
+        [1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}
+    ).sentence
     assert "GOMAXPROCS=1" not in alone
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
@@ -49,7 +51,7 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
 def test_only_a_go_that_knows_an_option_is_advised_to_be_built_with_it(
     go: str, known: bool, variables: dict[str, str]
 ) -> None:
-    sentence = exactness([1, 2, 3], {"tool.go": go, **variables}).sentence
+    sentence = judge_exactness([1, 2, 3], {"tool.go": go, **variables}).sentence
     assert ("norandomizedheapbase64" in sentence) is known
     assert "  " not in sentence
 
@@ -57,9 +59,9 @@ def test_only_a_go_that_knows_an_option_is_advised_to_be_built_with_it(
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))
 def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
     most = max(counts.count(value) for value in counts)
-    assert exactness(counts).exact is (most >= 2 and 2 * most > len(counts))
+    assert judge_exactness(counts).exact is (most >= 2 and 2 * most > len(counts))
 
 
 def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> None:
-    python = exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
-    assert not python.partition("varies by itself. ")[2].startswith("Go's")
+    python = judge_exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
+    assert not python.partition("varies without a code change. ")[2].startswith("Go's")

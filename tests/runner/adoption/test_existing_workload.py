@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.existing_workload import folder_of, workload_place
+from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository, open_repository
-from runner.subject.workload_files import workload_files
+from runner.subject.workload_files import list_workload_files
 from tests.runner.commands import git
 
 
@@ -22,7 +22,7 @@ def top(tmp_path: Path) -> Path:
 
 def place(top: Path, named: str | None = None) -> str:
     repository: Repository = open_repository(str(top), top.parent)
-    return str(workload_place(repository, top, named).relative_to(top))
+    return str(locate_workload_file(repository, top, named).relative_to(top))
 
 
 def write(top: Path, *names: str) -> None:
@@ -47,19 +47,19 @@ def test_of_several_one_has_to_be_named(top: Path) -> None:
         place(top)
     for named in ("bench/d", "bench/d/workload.toml"):
         assert place(top, str(top / named)) == "bench/d/workload.toml"
-        assert folder_of(str(top / named)) == str(top / "bench/d")
+        assert get_workload_folder(str(top / named)) == str(top / "bench/d")
 
 
 def test_all_who_look_for_workload_files_find_the_same(top: Path) -> None:
     repository = open_repository(str(top), top.parent)
     write(top, "bench/workload.toml", "workload.toml", "build/workload.toml", "a/b/workload.toml")
     git(top, "add", "bench")
-    names = [str(file.relative_to(top)) for file in workload_files(repository)]
+    names = [str(file.relative_to(top)) for file in list_workload_files(repository)]
     assert names == ["workload.toml", "a/b/workload.toml", "bench/workload.toml"], "one that git ignores is none"
     within = open_repository(str(top / "bench"), top.parent)
-    assert workload_files(within) == workload_files(repository), "from any folder of it"
+    assert list_workload_files(within) == list_workload_files(repository), "from any folder of it"
     (top / "bench" / "workload.toml").unlink()
-    assert len(workload_files(repository)) == 2, "one that is gone is none"
+    assert len(list_workload_files(repository)) == 2, "one that is gone is none"
 
 
 def test_a_file_that_is_not_there_or_elsewhere_is_refused(top: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best, inputs_of
+from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best, list_input_files
 from runner.adoption.proposal import BuildProposal, RunProposal
 from tests.runner.adoption.listings import listing
 
@@ -57,9 +57,9 @@ def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
 
 def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
     files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
-    assert inputs_of(listing(files)) == ["LICENSE-APACHE", "README"]
-    assert inputs_of(listing({"README.rst": "Text."})) == ["README.rst"]
-    assert inputs_of(listing({"main.c": "Text."})) == []
+    assert list_input_files(listing(files)) == ["LICENSE-APACHE", "README"]
+    assert list_input_files(listing({"README.rst": "Text."})) == ["README.rst"]
+    assert list_input_files(listing({"main.c": "Text."})) == []
 
 
 def test_nothing_works() -> None:
@@ -84,17 +84,17 @@ def test_a_count_that_threads_move_is_taken_with_one(
     def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
         return Tried(run, alone if "OMP_NUM_THREADS" in run.environment else faults)
 
-    monkeypatch.setattr(FirstMeasurement, "_try", trial)
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.steadied(BuildProposal("Python", ""), Tried(RunProposal(command), faults), Path())
+    steady = first.find_stable_environment(BuildProposal("Python", ""), Tried(RunProposal(command), faults), Path())
     assert (steady.run.environment == {"OMP_NUM_THREADS": "1"}) is single
 
 
 def test_a_count_that_any_variable_moves_is_not_moved_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FirstMeasurement, "_try", lambda _, __, run, ___: Tried(run, (1315,) * 3))
+    monkeypatch.setattr(FirstMeasurement, "_try_run", lambda _, __, run, ___: Tried(run, (1315,) * 3))
     first = FirstMeasurement.__new__(FirstMeasurement)
     before = Tried(RunProposal("python3 x.py"), (1318,) * 3)
-    assert first.steadied(BuildProposal("Python", ""), before, Path()) == before
+    assert first.find_stable_environment(BuildProposal("Python", ""), before, Path()) == before
 
 
 GO = ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"})
@@ -122,7 +122,7 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     def trial(_: object, __: BuildProposal, run: RunProposal, tree: Path) -> Tried:
         return Tried(run, single if "GOMAXPROCS" in run.environment else off if "GOGC" in run.environment else without)
 
-    monkeypatch.setattr(FirstMeasurement, "_try", trial)
+    monkeypatch.setattr(FirstMeasurement, "_try_run", trial)
     first = FirstMeasurement.__new__(FirstMeasurement)
-    steady = first.steadied(BuildProposal("Go", "", ("go",)), Tried(RunProposal("./x"), without), Path())
+    steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), Tried(RunProposal("./x"), without), Path())
     assert steady.run.environment == chosen

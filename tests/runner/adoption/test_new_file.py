@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.new_file import exists_otherwise, write_file
+from runner.adoption.new_file import has_other_content, write_file
 from runner.errors import FaultwatchError
 
 
 def test_a_file_is_written_with_its_folders_and_nothing_else(tmp_path: Path) -> None:
-    assert not exists_otherwise(tmp_path, "a/b/x.sh", "text")
+    assert not has_other_content(tmp_path, "a/b/x.sh", "text")
     write_file(tmp_path, "a/b/x.sh", "text", executable=True)
     assert (tmp_path / "a/b/x.sh").read_text() == "text"
     assert (tmp_path / "a/b/x.sh").stat().st_mode & 0o777 == 0o755
@@ -17,17 +17,17 @@ def test_a_file_is_written_with_its_folders_and_nothing_else(tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"other", b"\xff\xfe"])
 def test_another_file_is_noticed_and_the_same_one_is_not(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
-    assert exists_otherwise(tmp_path, "x", "text")
+    assert has_other_content(tmp_path, "x", "text")
     (tmp_path / "x").write_text("text")
-    assert not exists_otherwise(tmp_path, "x", "text")
+    assert not has_other_content(tmp_path, "x", "text")
 
 
 def test_a_link_that_leads_out_of_the_work_tree_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / ".github").symlink_to(tmp_path)
-    with pytest.raises(FaultwatchError, match="leads out of"):
+    with pytest.raises(FaultwatchError, match="points outside"):
         write_file(tmp_path / "tree", ".github/x", "text")
     (tmp_path / "tree" / "file").symlink_to(tmp_path / "victim")
-    assert exists_otherwise(tmp_path / "tree", "file", "text")
+    assert has_other_content(tmp_path / "tree", "file", "text")
     write_file(tmp_path / "tree", "file", "text")
     assert not (tmp_path / "victim").exists(), "the link is replaced, not followed"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.proposal import BuildProposal
+from runner.adoption.tool_paths import add_tool_paths, describe_tools
 from runner.adoption.toolchains import Toolchain, choose_toolchain
-from runner.adoption.tools_found import describe_tools, with_tools
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def go(least: str, path: Path) -> BuildProposal:
 
 
 def test_the_users_own_version_comes_before_that_of_the_system(versions: Path) -> None:
-    build = with_tools(go("", versions / "old"))
+    build = add_tool_paths(go("", versions / "old"))
     assert build.environment["PATH"] == f"{versions}/new:{versions}/old"
     said, lacks = describe_tools(build)
     assert said == f"go 1.22.1 at {versions}/new/go; also 1.19.8 at {versions}/old/go"
@@ -36,12 +36,12 @@ def test_the_users_own_version_comes_before_that_of_the_system(versions: Path) -
 
 def test_a_newer_version_is_used_where_the_project_asks_for_it(versions: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{versions}/old:{versions}/new")
-    assert with_tools(go("1.19", versions / "old")).environment["PATH"] == f"{versions}/old"
-    assert with_tools(go("1.21.5", versions / "old")).environment["PATH"].startswith(f"{versions}/new:")
+    assert add_tool_paths(go("1.19", versions / "old")).environment["PATH"] == f"{versions}/old"
+    assert add_tool_paths(go("1.21.5", versions / "old")).environment["PATH"].startswith(f"{versions}/new:")
 
 
 def test_what_no_version_suffices_for_is_named(versions: Path) -> None:
-    build = with_tools(go("1.26.3", versions / "old"))
+    build = add_tool_paths(go("1.26.3", versions / "old"))
     _, lacks = describe_tools(build)
     assert lacks == f"the project asks for go 1.26.3, and this host has go 1.22.1 at {versions}/new/go"
 

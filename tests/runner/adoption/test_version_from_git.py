@@ -2,10 +2,10 @@
 
 import pytest
 
-from runner.adoption.detection import detect
+from runner.adoption.detection import propose_builds
 from runner.adoption.proposal import RunProposal
-from runner.adoption.version_from_git import version_remark
-from runner.adoption.workload_text import workload_text
+from runner.adoption.version_from_git import describe_version
+from runner.adoption.workload_text import render_workload
 from tests.runner.adoption.listings import listing
 
 FIXABLE = {
@@ -29,38 +29,38 @@ READS_GIT = [
 )
 def test_a_version_that_a_variable_sets_is_fixed_and_no_history_is_read(variable: str, file: str, text: str) -> None:
     sources = listing({file: text, "p/__init__.py": ""})
-    proposals = detect(sources)
+    proposals = propose_builds(sources)
     assert proposals
     for proposal in proposals:
-        written = workload_text("x", proposal, RunProposal("./x"))
+        written = render_workload("x", proposal, RunProposal("./x"))
         assert f'{variable} = "1.0.0"' in written
         assert "git = true" not in written
-        assert variable in version_remark(sources, proposal.environment, git=False)
+        assert variable in describe_version(sources, proposal.environment, git=False)
     # A file that somebody wrote before is not changed, but the way out is named.
-    assert f'Write {variable} = "1.0.0"' in version_remark(sources, {}, git=True)
+    assert f'Write {variable} = "1.0.0"' in describe_version(sources, {}, git=True)
 
 
 @pytest.mark.parametrize(("file", "text"), READS_GIT)
 def test_a_build_that_cannot_do_without_the_history_gets_it_and_init_says_what_that_means(file: str, text: str) -> None:
     sources = listing({file: text})
-    proposal = detect(sources)[0]
-    assert "\ngit = true\n" in workload_text("x", proposal, RunProposal("./x"))
-    said = version_remark(sources, proposal.environment, git=True)
-    assert "a count can move by a fault although no code changed" in said
+    proposal = propose_builds(sources)[0]
+    assert "\ngit = true\n" in render_workload("x", proposal, RunProposal("./x"))
+    said = describe_version(sources, proposal.environment, git=True)
+    assert "a count can change by one fault although no code changed" in said
     assert "budget = {minor-faults = 1}" in said
 
 
 def test_a_build_without_a_version_gets_neither() -> None:
     sources = listing({"Makefile": "all:\n\tgit status\n"})
-    proposal = detect(sources)[0]
+    proposal = propose_builds(sources)[0]
     assert not proposal.git
     assert not proposal.environment
-    assert not version_remark(sources, proposal.environment, git=False)
+    assert not describe_version(sources, proposal.environment, git=False)
 
 
 def test_where_another_script_reads_the_history_too_the_build_gets_both() -> None:
     sources = listing({"pyproject.toml": 'requires = ["setuptools-scm"]', "setup.py": 'run("git describe --tags")'})
-    proposal = detect(sources)[0]
+    proposal = propose_builds(sources)[0]
     assert proposal.git
     assert "SETUPTOOLS_SCM_PRETEND_VERSION" in proposal.environment
-    assert "budget" in version_remark(sources, proposal.environment, git=True)
+    assert "budget" in describe_version(sources, proposal.environment, git=True)

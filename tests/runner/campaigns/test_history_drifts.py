@@ -10,7 +10,7 @@ from tests.runner.commands import WORKLOAD, faultwatch, make_history
 pytestmark = pytest.mark.perf
 
 
-_CHANGED = "pages has changed since it was last measured here"
+_CHANGED = "The file of pages, or another file in its folder, has changed since the last measurement here"
 
 
 def drifts(tmp_path: Path, *words: str, changed: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from runner.measuring.same_bytes import MIN_AGREEING_RUNS, is_checked
 from runner.subject.build_ahead import is_checked as is_built_anyway
-from runner.workload import cases
+from runner.workload import list_cases
 from runner.workload.lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
 
@@ -31,7 +31,7 @@ def repository(tmp_path: Path) -> Path:
 def commit(folder: Path, *, checked: bool = False, workload: str = WORKLOAD, **files: str) -> str:
     """Commit files; its hash decides whether it belongs to those that are measured in any case."""
     (folder / "workload.toml").write_text(workload, encoding="utf-8")
-    (case,) = cases(find_workload(str(folder / "workload.toml")), ())
+    (case,) = list_cases(find_workload(str(folder / "workload.toml")), ())
     for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text, encoding="utf-8")
     git(folder, "add", ".")
@@ -70,7 +70,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     checked = commit(repository, README="three", checked=True)
     newest = commit(repository, README="four")
     counted = (
-        f"{MIN_AGREEING_RUNS + 3} revisions: {MIN_AGREEING_RUNS + 2} measured, 1 reused from a run of the same bytes"
+        f"{MIN_AGREEING_RUNS + 3} revisions: {MIN_AGREEING_RUNS + 2} measured, 1 reused from a run with the same bytes"
     )
     # A busy host can disturb one of the many runs that have to agree. Then nothing is reused, and rightly.
     for home, proxy in services:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from runner.canary import count as module
-from runner.canary.count import KINDS, CanaryFaults, count_canary, judge_canary
+from runner.canary.count import FAULT_KINDS, CanaryFaults, count_canary, judge_canary
 from runner.execution.compilation import compile_program
 from runner.execution.start_block import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
 
-EXPECTED = dict(zip(KINDS, (1009, 211, 503, 3), strict=True))
+EXPECTED = dict(zip(FAULT_KINDS, (1009, 211, 503, 3), strict=True))
 TOGETHER = sum(EXPECTED.values())
 
 
@@ -34,7 +34,7 @@ def test_a_right_count_needs_one_execution() -> None:
     faults = Counter()
     found = judge_canary(faults)
     assert found.holds
-    assert faults.asked == [KINDS]
+    assert faults.asked == [FAULT_KINDS]
     assert (found.counts[0].expected, found.counts[0].counted) == (TOGETHER, (TOGETHER,))
 
 
@@ -48,7 +48,7 @@ def test_a_disturbance_is_forgiven_once_and_kept() -> None:
 def test_a_host_that_counts_wrong_is_found_with_the_kind_it_is_wrong_in(off: tuple[int, ...]) -> None:
     found = judge_canary(Counter(*off, 0, 7, 7, 7))
     assert not found.holds
-    assert [count.kinds for count in found.counts] == [KINDS, *((kind,) for kind in KINDS)]
+    assert [count.kinds for count in found.counts] == [FAULT_KINDS, *((kind,) for kind in FAULT_KINDS)]
     assert [count.holds for count in found.counts] == [False, True, False, True, True]
     assert "file: 218, then 218, then 218 faults counted, 211 expected" in found.finding
 
@@ -58,14 +58,14 @@ def test_kinds_that_a_host_cannot_have_are_left_out_and_named() -> None:
     found = judge_canary(faults)
     assert found.holds
     assert found.left_out == {"huge": "fragmented"}
-    assert faults.asked == [KINDS, KINDS[:3]]
+    assert faults.asked == [FAULT_KINDS, FAULT_KINDS[:3]]
 
 
 @pytest.mark.perf
 def test_this_machine_counts_every_kind_exactly(tmp_path: Path) -> None:
     program = compile_program(module._SOURCE, tmp_path, headers=[module._HEADER])
-    for kind in KINDS:
-        faults = module._count(program, [kind])
+    for kind in FAULT_KINDS:
+        faults = module._count_faults(program, [kind])
         if faults.left_out:
             assert kind in {"file", "huge"}, faults
             continue
@@ -90,7 +90,7 @@ def test_the_cost_of_a_fault_is_plausible(tmp_path: Path) -> None:
 
 @pytest.mark.perf
 def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = module.count
+    real = module.count_faults
 
     def one_less(command: Sequence[str], **options: object) -> Execution:
         # As a host would that does not count one of the touched pages.
@@ -100,7 +100,7 @@ def test_a_wrong_counter_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         done.sample.readings["region:minor-faults"] = reading.model_copy(update={"value": reading.value - 1})
         return done
 
-    monkeypatch.setattr(module, "count", one_less)
+    monkeypatch.setattr(module, "count_faults", one_less)
     found = count_canary(tmp_path).canary
     assert found
     assert not found.holds
@@ -120,7 +120,7 @@ def test_a_canary_that_dies_is_silent(tmp_path: Path, monkeypatch: pytest.Monkey
     def crash(*_: object, **__: object) -> Execution:
         raise ExecutionFailure("`./canary` was ended by SIGSEGV")
 
-    monkeypatch.setattr(module, "count", crash)
+    monkeypatch.setattr(module, "count_faults", crash)
     assert "SIGSEGV" in count_canary(tmp_path).problem
 
 

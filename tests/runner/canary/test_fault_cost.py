@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.canary.fault_cost import NAME, recall_cost
+from runner.canary.fault_cost import COST_FILE, load_or_measure_cost
 
 
 def test_the_cost_is_measured_once(tmp_path: Path) -> None:
     program, costs = tmp_path / "canary-1", iter([None, 1e-7, 2e-7, 3e-7])
-    measured = [recall_cost(program, lambda: next(costs)) for _ in range(4)]
+    measured = [load_or_measure_cost(program, lambda: next(costs)) for _ in range(4)]
     assert measured == [None, 1e-7, 1e-7, 1e-7], "what could not be measured is tried again"
-    assert recall_cost(tmp_path / "canary-2", lambda: next(costs)) == 2e-7, "another program has another cost"
+    assert load_or_measure_cost(tmp_path / "canary-2", lambda: next(costs)) == 2e-7, "another program has another cost"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_the_cost_is_measured_once(tmp_path: Path) -> None:
 )
 def test_a_cost_that_may_not_hold_any_more_is_measured_again(changes: dict[str, object] | None, tmp_path: Path) -> None:
     program = tmp_path / "canary-1"
-    assert recall_cost(program, lambda: 1e-7) == 1e-7
-    known = json.loads((tmp_path / NAME).read_text())
-    (tmp_path / NAME).write_text(json.dumps(known | changes) if changes else "")
-    assert recall_cost(program, lambda: 2e-7) == 2e-7
+    assert load_or_measure_cost(program, lambda: 1e-7) == 1e-7
+    known = json.loads((tmp_path / COST_FILE).read_text())
+    (tmp_path / COST_FILE).write_text(json.dumps(known | changes) if changes else "")
+    assert load_or_measure_cost(program, lambda: 2e-7) == 2e-7

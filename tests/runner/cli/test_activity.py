@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.activity import Activity, activity, lines, time_left, time_spent
+from runner.cli.activity import Activity, format_time_left, format_time_spent, show_activity, write_lines
 
 
 class Clock:
@@ -24,36 +24,38 @@ class Clock:
     [(0.0, ""), (4.0, ""), (37.0, "about 40 s left"), (406.0, "about 7 min left"), (9900.0, "about 2.8 h left")],
 )
 def test_time_left(left: float, said: str) -> None:
-    assert time_left(left) == said
+    assert format_time_left(left) == said
 
 
 def test_what_came_before_the_first_step_says_nothing_about_the_rest() -> None:
     clock = Clock()
     shown = Activity("building", clock)
     clock.now += 600
-    assert (shown.line(), shown.left) == ("building, 10 min 0 s", "")
+    assert (shown.format_line(), shown.left) == ("building, 10 min 0 s", "")
     shown("measuring")
-    shown.remain(10)
+    shown.set_remaining(10)
     assert shown.left == "", "nothing is known before the first step has ended"
     clock.now += 20
     shown.advance()
-    assert shown.line() == "measuring, 1 of 10 steps, 10 min 20 s, about 3 min left"
+    assert shown.format_line() == "measuring, 1 of 10 steps, 10 min 20 s, about 3 min left"
 
 
 def test_a_decision_changes_how_many_steps_are_ahead() -> None:
     clock = Clock()
     shown = Activity("comparing", clock)
-    shown.remain(2)
+    shown.set_remaining(2)
     for _ in range(2):
         clock.now += 30
         shown.advance()
     assert (shown.total, shown.left) == (2, "")
-    shown.remain(4)
+    shown.set_remaining(4)
     assert (shown.total, shown.left) == (6, "about 2 min left")
 
 
 @given(
-    st.lists(st.one_of(st.tuples(st.just("remain"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1))))
+    st.lists(
+        st.one_of(st.tuples(st.just("set_remaining"), st.integers(-5, 50)), st.tuples(st.just("advance"), st.just(1)))
+    )
 )
 def test_there_are_never_more_steps_done_than_there_are(calls: list[tuple[str, int]]) -> None:
     shown = Activity("x", Clock())
@@ -63,7 +65,12 @@ def test_there_are_never_more_steps_done_than_there_are(calls: list[tuple[str, i
 
 
 def test_a_duration_is_short() -> None:
-    assert [time_spent(seconds) for seconds in (0.4, 59.9, 60, 3725)] == ["0 s", "59 s", "1 min 0 s", "62 min 5 s"]
+    assert [format_time_spent(seconds) for seconds in (0.4, 59.9, 60, 3725)] == [
+        "0 s",
+        "59 s",
+        "1 min 0 s",
+        "62 min 5 s",
+    ]
 
 
 def test_a_log_gets_lines_that_end_with_the_activity() -> None:
@@ -74,7 +81,7 @@ def test_a_log_gets_lines_that_end_with_the_activity() -> None:
         said.append(line)
         enough.set()
 
-    with lines(Activity("building"), 0.001, write):
+    with write_lines(Activity("building"), 0.001, write):
         assert enough.wait(60)
     number = len(said)
     assert said[0].startswith("building, ")
@@ -83,7 +90,7 @@ def test_a_log_gets_lines_that_end_with_the_activity() -> None:
 
 
 def test_a_short_activity_leaves_nothing_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
-    with activity("measuring") as shown:
-        shown.remain(3)
+    with show_activity("measuring") as shown:
+        shown.set_remaining(3)
         shown.advance()
     assert capsys.readouterr() == ("", "")

@@ -6,7 +6,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.cli.arguments import Target, ends_of, is_range, tell_apart, workload_and_range, workload_argument
+from runner.cli.arguments import (
+    Target,
+    add_workload_and_range,
+    add_workload_argument,
+    is_range,
+    parse_range,
+    parse_target,
+)
 from runner.errors import FaultwatchError
 
 NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9_/-]{0,10}", fullmatch=True)
@@ -31,15 +38,15 @@ def test_no_path_of_folders_is_a_range(word: str) -> None:
 @given(NAMES, NAMES)
 def test_a_range_has_the_ends_that_it_names(first: str, last: str) -> None:
     assert is_range(f"{first}..{last}")
-    assert ends_of(f"{first}..{last}") == ends_of(f"{first}...{last}") == (first, last)
-    assert ends_of(f"{first}..") == (first, "HEAD")
+    assert parse_range(f"{first}..{last}") == parse_range(f"{first}...{last}") == (first, last)
+    assert parse_range(f"{first}..") == (first, "HEAD")
 
 
 @pytest.mark.parametrize("span", ["..", "...", "", "..HEAD", "HEAD", "a..b..c"])
 def test_a_range_without_its_first_end_is_refused(span: str) -> None:
     """In a CI job whose variable is empty, HEAD would be compared with itself, and always be the same."""
     with pytest.raises(FaultwatchError, match="does not have the form"):
-        ends_of(span)
+        parse_range(span)
 
 
 @pytest.mark.parametrize(
@@ -52,43 +59,43 @@ def test_a_range_without_its_first_end_is_refused(span: str) -> None:
     ],
 )
 def test_arguments_are_told_apart(words: list[str], target: Target) -> None:
-    assert tell_apart(words) == target
+    assert parse_target(words) == target
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["a..b", "parser"], "WORKLOAD comes before RANGE"),
-        (["parser", "main"], "'main' is not a range of commits"),
+        (["parser", "main"], "'main' is not a commit range"),
     ],
 )
 def test_what_cannot_be_told_apart_is_refused(words: list[str], said: str) -> None:
     with pytest.raises(FaultwatchError, match=said):
-        tell_apart(words)
+        parse_target(words)
 
 
 def test_one_commit_is_taken_where_it_may_stand_for_the_range_and_else_the_message_has_a_range_of_it() -> None:
-    assert tell_apart(["parser", "HEAD"], single=True) == Target("parser", "HEAD")
-    assert tell_apart(["parser", "a..b"], single=True) == Target("parser", "a..b")
+    assert parse_target(["parser", "HEAD"], single=True) == Target("parser", "HEAD")
+    assert parse_target(["parser", "a..b"], single=True) == Target("parser", "a..b")
     with pytest.raises(FaultwatchError) as error:
-        tell_apart(["parser", "v2"])
+        parse_target(["parser", "v2"])
     assert "v2~10..v2" in (error.value.remedy or "")
 
 
 @click.command()
-@workload_and_range(required=True)
+@add_workload_and_range(required=True)
 def pair(workload_name: str | None, span: str) -> None:
     click.echo(f"{workload_name} {span}")
 
 
 @click.command()
-@workload_and_range()
+@add_workload_and_range()
 def history(workload_name: str | None, span: str | None) -> None:
     click.echo(f"{workload_name} {span}")
 
 
 @click.command()
-@workload_argument
+@add_workload_argument
 def one(workload_name: str | None) -> None:
     click.echo(f"{workload_name}")
 
@@ -106,8 +113,8 @@ def test_what_is_left_out_is_none(command: click.Command, words: str, output: st
     ("command", "words", "said"),
     [
         (pair, "", "Missing argument 'RANGE'"),
-        (one, "a..b", "this command takes one commit"),
-        (pair, "a b", "'b' is not a range of commits"),
+        (one, "a..b", "this command accepts only one commit"),
+        (pair, "a b", "'b' is not a commit range"),
     ],
 )
 def test_a_mistake_is_said(command: click.Command, words: str, said: str) -> None:

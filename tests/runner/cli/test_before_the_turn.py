@@ -87,7 +87,7 @@ def test_content_that_git_lfs_keeps_and_files_that_the_clone_lacks_are_refused_a
     words: tuple[str, ...], place: Path
 ) -> None:
     pointing = said(place, *(word.format("pointing") for word in words))
-    assert "this clone lacks the content of data/big.bin, which Git LFS keeps" in pointing
+    assert "this clone lacks the content of data/big.bin, which is stored in Git LFS" in pointing
     assert "run `git lfs fetch --all`" in pointing.splitlines()[-1]
     torn = said(place, *(word.format("torn") for word in words))
     assert "this clone lacks the file torn.txt" in torn

@@ -91,10 +91,10 @@ def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:
 
 def test_a_merge_says_what_its_branches_moved() -> None:
     lines = described(ProofState.STANDS, brought=-21_931)
-    assert lines[2] == "  the commits that it merges moved it by −21,931 where they were made"
+    assert lines[2] == "  the merged commits moved it by −21,931 on their own branch"
 
 
-@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a range of commits"), ("HEAD..HEAD~1", "has no commits")])
+@pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")])
 def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
     with bisect(tmp_path, span) as wrong:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.ci.system import CiJob
-from runner.cli.ci_job import ci_job
+from runner.cli.ci_job import detect_ci_job
 from runner.contract.gate import ForgeKind, GateReport
 
 ACTIONS = {
@@ -53,7 +53,7 @@ RUNS = "https://forge.example.org/octo-org/copies/actions/runs"
     ids=["none", "github", "queue", "branch", "no-queue", "forgejo", "gitea", "gitlab", "gitlab-branch"],
 )
 def test_the_job_is_known_by_its_variables(environment: dict[str, str], job: CiJob) -> None:
-    assert ci_job(environment) == job
+    assert detect_ci_job(environment) == job
 
 
 @given(
@@ -63,7 +63,7 @@ def test_the_job_is_known_by_its_variables(environment: dict[str, str], job: CiJ
     )
 )
 def test_any_variables_make_a_report_that_can_be_sent(environment: dict[str, Any]) -> None:
-    job = ci_job(environment)
+    job = detect_ci_job(environment)
     GateReport(
         forge=job.forge,
         repository=job.repository,

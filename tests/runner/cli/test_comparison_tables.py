@@ -88,7 +88,7 @@ def test_a_metric_that_does_not_count_is_not_judged_here_as_in_the_comment(capsy
 def test_what_got_worse_is_followed_by_the_command_that_profiles_it(capsys: pytest.CaptureFixture[str]) -> None:
     commit, case = report().revision.commit[:10], report().case
     where = f"{commit}..{commit} --repo ./seeds --case {case.name}"
-    command = f"`faultwatch profile bench.toml {where}` says where it comes from"
+    command = f"`faultwatch profile bench.toml {where}` shows where the change comes from"
     worse = row("minor-faults", 73, 77, counts=True).model_copy(update={"direction": "regression"})
     assert command in told(capsys, worse)
     better = worse.model_copy(update={"direction": "improvement"})
@@ -105,7 +105,7 @@ def test_one_sentence_about_several_metrics_is_printed_once(capsys: pytest.Captu
 
 def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]) -> None:
     kinds = ("file-faults", "anonymous-faults")
-    why = "the watched execution took 130 faults, and no sample took as many"
+    why = "the watched execution had 130 faults, and no sample had the same number"
     missing = dict.fromkeys(kinds, Reading(status=Status.NOT_COUNTED, reason=why))
     base, head = (
         report().model_copy(update={"samples": (Sample(readings=readings),)})

@@ -42,7 +42,7 @@ def test_table_says_it_in_words() -> None:
 
 @pytest.mark.parametrize(("checks", "code"), [([FINE, WORSE], 0), ([FINE, BAD], 1)])
 def test_doctor_exit_code_and_json(checks: list[Check], code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.doctor.checks.examine", lambda host: iter(checks))
+    monkeypatch.setattr("runner.doctor.checks.run_checks", lambda host: iter(checks))
     result = CliRunner().invoke(doctor.command, ["--json"])
     document = json.loads(result.stdout)
     assert result.exit_code == code

@@ -75,7 +75,7 @@ def test_a_commit_where_none_is_taken_is_answered_with_its_form(tmp_path: Path) 
     done = faultwatch("measure", "parser", "HEAD~1", home=tmp_path)
     assert done.returncode == 2
     assert "unexpected extra argument (HEAD~1)" in done.stderr
-    assert "a commit is named with --revision; " in done.stderr.splitlines()[-1]
+    assert "pass a commit with --revision; " in done.stderr.splitlines()[-1]
     assert "--revision" not in faultwatch("completion", "zsh", "HEAD~1", home=tmp_path).stderr
 
 
@@ -109,7 +109,7 @@ def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
         (["history", "--repo", "{subject}", "nowhere/x"], "no such workload file"),
         (["measure", "nosuch"], "no workload of that name here or shipped"),
         (["measure", "copy_service"], "copy_service does not build the repository that contains it"),
-        (["measure", "cold_start", "--suite", "x.json"], "--suite takes one case, but 8 were chosen"),
+        (["measure", "cold_start", "--suite", "x.json"], "--suite accepts only one case, but 8 were chosen"),
         (["compare", "HEAD..HEAD", "--repo", "{subject}"], "has no workload.toml"),
         (
             ["bisect", "copy_service", "HEAD..HEAD", "--repo", "{subject}", "--metric", "minor-fault"],
@@ -303,7 +303,7 @@ def test_verbose_shows_what_is_executed_and_output_is_what_json_prints(subject: 
     done = faultwatch(*words, home=tmp_path, **variables)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "result.json").read_text())
-    assert f"with the lock of {tmp_path}/lock" in done.stderr
+    assert f"with the lock {tmp_path}/lock" in done.stderr
     assert "+ perf stat -x" in done.stderr
     assert "+ sh -c ': (hidden); echo " in done.stderr
     assert "hunter2" not in done.stderr

@@ -95,7 +95,7 @@ def test_with_several_merge_bases_merging_is_measured(home: Path, subject: Path)
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 1300)}
     assert (found["head"], found["base"], len(found["merge_bases"])) == (head, git(subject, "rev-parse", "main"), 2)
-    assert "what merging makes was compared" in found["judge"]
+    assert "the result of merging them was compared" in found["judge"]
     assert (git(subject, "count-objects"), git(subject, "for-each-ref")) == before
 
 
@@ -160,7 +160,7 @@ def test_an_option_that_only_head_knows_does_not_spare_head(home: Path, subject:
     status, found, said = gate(home, subject, "main..change")
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 9300)}
-    assert "as their own workload files say" in found["judge"]
+    assert "according to their own workload file" in found["judge"]
     assert "[run] command ./prog → ./prog --more" in found["judge"]
 
 
@@ -185,7 +185,7 @@ def test_the_tip_judges_a_branch_that_begins_before_it_had_a_file(home: Path, su
     commit(subject, weak, pages=1300)
     status, found, said = gate(home, subject, "main..change")
     assert (status, found["verdict"], found["judged_by"]) == (0, "changed", "head"), said
-    assert "has none yet" in found["judge"]
+    assert "does not have one yet" in found["judge"]
     git(subject, "checkout", "--quiet", "main")
     (subject / "workload.toml").write_text(BASE)
     commit(subject)

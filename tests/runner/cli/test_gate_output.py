@@ -30,7 +30,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
 
 
 def test_two_formats_in_one_file_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FaultwatchError, match="--junit and --sarif name the same file"):
+    with pytest.raises(FaultwatchError, match="--junit and --sarif use the same file"):
         require_writable({"junit": tmp_path / "x", "sarif": tmp_path / "." / "x"})
 
 

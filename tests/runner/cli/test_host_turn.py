@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.lock import HostTurn, holder
+from runner.host.lock import HostTurn, find_holder
 from tests.ordinary_user import as_ordinary
 from tests.runner.commands import command_line, make_history, served, variables
 
@@ -35,7 +35,7 @@ def test_of_two_commands_one_waits_and_uses_the_build_of_the_other(tmp_path: Pat
         )
 
     first = start()
-    while (found := holder(lock)) is None or found.process != first.pid:
+    while (found := find_holder(lock)) is None or found.process != first.pid:
         assert first.poll() is None, first.communicate()[1]
         threading.Event().wait(0.005)
     second = start()
@@ -106,7 +106,7 @@ def test_a_program_ends_with_a_runner_that_is_killed_and_the_next_one_clears_the
         runner = start("lingering.toml")
         wait_until(lambda: any(pid.read_text().strip() for pid in folder.glob("home/builds/*/*/tree/pid")))
         (pid,) = (pid.read_text().strip() for pid in folder.glob("home/builds/*/*/tree/pid"))
-        found = holder(folder / "lock")
+        found = find_holder(folder / "lock")
         assert found
         os.kill(found.process, signal.SIGKILL)
         runner.wait()

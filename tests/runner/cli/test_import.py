@@ -38,7 +38,7 @@ def test_files_are_stored_once_and_judged_like_any_history(
         again = json.loads(run(*arguments).stdout)
         assert (first["created"], first["known"], first["conflicting"]) == (19, 0, 0)
         assert (again["created"], again["known"], again["conflicting"]) == (0, 19, 0)
-        (drift,) = service.drifts(subject="s")
+        (drift,) = service.list_drifts(subject="s")
         assert (drift["before"], drift["after"]) == (100, 150)
         assert drift["candidates"][-1]["title"].startswith("r10 (imported")
         assert (drift["certainty"], drift["title"]) == ("range", ""), "nothing says which commits lie between"
@@ -51,7 +51,7 @@ def test_files_are_stored_once_and_judged_like_any_history(
         (folder / "notes.md").write_text("# Notes\n")
         done = json.loads(run(folder, "--subject", "go", "--json").stdout)
         assert (done["created"], done["left_out"], done["not_judged"]) == (19, ["notes.md"], ["score"])
-        (slower,) = service.drifts(subject="go")
+        (slower,) = service.list_drifts(subject="go")
     assert (slower["unit"], slower["direction"]) == ("MB/s", "regression"), "less throughput is worse"
     assert slower["candidates"][-1]["title"].startswith("abc0010 (imported")
 

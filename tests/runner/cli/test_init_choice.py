@@ -9,7 +9,13 @@ from click.testing import CliRunner
 from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
-from runner.cli.init import _describe_left_out, _describe_ungated, _exactness, _weakness, command
+from runner.cli.init import (
+    _describe_other_ci_file,
+    _describe_rejected_commands,
+    _describe_weakness,
+    _judge_exactness,
+    command,
+)
 from runner.cli.init_choice import Choice
 from runner.cli.questions import Questions
 from runner.contract.report import Build, Reading, Sample
@@ -37,20 +43,20 @@ class Host:
         self.built.append(proposal.command)
         return Path(proposal.command), cast("Build", type("", (), {"seconds": 1.0, "cached": False}))
 
-    def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+    def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         return list(proposal.runs)
 
     def try_runs(self, proposal: BuildProposal, runs: list[RunProposal], tree: Path, say: object) -> list[Tried]:
         counted = [(run, self.counts.get((proposal.command, run.command), ())) for run in runs]
         return [Tried(run, faults, "" if faults else MISSING) for run, faults in counted]
 
-    def steadied(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
+    def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         return tried
 
 
 def choose(host: Host, monkeypatch: pytest.MonkeyPatch, *builds: BuildProposal, run: str | None = None) -> str:
-    monkeypatch.setattr(init_choice, "_proposals", lambda *_: list(builds))
-    choice = init_choice.choose(cast("FirstMeasurement", host), Questions(silent=True), run=run)
+    monkeypatch.setattr(init_choice, "_list_proposals", lambda *_: list(builds))
+    choice = init_choice.choose_build_and_run(cast("FirstMeasurement", host), Questions(silent=True), run=run)
     return f"{choice.proposal.command}: {choice.tried.run.command}"
 
 
@@ -93,9 +99,9 @@ def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monke
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
-    assert _describe_ungated(ci, "bench/workload.toml") == []
-    assert "does not name workload.toml" in _describe_ungated(ci, "workload.toml")[0]
-    assert "does not name more/bench/workload.toml" in _describe_ungated(ci, "more/bench/workload.toml")[0]
+    assert _describe_other_ci_file(ci, "bench/workload.toml") == []
+    assert "does not mention workload.toml" in _describe_other_ci_file(ci, "workload.toml")[0]
+    assert "does not mention more/bench/workload.toml" in _describe_other_ci_file(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +117,7 @@ def test_another_build_system_is_tried_where_no_program_of_the_first_works(monke
     class Found(Host):
         """A project whose sources name no program: programs are found in the built tree."""
 
-        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
             return [tool] if proposal.system == "Make" else [test]
 
     cmake = [BuildProposal("CMake", name) for name in ("with tests", "without")]
@@ -124,7 +130,7 @@ def test_a_build_with_tests_is_tried_where_programs_only_start(monkeypatch: pyte
     test = RunProposal("build/test_sums", idle=True)
 
     class Found(Host):
-        def runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
+        def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
             return [test] if proposal.tests else [ALONE]
 
     builds = [BuildProposal("CMake", "default"), BuildProposal("CMake", "all", tests=True)]
@@ -137,7 +143,7 @@ def test_the_folder_of_the_workload_file_is_refused_by_its_name(option: str) -> 
     done = CliRunner().invoke(command, ["--yes", option, "sh {workload}/make.sh"])
     assert isinstance(done.exception, FaultwatchError)
     assert "{workload} is the folder of the workload file" in done.exception.what
-    assert "in its own folder" in (done.exception.remedy or "")
+    assert "in a separate folder" in (done.exception.remedy or "")
 
 
 def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,12 +157,12 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._proposals(first, "sh -c 'cd x && go build'", None, ())
+    (named,) = init_choice._list_proposals(first, "sh -c 'cd x && go build'", None, ())
     assert (named.tools, named.least) == (("go",), {"go": "1.13"})
     assert {"GOMODCACHE", "GOCACHE"} <= set(named.environment)
     files = {"pyproject.toml": '[build-system]\nrequires = ["setuptools-scm"]\n', "p/__init__.py": ""}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))
-    (named,) = init_choice._proposals(first, "venv/bin/pip install .", None, ())
+    (named,) = init_choice._list_proposals(first, "venv/bin/pip install .", None, ())
     assert named.environment["SETUPTOOLS_SCM_PRETEND_VERSION"], "whichever way it builds, it reads a version"
     assert not named.git
     assert "PIP_FIND_LINKS" in named.environment
@@ -166,19 +172,19 @@ def test_a_benchmark_that_fails_is_named_beside_a_proposal_that_only_starts() ->
     proposal, idle = BuildProposal("Python", ""), Tried(RunProposal('python -c "import x"', idle=True), (5, 5, 5))
     failed = Tried(RunProposal("python bench.py"), (), "`python bench.py` succeeds, but prints: No module named pyperf")
     package = Tried(RunProposal("bin/x --help", idle=True), (), "it failed")
-    (remark,) = _describe_left_out(Choice(proposal, idle, (failed, package)))
+    (remark,) = _describe_rejected_commands(Choice(proposal, idle, (failed, package)))
     assert "python bench.py` succeeds, but prints: No module named pyperf" in remark
     assert "--run" not in remark, "refused beside the workload.toml that init has just written"
     work = Tried(RunProposal("python bench_more.py"), (9, 9, 9))
-    assert _describe_left_out(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
-    assert _describe_left_out(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], (
+    assert _describe_rejected_commands(Choice(proposal, work, (failed,))) == [], "the proposal is a benchmark too"
+    assert _describe_rejected_commands(Choice(proposal, Tried(failed.run, (9, 9), usage=True), (failed,))) == [], (
         "another build ran it"
     )
 
 
 def test_a_test_program_is_not_said_to_do_nothing_but_start() -> None:
-    assert "may only start" in _weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
-    assert _weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
+    assert "may do nothing but start" in _describe_weakness(Tried(RunProposal("build/x", idle=True), (5, 5)))
+    assert _describe_weakness(Tried(RunProposal("build/xmltest", idle=True, test=True), (5, 5))) == ""
 
 
 @pytest.mark.parametrize(("before", "exact"), [((), True), ((116, 116, 116), True), ((118, 116, 121), False)])
@@ -186,6 +192,6 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
     before: tuple[int, ...], exact: bool
 ) -> None:
     samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (116, 116, 117))
-    judged = _exactness(report().model_copy(update={"samples": samples}), before)
+    judged = _judge_exactness(report().model_copy(update={"samples": samples}), before)
     assert judged
     assert judged.exact is exact

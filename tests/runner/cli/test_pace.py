@@ -15,17 +15,17 @@ def said_during(durations: list[float], ahead: int) -> list[float]:
         for _ in range(int(seconds)):
             now += 1
             if number:
-                said.append(pace.left(now, ahead + len(durations) - number))
+                said.append(pace.estimate_time_left(now, ahead + len(durations) - number))
         pace.advance(now)
     return said
 
 
 def test_nothing_is_said_before_a_step_has_ended() -> None:
     pace = Pace(0.0)
-    assert pace.left(100.0, 5) == 0
+    assert pace.estimate_time_left(100.0, 5) == 0
     pace.advance(120.0)
-    assert pace.left(120.0, 5) == 600
-    assert pace.left(120.0, 0) == 0
+    assert pace.estimate_time_left(120.0, 5) == 600
+    assert pace.estimate_time_left(120.0, 0) == 0
 
 
 @given(st.integers(2, 60), st.integers(2, 12), st.integers(0, 20))
@@ -46,12 +46,12 @@ def test_work_that_becomes_slower_is_judged_by_its_newer_half() -> None:
     for seconds in (1, 1, 1, 1, 9, 9, 9, 9):
         now += seconds
         pace.advance(now)
-    assert pace.left(now, 10) == 90
+    assert pace.estimate_time_left(now, 10) == 90
 
 
 def test_steps_that_turn_out_needless_shorten_what_is_left_at_once() -> None:
     pace = Pace(0.0)
     pace.advance(60.0)
-    assert pace.left(60.0, 9) == 540
+    assert pace.estimate_time_left(60.0, 9) == 540
     pace.advance(60.0, 5)
-    assert pace.left(60.0, 4) == 40
+    assert pace.estimate_time_left(60.0, 4) == 40

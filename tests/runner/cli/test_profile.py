@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from runner.cli.profile import _sides
+from runner.cli.profile import _parse_commits
 from runner.cli.profile_difference_tables import show_difference
 from tests.runner.contract.test_profile_difference import faulting
 
@@ -19,12 +19,12 @@ from tests.runner.contract.test_profile_difference import faulting
     ],
 )
 def test_the_commits_that_are_profiled(span: str | None, revision: str, sides: tuple[str | None, str]) -> None:
-    assert _sides(span, revision) == sides
+    assert _parse_commits(span, revision) == sides
 
 
 def test_commits_that_are_named_twice_are_refused() -> None:
-    with pytest.raises(click.UsageError, match="named twice"):
-        _sides("v1..v2", "v3")
+    with pytest.raises(click.UsageError, match="given twice"):
+        _parse_commits("v1..v2", "v3")
 
 
 def test_the_line_that_grew_comes_first(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,11 +42,11 @@ def report(number: int, faults: int) -> Report:
 def test_the_reruns_of_a_case_are_one_line() -> None:
     stream = io.StringIO()
     with ProgressBar(Console(file=stream, width=200), "demo") as bar:
-        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 2)
-        bar.reported(report(1, 1000), 0)
+        bar.on_plan([PlannedRun(revision=commit(1), case=CASE)], 0, 2)
+        bar.on_report(report(1, 1000), 0)
         for faults in (1001, 1001, 1002):
-            bar.planned([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
-            bar.reported(report(2, faults), 0)
+            bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
+            bar.on_report(report(2, faults), 0)
     lines = stream.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[0].endswith("1 to measure, 0 stored already")
@@ -67,31 +67,31 @@ class Clock:
 def test_the_time_left_does_not_grow_during_a_build_and_reruns_are_bounded() -> None:
     stream, clock = io.StringIO(), Clock()
     bar = ProgressBar(Console(file=stream, width=200), "demo", clock)
-    bar.planned([PlannedRun(revision=commit(number), case=CASE) for number in range(1, 11)], 0, 20)
+    bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in range(1, 11)], 0, 20)
     clock.now = 60
-    bar.reported(report(1, 1000), 0)
+    bar.on_report(report(1, 1000), 0)
     assert bar._log.left == "about 9 min left"
     clock.now = 115
     assert bar._log.left == "about 8 min left"
     clock.now = 120
-    bar.reported(report(2, 1000), 0)
+    bar.on_report(report(2, 1000), 0)
     assert "about 8 min left, not counting reruns of a level in doubt" in stream.getvalue()
     for _ in range(2):
-        bar.planned([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
+        bar.on_plan([PlannedRun(revision=commit(2), case=CASE, reason=Reason.RERUN)], 0, 2)
         clock.now += 3
-        bar.reported(report(2, 1001), 0)
+        bar.on_report(report(2, 1001), 0)
     assert bar._log.left == "at most about 50 s left"
 
 
 def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
     stream = io.StringIO()
     with ProgressBar(Console(file=stream, width=200), "demo") as bar:
-        bar.planned([PlannedRun(revision=commit(number), case=CASE) for number in range(6)], 0, 12)
+        bar.on_plan([PlannedRun(revision=commit(number), case=CASE) for number in range(6)], 0, 12)
         for number in range(6):
             message = "`make` ended with exit code 2" if number != 3 else "`make` ended with exit code 1"
             failure = Failure(stage=Stage.BUILD, message=message)
             failed = {"outcome": Outcome.FAILED, "failure": failure, "samples": ()}
-            bar.reported(report(number, 1000).model_copy(update=failed), 2)
+            bar.on_report(report(number, 1000).model_copy(update=failed), 2)
     lines = [line.strip() for line in stream.getvalue().splitlines() if "min" not in line][1:]
     first = f"{commit(0)[:10]} copy[mib=8]"
     assert lines == [
@@ -105,8 +105,8 @@ def test_a_count_that_varies_shows_its_level_and_between_what_it_varies() -> Non
     stream = io.StringIO()
     samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (594, 1650, 606))
     with ProgressBar(Console(file=stream, width=200), "demo") as bar:
-        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
-        bar.reported(report(1, 0).model_copy(update={"samples": samples}), 0)
+        bar.on_plan([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
+        bar.on_report(report(1, 0).model_copy(update={"samples": samples}), 0)
     assert "  606 minor faults (594 – 1,650)  " in stream.getvalue()
 
 
@@ -126,9 +126,9 @@ class Log(io.StringIO):
 def test_a_log_says_that_a_long_build_goes_on() -> None:
     log = Log()
     with ProgressBar(Console(file=log, width=200), "demo", lambda: 100.0, every=0.001) as bar:
-        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 9)
-        bar.started(report(1, 0).revision, CASE)
-        bar.executed()
+        bar.on_plan([PlannedRun(revision=commit(1), case=CASE)], 0, 9)
+        bar.on_run_start(report(1, 0).revision, CASE)
+        bar.on_execution()
         assert log.alive.wait(60)
     assert f"  demo: {commit(1)[:10]} {CASE.name}, 1 of 9 steps, 0 s" in log.getvalue()
     assert "activity" not in {thread.name for thread in threading.enumerate()}
@@ -150,7 +150,7 @@ def test_a_program_that_failed_is_quoted() -> None:
     failure = Failure(stage=Stage.RUN, message="`./copy` ended with exit code 1", log="reading\ncopy: no such file\n\n")
     changes = {"outcome": Outcome.FAILED, "failure": failure, "samples": ()}
     with ProgressBar(Console(file=stream, width=200), "demo") as bar:
-        bar.planned([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
-        bar.reported(report(1, 1000).model_copy(update=changes), 0)
+        bar.on_plan([PlannedRun(revision=commit(1), case=CASE)], 0, 1)
+        bar.on_report(report(1, 1000).model_copy(update=changes), 0)
     assert stream.getvalue().rstrip().endswith("run failed: `./copy` ended with exit code 1: copy: no such file")
     assert failure.model_copy(update={"stage": Stage.BUILD}).explained == failure.message, "a build says it earlier"

@@ -44,7 +44,7 @@ def test_metrics_without_a_value_say_why_once_for_each_reason(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     watched = Reading(
-        status=Status.NOT_COUNTED, reason="the watched execution took 7 faults, and no sample took as many"
+        status=Status.NOT_COUNTED, reason="the watched execution had 7 faults, and no sample had the same number"
     )
     more = {"file-faults": watched, "anonymous-faults": watched, "cycles": Reading(status=Status.NOT_SUPPORTED)}
     told = "perf: instructions is not supported on this machine"

@@ -46,7 +46,7 @@ class Fading:
     def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref]) -> None:
         self.subject = subject
 
-    def plan(self, request: PlanRequest) -> Plan:
+    def request_plan(self, request: PlanRequest) -> Plan:
         planned = [PlannedRun(revision=commit, case=case) for commit in request.revisions for case in request.cases]
         return Plan(runs=tuple(planned), stored=0)
 
@@ -58,13 +58,13 @@ class Fading:
         self.stored.append(one)
         self.away = True
 
-    def series(self, **_: str) -> list[dict[str, Any]]:
+    def list_series(self, **_: str) -> list[dict[str, Any]]:
         return []
 
-    def patient(self, _: object) -> "Fading":
+    def connect_patiently(self, _: object) -> "Fading":
         return self
 
-    def drifts(self, **_: str) -> list[dict[str, Any]]:
+    def list_drifts(self, **_: str) -> list[dict[str, Any]]:
         if self.away:
             raise FaultwatchError("the service does not answer")
         return []

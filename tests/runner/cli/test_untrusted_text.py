@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.cli.job import say
-from runner.cli.terminal import terminal
-from runner.cli.untrusted_text import make_harmless
+from runner.cli.terminal import get_console
+from runner.cli.untrusted_text import strip_terminal_commands
 from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
 from tests.runner.http_stub import Answer, http_stub
@@ -15,27 +15,27 @@ from tests.runner.http_stub import Answer, http_stub
 
 @pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "a\rb", "\x07", "\u202e", "\x00", "\x7f"])
 def test_no_control_character_is_left(text: str) -> None:
-    assert "\N{REPLACEMENT CHARACTER}" in make_harmless(text)
+    assert "\N{REPLACEMENT CHARACTER}" in strip_terminal_commands(text)
 
 
 @pytest.mark.parametrize(
     "text", ["::error::x", "a\n  ::add-mask::x", "a ##[group]x", "a\r\n::stop-commands::x", "#\u200b#vso[x]"]
 )
 def test_no_line_is_a_command(text: str) -> None:
-    assert not commands_in(make_harmless(text))
+    assert not commands_in(strip_terminal_commands(text))
 
 
 def test_ordinary_text_stays() -> None:
     text = "std::vector\tgrew 3 × — ok\n  namespace a::b"
-    assert make_harmless(text) == text
+    assert strip_terminal_commands(text) == text
 
 
 def test_a_unit_stays_readable_beside_its_number() -> None:
-    assert make_harmless("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
+    assert strip_terminal_commands("21.1\N{NO-BREAK SPACE}ms, 0\N{NARROW NO-BREAK SPACE}s") == "21.1 ms, 0 s"
 
 
 def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal.cache_clear()  # it may write to the standard error of an earlier test
+    get_console.cache_clear()  # it may write to the standard error of an earlier test
     say("job 1 was paused: \x1b]0;pwned\x07\n::error::pwned")
     shown = capsys.readouterr().err
     assert "pwned" in shown

@@ -2,7 +2,7 @@ from enum import StrEnum
 
 from pydantic import BaseModel
 
-from runner.contract.docstrings import enum_description, field_docstrings
+from runner.contract.docstrings import collect_field_docstrings, describe_enum
 
 
 class _Base(BaseModel):
@@ -37,7 +37,7 @@ class _Colour(StrEnum):
 
 
 def test_fields_of_a_class_and_of_its_bases() -> None:
-    assert field_docstrings(_Model) == {
+    assert collect_field_docstrings(_Model) == {
         "first": "Counts the first, on two lines: `Base`.",
         "third": "Both of them.",
         "fourth": "Only this one.",
@@ -45,4 +45,4 @@ def test_fields_of_a_class_and_of_its_bases() -> None:
 
 
 def test_an_enum_lists_its_values() -> None:
-    assert enum_description(_Colour) == "A colour.\n\n- `red`: Hot."
+    assert describe_enum(_Colour) == "A colour.\n\n- `red`: Hot."

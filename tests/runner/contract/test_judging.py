@@ -24,5 +24,5 @@ def test_counts_and_what_the_workload_names_are_judged(name: str, history: bool,
 
 
 def test_a_metric_without_a_precision_has_the_usual_one() -> None:
-    assert (ASKED.smallest_change("throughput"), ASKED.smallest_change("sys-percent")) == (5, 3)
+    assert (ASKED.get_min_change("throughput"), ASKED.get_min_change("sys-percent")) == (5, 3)
     assert ASKED.requested == ("sys-percent", "my:event", "throughput")

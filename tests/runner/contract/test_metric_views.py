@@ -30,7 +30,7 @@ def test_each_view_shows_the_judged_metrics_and_its_own() -> None:
             "max-rss",
         ],
     }
-    assert remedy_tables._rows()[:3] == [*FAULTS, "region:minor-faults"]
+    assert remedy_tables._list_metrics()[:3] == [*FAULTS, "region:minor-faults"]
 
 
 def test_the_table_of_many_cases_has_few_columns() -> None:

@@ -3,17 +3,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.number_text import (
-    amount,
-    difference,
-    duration,
+    format_amount,
+    format_difference,
+    format_duration,
+    format_levels,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_range,
+    format_sigmas,
     format_signed,
-    levels,
-    number,
-    percent,
-    quantity,
-    sigmas,
-    span,
-    with_plain_spaces,
+    replace_no_break_spaces,
 )
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -40,7 +40,7 @@ UNITS = st.sampled_from(["faults", "bytes", "s", "ns", "%", "operations/s", "MB/
     ],
 )
 def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_count_is_written_in_full_and_everything_else_with_three_digits(value:
     ],
 )
 def test_a_number_has_the_unit_in_which_it_is_short(value: float, unit: str, text: str) -> None:
-    assert with_plain_spaces(quantity(value, unit)) == text
+    assert replace_no_break_spaces(format_quantity(value, unit)) == text
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_number_has_the_unit_in_which_it_is_short(value: float, unit: str, tex
     [(1, "1 byte"), (512, "512 bytes"), (12_288, "12 KiB"), (45_200, "44.1 KiB"), (3 * 2**30, "3 GiB")],
 )
 def test_an_amount_of_memory_is_never_nothing_that_is_there(size: int, text: str) -> None:
-    assert with_plain_spaces(amount(size)) == text
+    assert replace_no_break_spaces(format_amount(size)) == text
 
 
 def test_two_values_that_are_compared_differ_on_the_page() -> None:
-    assert with_plain_spaces(quantity(0.161849, "s", 0.162034)) == "161.8 ms"
-    assert with_plain_spaces(quantity(0.162034, "s", 0.161849)) == "162 ms"
-    assert levels(0.161849, 0.162034) == "0.1618 → 0.162"
+    assert replace_no_break_spaces(format_quantity(0.161849, "s", 0.162034)) == "161.8 ms"
+    assert replace_no_break_spaces(format_quantity(0.162034, "s", 0.161849)) == "162 ms"
+    assert format_levels(0.161849, 0.162034) == "0.1618 → 0.162"
 
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])
@@ -90,8 +90,8 @@ def test_differences_have_a_sign(value: float, text: str) -> None:
 
 
 def test_one_fault_less_is_one_fault() -> None:
-    assert with_plain_spaces(difference(-1, "faults")) == "−1 fault"
-    assert with_plain_spaces(difference(4096, "bytes")) == "+4 KiB"
+    assert replace_no_break_spaces(format_difference(-1, "faults")) == "−1 fault"
+    assert replace_no_break_spaces(format_difference(4096, "bytes")) == "+4 KiB"
 
 
 @pytest.mark.parametrize(
@@ -106,33 +106,33 @@ def test_one_fault_less_is_one_fault() -> None:
     ],
 )
 def test_percents_have_one_format(value: float, text: str) -> None:
-    assert with_plain_spaces(percent(value)) == text
+    assert replace_no_break_spaces(format_percent(value)) == text
 
 
 def test_both_ends_of_a_range_are_written_alike() -> None:
-    assert with_plain_spaces(span(19.99913, 41.66667, "%")) == "20 – 41.7 %"
-    assert with_plain_spaces(span(0.161849, 1.5, "s")) == "0.162 – 1.5 s"
-    assert with_plain_spaces(span(7229, 7230, "faults")) == "7,229 – 7,230 faults"
+    assert replace_no_break_spaces(format_range(19.99913, 41.66667, "%")) == "20 – 41.7 %"
+    assert replace_no_break_spaces(format_range(0.161849, 1.5, "s")) == "0.162 – 1.5 s"
+    assert replace_no_break_spaces(format_range(7229, 7230, "faults")) == "7,229 – 7,230 faults"
 
 
 def test_what_is_certain_has_no_number_of_sigmas() -> None:
-    assert [sigmas(size) for size in (4.26, 10.0, 5226.9)] == ["4.3 sigma", "10.0 sigma", "more than 10 sigma"]
+    assert [format_sigmas(size) for size in (4.26, 10.0, 5226.9)] == ["4.3 sigma", "10.0 sigma", "more than 10 sigma"]
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.2, "1 s"), (40, "40 s"), (180, "3 min"), (7800, "2 h 10 min"), (93600, "1 d 2 h")]
 )
 def test_durations_have_two_units_at_most(seconds: float, text: str) -> None:
-    assert with_plain_spaces(duration(seconds)) == text
+    assert replace_no_break_spaces(format_duration(seconds)) == text
 
 
 @given(FINITE, UNITS)
 def test_no_number_has_an_exponent(value: float, unit: str) -> None:
-    written = with_plain_spaces(quantity(value, unit)).partition(" ")[0]
+    written = replace_no_break_spaces(format_quantity(value, unit)).partition(" ")[0]
     assert set(written) <= set("0123456789,.−≈")
 
 
 @given(FINITE, FINITE, st.sampled_from(["bytes", "s", "%"]))
 def test_different_values_of_one_comparison_are_never_written_the_same(one: float, other: float, unit: str) -> None:
     if one != other and max(abs(one), abs(other)) > 1e-3 and abs(one - other) > 1e-6 * max(abs(one), abs(other)):
-        assert quantity(one, unit, other) != quantity(other, unit, one)
+        assert format_quantity(one, unit, other) != format_quantity(other, unit, one)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from datetime import UTC, datetime, timedelta
 
-from runner.contract.run_id import id_at, make_run_id
+from runner.contract.run_id import make_id_at, make_run_id
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678_000, tzinfo=UTC)
 
@@ -28,4 +28,4 @@ def test_ids_of_one_moment_differ() -> None:
 def test_the_example_of_the_standard() -> None:
     moment = datetime(2022, 2, 22, 19, 22, 22, tzinfo=UTC)
     rest = bytes.fromhex("0cc318c4dc0c0c07398f")
-    assert str(id_at(moment, rest)) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"
+    assert str(make_id_at(moment, rest)) == "017f22e2-79b0-7cc3-98c4-dc0c0c07398f"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.answers import Answered, Place, answers_in
+from runner.dependencies.answers import Answered, Place, answer_questions
 from runner.dependencies.asked import Asked
-from runner.dependencies.tree_difference import tree_differences
+from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox
 
 NAMES = ("one", "deep/two", "deep/three")
@@ -47,7 +47,7 @@ def are_alike(trees: tuple[Path, Path], *questions: str, made: str = "", sandbox
     )
     asked = Asked(pairs, frozenset({f"{before}/{made}"} if made else ()))
     place = Place(before, time.time_ns() - 10**12, sandbox)
-    return Answered(place, asked, answers_in(place, asked)).is_answered_alike(after, time.time_ns() - 10**12)
+    return Answered(place, asked, answer_questions(place, asked)).is_answered_alike(after, time.time_ns() - 10**12)
 
 
 EVERYTHING = (
@@ -129,15 +129,15 @@ def test_a_very_large_file_is_not_compared_and_says_so(trees: tuple[Path, Path])
     for tree in trees:
         os.truncate(tree / "one", (1 << 30) + 1)
     asked = Asked(frozenset({("c", f"{trees[0]}/one")}))
-    assert answers_in(Place(trees[0]), asked).digest == ""
-    assert answers_in(Place(trees[0]), Asked(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
+    assert answer_questions(Place(trees[0]), asked).digest == ""
+    assert answer_questions(Place(trees[0]), Asked(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
 
 
 def test_files_elsewhere_are_compared_by_identity(trees: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "host").write_text("text")
     place = Place(trees[0])
     asked = Asked(frozenset({("c", str(tmp_path / "host")), ("c", f"{trees[0]}/one")}))
-    answered = Answered(place, asked, answers_in(place, asked))
+    answered = Answered(place, asked, answer_questions(place, asked))
     assert answered.is_answered_alike(trees[1], 0)
     (tmp_path / "host").write_text("other")
     assert not answered.is_answered_alike(trees[1], 0)
@@ -148,9 +148,9 @@ def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], 
     secret.write_text("text")
     (trees[0] / "out").symlink_to(secret)
     asked = Asked(frozenset({("c", str(secret)), ("c", f"{trees[0]}/out")}))
-    hidden = answers_in(Place(trees[0], sandbox=Sandbox()), asked)
+    hidden = answer_questions(Place(trees[0], sandbox=Sandbox()), asked)
     secret.write_text("other")
-    assert hidden == answers_in(Place(trees[0], sandbox=Sandbox()), asked)
+    assert hidden == answer_questions(Place(trees[0], sandbox=Sandbox()), asked)
     assert hidden.elsewhere == {}
 
 
@@ -163,13 +163,13 @@ def test_links_in_a_circle_have_an_end(trees: tuple[Path, Path]) -> None:
 
 def test_differences_are_named(trees: tuple[Path, Path]) -> None:
     base, head = trees
-    assert tree_differences(Place(base), Place(head)) == []
+    assert find_tree_differences(Place(base), Place(head)) == []
     (head / "one").chmod(0o755)
     (head / "deep/two").write_text("a longer text than before")
     (base / "deep/three").unlink()
     (head / "new").touch()
     os.utime(head / "deep/two", (1000, 1000))
-    assert tree_differences(Place(base), Place(head)) == [
+    assert find_tree_differences(Place(base), Place(head)) == [
         "deep/three: only in head",
         "deep/two: content, size",
         "new: only in head",

@@ -27,7 +27,7 @@ def test_what_changes_a_file_that_was_there_before_may_be_answered_differently_t
 
 def test_what_was_made_by_one_execution_is_no_change_of_another() -> None:
     first, second = parse_asked(output("n /tree/cache")), parse_asked(output("m /tree/cache", "c /tree/cache"))
-    assert first.joined(second).objection == ""
+    assert first.combine(second).objection == ""
 
 
 def test_a_path_in_too_many_folders_is_not_followed() -> None:

@@ -21,7 +21,7 @@ def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Asked, 
     """Follow a script in a folder."""
     with QuestionWatch(launched=False, counted=counted) as watch:
         done = execute(
-            watch.wrapped(["sh", "-c", script]),
+            watch.wrap_command(["sh", "-c", script]),
             directory=folder,
             environment={"PATH": "/usr/bin:/bin"},
             timeout=60,
@@ -29,7 +29,7 @@ def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Asked, 
             inherited=watch.inherited,
         )
         assert not done.problem, done.output
-        return watch.asked(), done.output
+        return watch.read_asked(), done.output
 
 
 def of_folder(asked: Asked, folder: Path) -> set[tuple[str, str]]:
@@ -125,23 +125,23 @@ def test_what_cannot_be_followed_is_said(how: str, folder: Path) -> None:
 
 def test_a_followed_command_ends_as_it_would_and_its_output_is_its_own(folder: Path) -> None:
     with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrapped(["sh", "-c", "echo out; exit 7"])
+        words = watch.wrap_command(["sh", "-c", "echo out; exit 7"])
         assert subprocess.run(words, pass_fds=watch.inherited, check=False, capture_output=True).returncode == 7
-        words = watch.wrapped(["sh", "-c", "kill -TERM $$"])
+        words = watch.wrap_command(["sh", "-c", "kill -TERM $$"])
         assert subprocess.run(words, pass_fds=watch.inherited, check=False).returncode == -15
 
 
 def test_a_program_that_asks_without_end_is_ended(folder: Path) -> None:
     (folder / "script.py").write_text("import os\nwhile True:\n    os.path.exists('absent')\n")
     with QuestionWatch(launched=False, counted=True) as watch:
-        words = watch.wrapped(["python3", str(folder / "script.py")])
+        words = watch.wrap_command(["python3", str(folder / "script.py")])
         subprocess.run(words, pass_fds=watch.inherited, check=False, timeout=60)
-        assert "too often" in watch.asked().unfollowed
+        assert "too often" in watch.read_asked().unfollowed
 
 
 def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> None:
     with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrapped(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])
+        words = watch.wrap_command(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])
         process = subprocess.Popen(words, pass_fds=watch.inherited, cwd=folder)
         for _ in range(3):
             time.sleep(0.05)
@@ -150,4 +150,4 @@ def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> Non
                 time.sleep(0.05)
             os.kill(process.pid, signal.SIGCONT)
         assert process.wait(timeout=30) == 0
-        assert ("c", "one") in of_folder(watch.asked(), folder)
+        assert ("c", "one") in of_folder(watch.read_asked(), folder)

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from runner.canary.count import CanaryOutcome
 from runner.contract import Canary, CanaryCount
-from runner.doctor.checks import CHECKS, examine, is_measurable
-from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput, free_bytes
+from runner.doctor.checks import CHECKS, is_measurable, run_checks
+from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput, get_free_bytes
 from runner.doctor.result import CheckStatus
 from runner.system.tree import Tree
 
@@ -43,7 +43,7 @@ def made_up(root: Path, **options: Any) -> HostProbe:
 
 
 def statuses(host: HostProbe) -> dict[str, str]:
-    return {check.name: check.status.value for check in examine(host) if check.status is not CheckStatus.OK}
+    return {check.name: check.status.value for check in run_checks(host) if check.status is not CheckStatus.OK}
 
 
 def found(host: HostProbe, name: str) -> tuple[str, str, str]:
@@ -72,12 +72,12 @@ def test_made_up_machines(name: str, findings: set[str], machine: Make) -> None:
     host = made_up(machine(name).root)
     seen = statuses(host)
     assert set(seen) == findings
-    assert [check.name for check in examine(host)] == list(CHECKS)
+    assert [check.name for check in run_checks(host)] == list(CHECKS)
 
 
 def test_whatever_is_not_fine_says_what_to_do(machine: Make) -> None:
     for name in ("debian-laptop", "numa-server"):
-        for check in examine(made_up(machine(name).root)):
+        for check in run_checks(made_up(machine(name).root)):
             assert check.finding
             assert check.remedy or check.status in {CheckStatus.OK, CheckStatus.UNKNOWN}
 
@@ -86,7 +86,7 @@ def test_a_check_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     def fail(folder: Path) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    checks = {check.name: check for check in examine(made_up(tmp_path, free_bytes=fail))}
+    checks = {check.name: check for check in run_checks(made_up(tmp_path, free_bytes=fail))}
     assert checks["disk"].status is CheckStatus.UNKNOWN
     assert "Input/output error" in checks["disk"].finding
     assert list(checks) == list(CHECKS)
@@ -118,7 +118,7 @@ def test_canary_counts_right_beside_programs_that_start(tmp_path: Path) -> None:
 
 
 def test_canary_where_nothing_is_counted(tmp_path: Path) -> None:
-    assert found(made_up(tmp_path, run=lambda command: ProgramOutput(NOT_FOUND, "")), "canary")[0] == "unknown"
+    assert found(made_up(tmp_path, run=lambda command: ProgramOutput(NOT_FOUND_STATUS, "")), "canary")[0] == "unknown"
 
 
 def test_canary_that_is_silent_says_why(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_host_without_user_namespaces(machine: Make) -> None:
 
 def test_disk_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert free_bytes(tmp_path / "not/yet/there")
-    assert free_bytes(tmp_path / "file/below") is None
+    assert get_free_bytes(tmp_path / "not/yet/there")
+    assert get_free_bytes(tmp_path / "file/below") is None
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_load(machine: Make) -> None:
 
 @pytest.mark.perf
 def test_this_machine(tmp_path: Path) -> None:
-    checks = list(examine(HostProbe(home=tmp_path)))
+    checks = list(run_checks(HostProbe(home=tmp_path)))
     assert [check.name for check in checks] == list(CHECKS)
     assert is_measurable([check for check in checks if check.name not in {"disk", "git"}])
     canary = next(check for check in checks if check.name == "canary")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runner.doctor import counting
-from runner.doctor.counting import CountingResult, counting_scope, require_measurable, try_counting
-from runner.doctor.probe import NOT_FOUND, HostProbe, ProgramOutput
+from runner.doctor.counting import CountingResult, get_counting_scope, require_measurable, try_counting
+from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
@@ -65,7 +65,7 @@ def test_kernel_without_events(tmp_path: Path) -> None:
 
 
 def test_no_perf(tmp_path: Path) -> None:
-    found = tried(tmp_path, "", NOT_FOUND)
+    found = tried(tmp_path, "", NOT_FOUND_STATUS)
     assert found.is_missing
     assert "linux-perf" in found.remedy
 
@@ -93,7 +93,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
 
     def run(command: Sequence[str]) -> ProgramOutput:
         commands.append(command)
-        return ProgramOutput(NOT_FOUND, "")
+        return ProgramOutput(NOT_FOUND_STATUS, "")
 
     monkeypatch.setattr(counting, "HostProbe", lambda: HostProbe(run=run))
     counting._measure_here.cache_clear()
@@ -110,11 +110,11 @@ def test_one_clear_line_where_nothing_can_be_counted(here: list[Sequence[str]]) 
 def test_tried_once(here: list[Sequence[str]]) -> None:
     for _ in range(2):
         with pytest.raises(FaultwatchError):
-            counting_scope()
+            get_counting_scope()
     assert len(here) == 1
 
 
 @pytest.mark.perf
 def test_this_machine_can_count() -> None:
     require_measurable()
-    assert counting_scope() in {"user", "user+kernel"}
+    assert get_counting_scope() in {"user", "user+kernel"}

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from runner.cli import doctor
-from runner.doctor.fix import OWN_FIXES, FixReport, fix, undo, undo_file
+from runner.doctor.fix import OWN_FIXES, FixReport, apply_fixes, get_undo_file, undo_fixes
 from runner.doctor.probe import HostProbe, ProgramOutput, run
 from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
@@ -55,7 +55,7 @@ class Machine:
         assert command[:5] == [sys.executable, "-P", "-m", "pyperf", "system"]
         self.commands.append(command[5])
         if command[5] == "tune":
-            assert undo_file(self.host()).exists(), "nothing changes before it can be undone"
+            assert get_undo_file(self.host()).exists(), "nothing changes before it can be undone"
             self.write(GOVERNOR, "performance")
             self.write(RATE, "1")
         else:
@@ -72,7 +72,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_everything_is_mended_and_told(machine: Machine) -> None:
-    mending = fix(machine.host())
+    mending = apply_fixes(machine.host())
     assert mending.changed == {
         "sys/kernel/mm/ksm/run": ("1", "2"),
         "proc/sys/kernel/numa_balancing": ("1", "0"),
@@ -88,27 +88,27 @@ def test_everything_is_mended_and_told(machine: Machine) -> None:
 @pytest.mark.parametrize("times", [1, 2])
 def test_undo_puts_back_exactly_what_was_there_however_often_it_was_mended(times: int, machine: Machine) -> None:
     for _ in range(times):
-        fix(machine.host())
-    mending = undo(machine.host())
+        apply_fixes(machine.host())
+    mending = undo_fixes(machine.host())
     assert machine.read() == HELD | {"sys/kernel/mm/transparent_hugepage/enabled": "always"}
     assert mending.changed[GOVERNOR] == ("performance", "powersave")
     assert machine.commands == ["tune"] * times, "files are put back without pyperf's idea of usual values"
     with pytest.raises(FaultwatchError, match="nothing to undo"):
-        undo(machine.host())
+        undo_fixes(machine.host())
 
 
 def test_what_only_pyperf_can_put_back_it_puts_back_first(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "Actions\n=======\n\nStop irqbalance service\n\nSystem state\n")
-    fix(machine.host())
-    undo(machine.host())
+    apply_fixes(machine.host())
+    undo_fixes(machine.host())
     assert machine.commands == ["tune", "reset"]
     assert machine.read()[GOVERNOR] == "powersave"
 
 
 def test_a_warning_is_no_action(tmp_path: Path) -> None:
     machine = Machine(tmp_path, "System state\n\nWarnings\n========\n\nTurbo Boost (MSR): Failed to read MSR 0x1a0\n")
-    fix(machine.host())
-    undo(machine.host())
+    apply_fixes(machine.host())
+    undo_fixes(machine.host())
     assert machine.commands == ["tune"]
 
 
@@ -116,26 +116,26 @@ def test_a_machine_in_order_is_left_alone(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     for name, good in (("sys/kernel/mm/ksm/run", "0"), ("proc/sys/kernel/numa_balancing", "0")):
         machine.write(name, good)
-    changed = fix(machine.host()).changed
+    changed = apply_fixes(machine.host()).changed
     assert "sys/kernel/mm/ksm/run" not in changed
     assert "proc/sys/kernel/numa_balancing" not in changed
 
 
 def test_an_ordinary_user_changes_nothing_and_is_told(machine: Machine) -> None:
-    mending = fix(machine.host(is_root=False))
+    mending = apply_fixes(machine.host(is_root=False))
     assert set(mending.needs_root) == {*OWN_FIXES, "governor"}
     assert machine.read() == HELD
     assert not machine.commands
     assert not machine.home.exists()
-    fix(machine.host())
+    apply_fixes(machine.host())
     with pytest.raises(FaultwatchError, match="only root"):
-        undo(machine.host(is_root=False))
+        undo_fixes(machine.host(is_root=False))
 
 
 def test_what_cannot_be_written_down_is_not_changed(machine: Machine) -> None:
     machine.home.write_text("a file stands in the way")
     with pytest.raises(FaultwatchError, match="nothing was changed"):
-        fix(machine.host())
+        apply_fixes(machine.host())
     assert machine.read() == HELD
 
 
@@ -148,7 +148,7 @@ def test_a_setting_that_the_kernel_refuses_is_told(machine: Machine, monkeypatch
         return write(path, *arguments, **options)
 
     monkeypatch.setattr(Path, "write_text", refuse)
-    mending = fix(machine.host())
+    mending = apply_fixes(machine.host())
     assert mending.failed == ["/proc/sys/kernel/numa_balancing stays 1: Operation not permitted"]
     assert "proc/sys/kernel/nmi_watchdog" in mending.changed
 
@@ -166,8 +166,8 @@ def test_the_command_says_what_was_done(
     mending: FixReport, code: int, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play: Callable[[HostProbe], FixReport] = lambda _: mending  # noqa: E731
-    monkeypatch.setattr("runner.doctor.fix.fix", play)
-    monkeypatch.setattr("runner.doctor.checks.examine", lambda _: iter(()))
+    monkeypatch.setattr("runner.doctor.fix.apply_fixes", play)
+    monkeypatch.setattr("runner.doctor.checks.run_checks", lambda _: iter(()))
     done = CliRunner().invoke(doctor.command, ["--fix"])
     assert done.exit_code == code
     assert said in done.stdout
@@ -178,13 +178,13 @@ def test_the_command_says_what_was_done(
 
 def test_undo_writes_only_what_a_fix_may_write(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    fix(machine.host())
+    apply_fixes(machine.host())
     victim = tmp_path / "root" / "etc" / "cron.d"
     victim.mkdir(parents=True)
     for settings in ({"etc/cron.d/job": "x"}, {"../victim": "x"}, {GOVERNOR: "a\nb"}):
-        undo_file(machine.host()).write_text(json.dumps({"settings": settings}))
+        get_undo_file(machine.host()).write_text(json.dumps({"settings": settings}))
         with pytest.raises(FaultwatchError, match="cannot be read"):
-            undo(machine.host())
+            undo_fixes(machine.host())
     assert not list(victim.iterdir())
     assert not (tmp_path / "victim").exists()
 
@@ -192,9 +192,9 @@ def test_undo_writes_only_what_a_fix_may_write(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
 def test_undo_refuses_a_file_that_another_user_wrote(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
-    fix(machine.host())
-    os.chown(undo_file(machine.host()), 65534, 65534)
-    for act in (undo, fix):
+    apply_fixes(machine.host())
+    os.chown(get_undo_file(machine.host()), 65534, 65534)
+    for act in (undo_fixes, apply_fixes):
         with pytest.raises(FaultwatchError, match="was not written by this user"):
             act(machine.host())
 
@@ -204,10 +204,10 @@ def test_a_link_is_not_followed_to_what_it_would_overwrite(tmp_path: Path) -> No
     machine.home.mkdir()
     victim = tmp_path / "shadow"
     victim.write_text("root:x")
-    undo_file(machine.host()).with_suffix(".partial").symlink_to(victim)
-    fix(machine.host())
+    get_undo_file(machine.host()).with_suffix(".partial").symlink_to(victim)
+    apply_fixes(machine.host())
     assert victim.read_text() == "root:x"
-    undo(machine.host())
+    undo_fixes(machine.host())
 
 
 def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.environment import libraries
-from runner.environment.capture import capture
+from runner.environment.capture import capture_environment
 from runner.system.tree import Tree
 
 Make = Callable[[str], Any]
@@ -31,7 +31,7 @@ IN_PLACE = f"jemalloc (libjemalloc.so.2, sha256 {JEMALLOC})"
     ],
 )
 def test_allocator_that_the_process_gets(variables: dict[str, str], allocator: str, machine: Make) -> None:
-    found = capture(variables=variables, build_tools={}, root=machine("debian-laptop").root).settings
+    found = capture_environment(variables=variables, build_tools={}, root=machine("debian-laptop").root).settings
     assert found["allocator"] == allocator
 
 
@@ -39,7 +39,7 @@ def test_library_path_comes_first(machine: Make) -> None:
     laptop = machine("debian-laptop")
     laptop.change("opt/lib/libjemalloc.so.2", "another build")
     variables = {"LD_PRELOAD": "libjemalloc.so.2", "LD_LIBRARY_PATH": "/none:/opt/lib"}
-    found = capture(variables=variables, build_tools={}, root=laptop.root).settings
+    found = capture_environment(variables=variables, build_tools={}, root=laptop.root).settings
     digits = hashlib.sha256(b"another build\n").hexdigest()[:12]
     assert found["allocator"] == f"jemalloc (libjemalloc.so.2, sha256 {digits})"
 
@@ -47,9 +47,9 @@ def test_library_path_comes_first(machine: Make) -> None:
 def test_a_rebuilt_library_has_another_fingerprint(tmp_path: Path) -> None:
     library = tmp_path / "libjemalloc.so.2"
     library.write_bytes(b"one")
-    before = libraries.fingerprint(library)
+    before = libraries.hash_library(library)
     library.write_bytes(b"another")
-    assert libraries.fingerprint(library) != before
+    assert libraries.hash_library(library) != before
 
 
 def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_libraries_for_another_architecture_are_passed_over(tmp_path: Path) -> N
     }.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    assert list(libraries.find(Tree(tmp_path), "libjemalloc*")) == [tmp_path / "usr/lib/libjemalloc.so.2"]
+    assert list(libraries.find_libraries(Tree(tmp_path), "libjemalloc*")) == [tmp_path / "usr/lib/libjemalloc.so.2"]
 
 
 def test_this_machine_tells_its_c_library() -> None:
-    found = capture(variables={}, build_tools={}).settings
+    found = capture_environment(variables={}, build_tools={}).settings
     name, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").split()
     assert found["allocator"] == f"{name} {version}"

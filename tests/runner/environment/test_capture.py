@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.report import Environment
-from runner.environment.capture import capture, difference
+from runner.environment.capture import capture_environment, find_differences
 from runner.execution.start_block import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
@@ -19,7 +19,7 @@ SETTINGS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))
 
 
 def settings(root: Path, **options: object) -> dict[str, str]:
-    return capture(**{"variables": {}, "build_tools": {}, "root": root, **options}).settings
+    return capture_environment(**{"variables": {}, "build_tools": {}, "root": root, **options}).settings
 
 
 def test_debian_laptop(machine: Make) -> None:
@@ -131,10 +131,10 @@ def test_what_comes_and_goes_by_itself_on_a_server_is_no_setting(machine: Make) 
 )
 def test_one_change_is_one_setting(path: str, text: str | None, setting: str, machine: Make) -> None:
     laptop = machine("debian-laptop")
-    before = capture(variables={}, build_tools={}, root=laptop.root)
+    before = capture_environment(variables={}, build_tools={}, root=laptop.root)
     laptop.change(path, text)
-    after = capture(variables={}, build_tools={}, root=laptop.root)
-    assert [name for name, _, _ in difference(before, after)] == [setting]
+    after = capture_environment(variables={}, build_tools={}, root=laptop.root)
+    assert [name for name, _, _ in find_differences(before, after)] == [setting]
     assert before.hash != after.hash
 
 
@@ -164,7 +164,7 @@ def test_file_system_of_the_work_directory(machine: Make, name: str, directory: 
 
 def test_variables_are_settings_except_the_fixed_ones() -> None:
     variables = {**PROCESS_VARIABLES, "MALLOC_CONF": "dirty_decay_ms:0", "LC_ALL": "de_DE.UTF-8"}
-    found = capture(variables=variables, build_tools={}).settings
+    found = capture_environment(variables=variables, build_tools={}).settings
     assert {name: found[name] for name in found if name.startswith("variable.")} == {
         "variable.LC_ALL": "de_DE.UTF-8",
         "variable.MALLOC_CONF": "dirty_decay_ms:0",
@@ -173,45 +173,51 @@ def test_variables_are_settings_except_the_fixed_ones() -> None:
 
 def test_values_and_names_of_any_length_fit_the_contract() -> None:
     variables = {"A" * 5000: "x", "LONG": "y" * 100_000}
-    found = capture(variables=variables, build_tools={}).settings
+    found = capture_environment(variables=variables, build_tools={}).settings
     assert "100000 characters, sha256" in found["variable.LONG"]
 
 
 def test_the_callers_own_settings_come_along() -> None:
-    assert capture(variables={}, build_tools={}, extra={"process.aslr": "off"}).settings["process.aslr"] == "off"
+    assert (
+        capture_environment(variables={}, build_tools={}, extra={"process.aslr": "off"}).settings["process.aslr"]
+        == "off"
+    )
 
 
 def test_this_machine_twice_is_the_same() -> None:
-    first = capture(variables={"MALLOC_CONF": "x"}, work_directory=Path.cwd())
+    first = capture_environment(variables={"MALLOC_CONF": "x"}, work_directory=Path.cwd())
     started = time.perf_counter()
-    again = capture(variables={"MALLOC_CONF": "x"}, work_directory=Path.cwd())
+    again = capture_environment(variables={"MALLOC_CONF": "x"}, work_directory=Path.cwd())
     assert time.perf_counter() - started < 1  # in milliseconds; the machine may be busy
     assert (first, first.hash) == (again, again.hash)
     assert {"kernel.release", "cpu.model", "memory.page_size", "memory.total", "allocator"} <= set(first.settings)
 
 
 def test_another_process_sees_the_same() -> None:
-    program = "from runner.environment.capture import capture; print(capture(variables={}, build_tools={}).hash)"
+    program = (
+        "from runner.environment.capture import capture_environment\n"
+        "print(capture_environment(variables={}, build_tools={}).hash)"
+    )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == capture(variables={}, build_tools={}).hash
+    assert printed.strip() == capture_environment(variables={}, build_tools={}).hash
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 def test_an_ordinary_user_sees_the_same_as_root() -> None:
-    as_root = capture(variables={}, build_tools={})
+    as_root = capture_environment(variables={}, build_tools={})
     os.seteuid(65534)
     try:
-        as_user = capture(variables={}, build_tools={})
+        as_user = capture_environment(variables={}, build_tools={})
     finally:
         os.seteuid(0)
-    assert difference(as_root, as_user) == []
+    assert find_differences(as_root, as_user) == []
 
 
 @given(SETTINGS, SETTINGS)
 def test_difference(old: dict[str, str], new: dict[str, str]) -> None:
     before, after = Environment(settings=old), Environment(settings=new)
-    found = difference(before, after)
-    assert difference(after, before) == [(name, there, here) for name, here, there in found]
+    found = find_differences(before, after)
+    assert find_differences(after, before) == [(name, there, here) for name, here, there in found]
     assert (found == []) == (before.hash == after.hash)
     patched = dict(old)
     for name, here, there in found:

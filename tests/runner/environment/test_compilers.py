@@ -25,11 +25,11 @@ def test_first_line_of_what_a_tool_says(tmp_path: Path) -> None:
 
 def test_asked_once(tmp_path: Path) -> None:
     tool = program(tmp_path, "cc", f"echo x >> {tmp_path}/asked; echo cc 1")
-    assert {compilers.version(tool) for _ in range(3)} == {"cc 1"}
+    assert {compilers.read_version(tool) for _ in range(3)} == {"cc 1"}
     assert (tmp_path / "asked").read_text() == "x\n"
 
 
 def test_in_english_whatever_the_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
-    assert compilers.version(program(tmp_path, "cc", "echo $LC_ALL")) == "C"
+    assert compilers.read_version(program(tmp_path, "cc", "echo $LC_ALL")) == "C"
     assert os.environ["LC_ALL"] == "de_DE.UTF-8"

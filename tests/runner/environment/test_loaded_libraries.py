@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.environment.loaded_libraries import closure, list_needed
+from runner.environment.loaded_libraries import list_needed, resolve_dependencies
 from runner.system.tree import Tree
 
 
@@ -21,7 +21,7 @@ def test_what_the_loader_lists_is_found(name: str) -> None:
         pytest.skip(f"{name} is not here, or a script")
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     places = dict(re.findall(r"^\s*(\S+) => (/\S+)", listed, re.MULTILINE))
-    found = closure(Tree(), list_needed(Path(program)))
+    found = resolve_dependencies(Tree(), list_needed(Path(program)))
     assert {name: path.resolve() for name, path in found.items() if name in places} == {
         name: Path(place).resolve() for name, place in places.items()
     }

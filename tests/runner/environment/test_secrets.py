@@ -1,7 +1,7 @@
 import pytest
 
-from runner.environment.capture import capture
-from runner.environment.secrets import HIDDEN, hide_secret, hide_secrets
+from runner.environment.capture import capture_environment
+from runner.environment.secrets import PLACEHOLDER, hide_secret, hide_secrets
 
 
 @pytest.mark.parametrize(
@@ -10,8 +10,8 @@ from runner.environment.secrets import HIDDEN, hide_secret, hide_secrets
      "MYSQL_PWD", "CREDENTIALS", "HTTP_AUTH", "SESSION_COOKIE", "luks.key", "KEY"],
 )  # fmt: skip
 def test_secrets_never_appear(name: str) -> None:
-    assert hide_secret(name, "s3cret") == HIDDEN
-    assert "s3cret" not in capture(variables={name: "s3cret"}, build_tools={}).model_dump_json()
+    assert hide_secret(name, "s3cret") == PLACEHOLDER
+    assert "s3cret" not in capture_environment(variables={name: "s3cret"}, build_tools={}).model_dump_json()
 
 
 @pytest.mark.parametrize("name", ["MALLOC_CONF", "KEYBOARD", "MONKEY", "AUTHOR", "COMPASS", "GLIBC_TUNABLES", "PATH"])
@@ -20,7 +20,7 @@ def test_harmless_names_keep_their_values(name: str) -> None:
 
 
 def test_passwords_in_addresses_go() -> None:
-    assert hide_secret("DATABASE", "postgresql://me:s3cret@db/x") == f"postgresql://{HIDDEN}@db/x"
+    assert hide_secret("DATABASE", "postgresql://me:s3cret@db/x") == f"postgresql://{PLACEHOLDER}@db/x"
     assert hide_secret("HOMEPAGE", "https://example.invalid/@me") == "https://example.invalid/@me"
 
 

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.disk_guard import MAX_FILES, MIN_FREE_BYTES, MIN_FREE_FILES, MIN_FREE_MEMORY_BYTES, Room, shortage
+from runner.execution.disk_guard import (
+    MAX_FILES,
+    MIN_FREE_BYTES,
+    MIN_FREE_FILES,
+    MIN_FREE_MEMORY_BYTES,
+    Room,
+    describe_shortage,
+)
 
 PLENTY = Room(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_FREE_MEMORY_BYTES)
 
@@ -24,8 +31,8 @@ PLENTY = Room(100 * MIN_FREE_BYTES, 100 * MAX_FILES, memory=100 * MIN_FREE_MEMOR
     ],
 )
 def test_what_the_host_lacks(before: Room, now: Room, lacking: str) -> None:
-    assert lacking in shortage(before, now)
-    assert bool(shortage(before, now)) == bool(lacking)
+    assert lacking in describe_shortage(before, now)
+    assert bool(describe_shortage(before, now)) == bool(lacking)
 
 
 def test_this_machine_has_room(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
 from runner.execution.execute import Finished
-from runner.execution.sandbox import Sandbox, read_only_prefix, sandbox
+from runner.execution.sandbox import Sandbox, build_reader_prefix, create_sandbox
 from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.session import ExecutionFailure, count, count_together
+from runner.perf.session import ExecutionFailure, count_faults, count_processes
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.settings import HOST_LOCK
@@ -43,7 +43,7 @@ HEADERS = Path(__file__).parents[3] / "workloads" / "region"
 @pytest.fixture(scope="module")
 def box() -> Sandbox:
     try:
-        return sandbox()
+        return create_sandbox()
     except FaultwatchError as error:
         pytest.skip(str(error))
 
@@ -162,7 +162,7 @@ def test_has_no_privileges_and_gets_none(run: Callable[..., Finished]) -> None:
 
 
 def test_a_fork_bomb_is_bounded_and_ends(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_PROCESSES", 40)
+    monkeypatch.setattr(module, "MAX_TASKS", 40)
     done = run("bomb() { bomb | bomb & }; bomb; for i in $(seq 100); do sleep 30 & done; echo went on", timeout=6)
     assert "fork" in done.output.lower()
     time.sleep(0.3)
@@ -177,8 +177,8 @@ def test_the_memory_of_a_process_is_bounded(run: Callable[..., Finished], monkey
 
 
 def test_the_disk_cannot_be_filled(run: Callable[..., Finished], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FILE_BYTES", 1 << 20)
-    monkeypatch.setattr("runner.subject.confined_build.TREE_BYTES", 40 << 20)
+    monkeypatch.setattr(module, "MAX_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("runner.subject.confined_build.MAX_TREE_BYTES", 40 << 20)
     assert "went on" not in run("head -c 2000000 /dev/zero > one && echo went on").output
     done = run("i=0; while :; do i=$((i+1)); head -c 1000000 /dev/zero > $i; done", timeout=60)
     assert done.problem == f"wrote more than {40 << 20:,} bytes into its tree"
@@ -221,11 +221,11 @@ def test_a_build_can_be_stopped_at_any_moment(box: Sandbox, home: Path, monkeypa
 
 
 def test_a_missing_bubblewrap_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    module._check.cache_clear()
+    module._check_sandbox.cache_clear()
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(FaultwatchError, match=r"^bubblewrap is not installed \(.*--no-sandbox\)$"):
-        sandbox()
-    module._check.cache_clear()
+        create_sandbox()
+    module._check_sandbox.cache_clear()
 
 
 @pytest.mark.perf
@@ -243,7 +243,7 @@ def test_the_counts_are_those_without_it(pages: int, box: Sandbox, home: Path) -
         """Return what most executions count: on a busy machine an outlier fault comes in now and then."""
         found: Counter[tuple[object, ...]] = Counter()
         for _ in range(6):
-            done = count(
+            done = count_faults(
                 ["./touch-pages", str(pages)],
                 directory=tree,
                 state=ProcessState(huge_pages="never"),
@@ -289,8 +289,8 @@ int main(void) {
 def test_all_sandboxes_of_a_case_share_one_ceiling(
     grouped: bool, box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_PROCESSES", 80)
-    monkeypatch.setattr("runner.perf.session.MAX_PROCESSES", 80)
+    monkeypatch.setattr(module, "MAX_TASKS", 80)
+    monkeypatch.setattr("runner.perf.session.MAX_TASKS", 80)
     if not grouped:
         monkeypatch.setattr(MemoryGroup, "limit_processes", lambda *_: False)
     tree = home / "tree"
@@ -299,8 +299,8 @@ def test_all_sandboxes_of_a_case_share_one_ceiling(
     subprocess.run(["cc", "-o", "forks", "forks.c"], cwd=tree, check=True)
     box.change_owner(tree)
     state = ProcessState(memory_limit=box.memory)
-    with pytest.raises(ExecutionFailure, match="processes that it started went on: forks"):
-        count_together(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
+    with pytest.raises(ExecutionFailure, match="processes that it started kept running: forks"):
+        count_processes(["./forks"], directory=tree, state=state, timeout=20, sandbox=box, processes=3)
     forked = [int(file.read_text()) for file in tree.glob("forked-*")]
     assert len(forked) == 3
     assert 30 < sum(forked) <= 80
@@ -311,7 +311,7 @@ def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: in
     shared = replace(box, sharing=number)
     assert shared.confinement.processes == share
     assert shared.confinement.data_bytes * number <= box.memory
-    prefix = shared.command_prefix(Path("/tree"), Path("/launcher"), 3)
+    prefix = shared.build_command_prefix(Path("/tree"), Path("/launcher"), 3)
     sizes = [int(prefix[place + 1]) for place, word in enumerate(prefix) if word == "--size"]
     assert sizes == [(1 << 30) // number] * 2
 
@@ -320,7 +320,9 @@ def test_without_a_group_each_sandbox_gets_an_equal_share(number: int, share: in
 def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
     (home / "tree").mkdir()
     with pytest.raises(ExecutionFailure, match="was ended by SIGSEGV"):
-        count(["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box)
+        count_faults(
+            ["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box
+        )
 
 
 @pytest.mark.parametrize("confined", [True, False])
@@ -329,7 +331,7 @@ def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bo
     seen.mkdir()
     for folder, text in ((seen, "a stranger's"), (tmp_path, "mine")):
         (folder / ("file" if folder == seen else "secret")).write_text(text)
-    within = read_only_prefix(sandbox() if confined else None, seen)
+    within = build_reader_prefix(create_sandbox() if confined else None, seen)
 
     def tried(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([*within, *words], check=False, capture_output=True, text=True)
@@ -357,4 +359,4 @@ def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it
 def test_folders_to_show_may_begin_with_the_home(box: Sandbox, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("FAULTWATCH_SANDBOX_READ", "~/packages:/opt/x")
-    assert sandbox().readable == (f"{home}/packages", "/opt/x")
+    assert create_sandbox().readable == (f"{home}/packages", "/opt/x")

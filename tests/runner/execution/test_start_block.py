@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.start_block import PADDING, START_BYTES, pad_variables
+from runner.execution.start_block import PADDING_VARIABLE, START_BLOCK_BYTES, pad_variables
 from runner.perf import counted
-from runner.perf.session import count
+from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 
 
@@ -18,16 +18,16 @@ def size(variables: dict[str, str], command: list[str]) -> int:
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 100, 2_000, 3_700])
 def test_all_together_have_a_fixed_size(length: int) -> None:
     variables = pad_variables({"A": "é" * (length // 2)}, ["./program", "x" * (length % 90)])
-    assert size(variables, ["./program", "x" * (length % 90)]) == START_BYTES
+    assert size(variables, ["./program", "x" * (length % 90)]) == START_BLOCK_BYTES
 
 
 def test_what_does_not_fit_gets_the_next_multiple() -> None:
-    assert size(pad_variables({"A": "x" * 5000}, ["p"]), ["p"]) == 2 * START_BYTES
+    assert size(pad_variables({"A": "x" * 5000}, ["p"]), ["p"]) == 2 * START_BLOCK_BYTES
 
 
 def test_what_fits_exactly_gets_no_more() -> None:
-    rest = START_BYTES - size({PADDING: "", "A": ""}, [])
-    assert pad_variables({"A": "x" * rest}, [])[PADDING] == ""
+    rest = START_BLOCK_BYTES - size({PADDING_VARIABLE: "", "A": ""}, [])
+    assert pad_variables({"A": "x" * rest}, [])[PADDING_VARIABLE] == ""
 
 
 # Long enough to cross into the next page at some of these lengths, whatever the stack begins with.
@@ -50,7 +50,7 @@ def agree(tmp_path: Path) -> bool:
 def least(state: ProcessState, directory: Path) -> object:
     """A file that others map too can cost a fault more now and then, never one less."""
     return min(
-        count(["true"], directory=directory, state=state, timeout=20).sample.readings["minor-faults"].value or 0
+        count_faults(["true"], directory=directory, state=state, timeout=20).sample.readings["minor-faults"].value or 0
         for _ in range(3)
     )
 

@@ -4,7 +4,7 @@ import ctypes
 
 import pytest
 
-from runner.execution.system_call_filter import OTHER_ARCHITECTURES, filter_descriptor
+from runner.execution.system_call_filter import OTHER_ARCHITECTURES, open_filter
 
 
 @pytest.mark.parametrize(("machine", "name"), [("x86_64", b"x86"), ("aarch64", b"arm")])
@@ -15,5 +15,5 @@ def test_the_other_architecture_is_the_one_that_libseccomp_names(machine: str, n
 
 
 def test_this_architecture_has_a_filter() -> None:
-    with filter_descriptor() as descriptor:
+    with open_filter() as descriptor:
         assert descriptor >= 0

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from jsonschema_rs import validator_for
 
 from runner.contract.gate import GateAnswer, GateReport
-from runner.gate_files.code_quality import code_quality
+from runner.gate_files.code_quality import format_code_quality
 from tests.runner.gate_files.made_answers import case, finding, gate, gates
 
 # The table of the document "Code Quality" of GitLab, section "Code Quality report format".
@@ -41,7 +41,7 @@ SCHEMA = validator_for(
 @given(gates())
 @settings(max_examples=60, deadline=None)
 def test_any_gate_is_valid(made: tuple[GateReport, GateAnswer]) -> None:
-    text = code_quality(made[1])
+    text = format_code_quality(made[1])
     entries = json.loads(text)
     SCHEMA.validate(entries)
     assert text.isascii()
@@ -54,13 +54,13 @@ def test_a_finding_keeps_its_fingerprint_while_only_its_numbers_change() -> None
     slow, other = case("parser", "a"), case("parser", "b")
     changed = (finding(slow), finding(slow, message="+2 faults"), finding(other), finding(slow, metric="major-faults"))
     first, again, *others = (
-        entry["fingerprint"] for entry in json.loads(code_quality(gate(slow, other, findings=changed)[1]))
+        entry["fingerprint"] for entry in json.loads(format_code_quality(gate(slow, other, findings=changed)[1]))
     )
     assert first == again
     assert len({first, *others}) == 3
 
 
 def test_a_budget_is_found_at_its_line() -> None:
-    (entry,) = json.loads(code_quality(gate(case(), findings=(finding(case()),))[1]))
+    (entry,) = json.loads(format_code_quality(gate(case(), findings=(finding(case()),))[1]))
     assert entry["location"] == {"path": "bench/workload.toml", "lines": {"begin": 12}}
     assert entry["check_name"] == "faultwatch/over-budget"

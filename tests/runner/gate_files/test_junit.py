@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from lxml import etree
 
 from runner.contract.gate import FindingRule, GateAnswer, GateReport
-from runner.gate_files.junit import junit
+from runner.gate_files.junit import format_junit
 from tests.runner.gate_files.made_answers import HOSTILE, case, finding, gate, gates
 
 SCHEMA = etree.XMLSchema(file=str(Path(__file__).parent / "schemas/junit-10.xsd"))
 
 
 def parsed(report: GateReport, answer: GateAnswer) -> etree._Element:
-    root = etree.fromstring(junit(report, answer).encode())
+    root = etree.fromstring(format_junit(report, answer).encode())
     SCHEMA.assertValid(root)
     return root
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.host.lock import Holder, HostTurn, holder
+from runner.host.lock import Holder, HostTurn, find_holder
 from runner.settings import HOST_LOCK, load_settings
 
 ROOT = Path(__file__).parents[3]
@@ -77,7 +77,7 @@ def test_who_waits_is_told_that_the_holder_has_ended_and_left_a_process(lock: Pa
     assert locking.returncode == 0
     second = other(lock)
     assert second.stdout
-    assert "which has ended, left running" in second.stdout.readline()
+    assert "left behind by process" in second.stdout.readline()
     os.close(descriptor)
     assert second.communicate(timeout=60)[0] == "mine\n"
 
@@ -107,7 +107,7 @@ def test_a_holder_that_is_killed_lets_go(lock: Path) -> None:
     first = other(lock)
     assert first.stdout
     assert first.stdout.readline() == "mine\n"
-    found = holder(lock)
+    found = find_holder(lock)
     assert found
     assert found.process == first.pid
     assert "secret" not in found.describe()
@@ -116,7 +116,7 @@ def test_a_holder_that_is_killed_lets_go(lock: Path) -> None:
     with HostTurn(lock, said.append) as turn:
         turn.begin()
     assert not said
-    assert holder(lock) is None
+    assert find_holder(lock) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="changes the user")
@@ -138,7 +138,7 @@ def test_a_lock_that_does_not_exist_or_is_a_link_is_refused(tmp_path: Path, lock
 
 def test_what_was_left_behind_is_cleared_when_the_turn_begins(lock: Path) -> None:
     cleared: list[bool] = []
-    with HostTurn(lock, print, lambda: cleared.append(holder(lock) is not None)) as turn:
+    with HostTurn(lock, print, lambda: cleared.append(find_holder(lock) is not None)) as turn:
         turn.begin()
         turn.begin()
     assert cleared == [True]
@@ -160,4 +160,4 @@ def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
         process.stdout.readline()
         said = Holder(process.pid).describe()
         process.kill()
-    assert said.endswith("12 (`faultwatch job show 12` says what for, `faultwatch job pause 12` lets you go first)")
+    assert said.endswith("12 (`faultwatch job show 12` shows its purpose, `faultwatch job pause 12` lets you go first)")

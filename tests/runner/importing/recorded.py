@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from runner.contract.report import Report
-from runner.importing import ImportDefaults, make_reports, read
+from runner.importing import ImportDefaults, make_reports, read_file
 from runner.importing.source import Source
 
 DATA = Path(__file__).parent / "data"
@@ -31,7 +31,7 @@ def text_source(text: str, name: str = "file") -> Source:
 
 def reports(name: str, defaults: ImportDefaults = GIVEN) -> dict[str, Report]:
     """Return the reports of a recorded file, by case."""
-    return {report.case.name: report for report in make_reports(read(DATA / name, defaults), defaults)}
+    return {report.case.name: report for report in make_reports(read_file(DATA / name, defaults), defaults)}
 
 
 def medians(report: Report) -> dict[str, float]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.importing.file_names import revision_in, time_in
+from runner.importing.file_names import find_revision, find_time
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from runner.importing.file_names import revision_in, time_in
     ],
 )
 def test_revisions(name: str, revision: str) -> None:
-    assert revision_in((name,)) == revision
+    assert find_revision((name,)) == revision
 
 
 @pytest.mark.parametrize(
@@ -35,11 +35,11 @@ def test_revisions(name: str, revision: str) -> None:
     ],
 )
 def test_times(name: str, time: datetime | None) -> None:
-    assert time_in((name,)) == time
+    assert find_time((name,)) == time
 
 
 @given(st.text(alphabet="0123456789abcdefTZ-_.: x", max_size=40))
 def test_any_name(name: str) -> None:
-    found = time_in((name,))
+    found = find_time((name,))
     assert found is None or found.tzinfo is UTC
-    assert revision_in((name,)) in name
+    assert find_revision((name,)) in name

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, files, make_reports, read, read_folder
+from runner.importing import ImportDefaults, files, make_reports, read_file, read_folder
 from tests.runner.importing.recorded import DATA, FILES, GIVEN
 
 NOTHING = ImportDefaults(subject="s", this_host="h")
@@ -18,7 +18,7 @@ _BENCH = "BenchmarkA 10 {} ns/op\n"
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_format_is_recognised_by_content(name: str) -> None:
-    runs = read(DATA / FILES[name], GIVEN)
+    runs = read_file(DATA / FILES[name], GIVEN)
     assert {run.settings["import.format"] for run in runs} == {name}
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from runner.contract import build_suite
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, files, make_reports, read
+from runner.importing import ImportDefaults, files, make_reports, read_file
 from runner.importing.formats.csv_columns import parse_map
 
 SAID = ImportDefaults(subject="s", host="h", revision="v1", case="copy 4", started_at=datetime(2025, 1, 1, tzinfo=UTC))
@@ -26,7 +26,7 @@ CSV = ImportDefaults(subject="s", host="h", columns=parse_map(MAP))
 
 def imported(path: Path, text: str, defaults: ImportDefaults) -> list[Report]:
     path.write_text(text)
-    return make_reports(read(path, defaults), defaults)
+    return make_reports(read_file(path, defaults), defaults)
 
 
 def test_csv_becomes_runs(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_revisions_without_a_repository_stand_in_the_order_of_measuring(tmp_path
 def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(ROWS.replace("aaa", "a" * 40))
-    found = read(path, CSV)
+    found = read_file(path, CSV)
     assert make_reports(found, CSV)[0].revision.commit == "a" * 40
     real = Revision(commit="b" * 40, committed_at=datetime(2020, 1, 1, tzinfo=UTC), title="Real")
     known = make_reports(found, replace(CSV, look_up=lambda name: real if name == "bbb" else None))
@@ -64,7 +64,7 @@ def test_a_full_hash_stays_and_a_repository_is_believed(tmp_path: Path) -> None:
 def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Path) -> None:
     first = imported(tmp_path / "x.csv", ROWS, CSV)
     (tmp_path / "y.csv.gz").write_bytes(gzip.compress(ROWS.encode()))
-    assert make_reports(read(tmp_path / "y.csv.gz", CSV), CSV) == first
+    assert make_reports(read_file(tmp_path / "y.csv.gz", CSV), CSV) == first
     other = imported(tmp_path / "z.csv", ROWS.replace("9009", "9010"), CSV)
     assert [a.run_id == b.run_id for a, b in zip(first, other, strict=True)] == [True, False, True]
     doubled = imported(tmp_path / "w.csv", ROWS + ROWS.splitlines()[1] + "\n", CSV)
@@ -74,10 +74,10 @@ def test_the_same_content_is_the_same_run_and_other_content_another(tmp_path: Pa
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (("9009", "many"), "line 3: 'many' is not a number of minor-faults"),
-        (("9009", "9009.5"), "line 3: '9009.5' is not a count"),
-        (("9009", "-1"), "line 3: '-1' is not a count"),
-        (("9009", "nan"), "line 3: 'nan' is not a number"),
+        (("9009", "many"), "line 3: 'many' is not a valid number for minor-faults"),
+        (("9009", "9009.5"), "line 3: '9009.5' is not a valid count"),
+        (("9009", "-1"), "line 3: '-1' is not a valid count"),
+        (("9009", "nan"), "line 3: 'nan' is not a valid number"),
         (("9009", "1e999"), "line 3"),
         (("20250101_000000", "yesterday"), "line 2: 'yesterday' is not a time"),
         ((",5.15", ""), "line 3 and the first line have different numbers of fields"),
@@ -134,14 +134,20 @@ def test_perf_for_people_with_digits_grouped_the_indian_way(tmp_path: Path) -> N
 def test_perf_says_when_it_started_and_nothing_says_what_ran(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_text(PERF_CSV.format(";"))
-    (record,) = read(path, ImportDefaults(subject="s", host="h", revision="v1"))
+    (record,) = read_file(path, ImportDefaults(subject="s", host="h", revision="v1"))
     assert record.started_at.astimezone() == datetime(2025, 8, 1, 10).astimezone()
     with pytest.raises(FaultwatchError, match="the case is unknown"):
         make_reports([record], ImportDefaults(subject="s", host="h", revision="v1"))
 
 
 def test_an_event_whose_name_no_report_can_hold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FaultwatchError, match=r"not the output of one perf stat|none of the formats"):
+    with pytest.raises(
+        FaultwatchError,
+        match=(
+            r"not the output of a single perf stat run|no format that can be "
+            r"imported"
+        ),
+    ):
         imported(tmp_path / "x", f"<not supported>,,{'e' * 2000},0,100.00,,\n", SAID)
 
 
@@ -156,7 +162,7 @@ def test_our_own_suite_comes_back_as_the_run_it_was(tmp_path: Path) -> None:
     suite = build_suite(made)
     assert suite is not None
     suite.dump(str(tmp_path / "suite.json"))
-    (back,) = make_reports(read(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
+    (back,) = make_reports(read_file(tmp_path / "suite.json", ImportDefaults()), ImportDefaults())
     assert (back.run_id, back.case, back.host, back.subject) == (made.run_id, made.case, made.host, made.subject)
     assert back.values("minor-faults") == (1234,)
     assert back.environment.settings["import.environment"] == made.environment.hash
@@ -182,7 +188,7 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
     told = {"name": "touch", "loops": 8, "unit": "second", "date": "2025-01-01 10:00:00", "python_version": "3.11"}
     runs = [pyperf.Run([0.5, 0.5, 0.5], metadata=told | hooked, collect_metadata=False) for hooked in (counted, {})]
     pyperf.BenchmarkSuite([pyperf.Benchmark(runs)]).dump(str(tmp_path / "suite.json"))
-    (run,) = make_reports(read(tmp_path / "suite.json", SAID), SAID)
+    (run,) = make_reports(read_file(tmp_path / "suite.json", SAID), SAID)
     assert run.case.name == "copy[arguments=4]"
     assert run.values("throughput") == (2.0, 2.0)
     assert run.values("faults-per-operation") == (100.0,)
@@ -191,10 +197,10 @@ def test_a_suite_of_others_has_speed_and_with_the_hook_faults(tmp_path: Path) ->
 
 
 def test_a_small_file_that_holds_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_FILE_BYTES", 1000)
     (tmp_path / "bomb").write_bytes(gzip.compress(b"0" * 1001))
     with pytest.raises(FaultwatchError, match="when decompressed"):
-        read(tmp_path / "bomb", SAID)
+        read_file(tmp_path / "bomb", SAID)
     (tmp_path / "large").write_bytes(b"0" * 1001)
-    with pytest.raises(FaultwatchError, match="holds more than"):
-        read(tmp_path / "large", SAID)
+    with pytest.raises(FaultwatchError, match="larger than"):
+        read_file(tmp_path / "large", SAID)

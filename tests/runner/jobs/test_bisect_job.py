@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from runner.contract.search import Culprit, Found, Proof, ProofState, Search
-from runner.jobs.bisect_job import result_of
+from runner.jobs.bisect_job import build_result
 
 
 def culprit(number: int, state: ProofState | None) -> Culprit:
@@ -18,16 +18,16 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
     ("states", "said"),
     [
         ([], "No commit of the range moves the metric."),
-        ([None], "0000000000 may move the metric: no proof stands."),
+        ([None], "0000000000 may move the metric: no proof holds."),
         ([ProofState.STANDS], "0000000000 moves the metric."),
-        ([ProofState.OPEN], "0000000000 may move the metric: no proof stands."),
+        ([ProofState.OPEN], "0000000000 may move the metric: no proof holds."),
         (
             [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
-            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof stands.",
+            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof holds.",
         ),
     ],
 )
 def test_a_commit_moves_the_metric_only_if_its_proof_stands(states: list[ProofState | None], said: str) -> None:
     found = Found.model_construct(culprits=tuple(culprit(number, state) for number, state in enumerate(states)))
     search = Search.model_construct(answer=found)
-    assert result_of(search).sentence == said
+    assert build_result(search).sentence == said

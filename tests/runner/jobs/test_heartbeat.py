@@ -50,10 +50,10 @@ class Service:
         self.answers: list[Orders | FaultwatchError] = []
         self.taken = False
 
-    def new_connection(self, patience: float = 0) -> Service:
+    def clone_connection(self, patience: float = 0) -> Service:
         return self
 
-    def progress_job(self, job_id: int, told: Progress) -> Orders:
+    def report_progress(self, job_id: int, told: Progress) -> Orders:
         answer = self.answers.pop(0) if self.answers else Orders(go=Go.ON)
         if isinstance(answer, FaultwatchError):
             raise answer

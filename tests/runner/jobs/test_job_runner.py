@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import AlreadyEnded
-from runner.host.lock import HostTurn, holder
+from runner.host.lock import HostTurn, find_holder
 from runner.jobs.job_runner import JobRunner
 from runner.reporting.client import Service
 from runner.settings import Settings
@@ -19,8 +19,8 @@ def test_a_job_that_the_service_does_not_give_yet_leaves_the_host_to_others(tmp_
     said: list[tuple[str, object]] = []
 
     def say(line: str) -> None:
-        said.append((line, holder(lock)))
-        if holder(lock) is None:  # another command measures meanwhile
+        said.append((line, find_holder(lock)))
+        if find_holder(lock) is None:  # another command measures meanwhile
             another.begin()
             another.end()
 

@@ -106,5 +106,5 @@ def measure_build(
     """Measure the program of a build."""
     command = {"command": ["./program", *arguments], "huge_pages": "never", "processes": processes, **run}
     workload = Workload.model_validate({"workload": {"name": "program"}, "run": command})
-    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.settings()), sandbox=sandbox)
+    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()), sandbox=sandbox)
     return measure(workload, CASE, tree, bench=bench, subject="subject", revision=REVISION)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.mapped_files.revision_proof import doubts
+from runner.mapped_files.revision_proof import list_doubts
 
 SYSTEM = "/usr/lib/x86_64-linux-gnu"
 
@@ -28,6 +28,6 @@ def test_doubts(built: list[str], own: list[str], system: list[str], said: list[
     for name in built:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    lines = list(doubts(tmp_path, [tmp_path / name for name in own], [Path(SYSTEM, name) for name in system]))
+    lines = list(list_doubts(tmp_path, [tmp_path / name for name in own], [Path(SYSTEM, name) for name in system]))
     assert len(lines) == len(said)
     assert all(part.format(SYSTEM) in line for line, part in zip(lines, said, strict=True))

@@ -14,11 +14,11 @@ import pytest
 from runner.contract.files import CacheState
 from runner.contract.report import Outcome, Status
 from runner.errors import FaultwatchError
-from runner.execution.sandbox import Sandbox, sandbox
+from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.mapped_files.cache_preparation import CachePreparer
 from runner.mapped_files.folios import has_prepared_folios
 from runner.measuring.cold_files import count_resident_pages
-from runner.measuring.sampling import levels
+from runner.measuring.sampling import compute_levels
 from tests.runner.mapped_files.sample_programs import WAYS, build, by_cp, copy_build, measure_build
 
 pytestmark = pytest.mark.perf
@@ -37,7 +37,7 @@ def box(request: pytest.FixtureRequest) -> Sandbox | None:
     if request.param == "bare":
         return None
     try:
-        return sandbox()
+        return create_sandbox()
     except FaultwatchError as error:
         pytest.skip(str(error))
 
@@ -56,7 +56,7 @@ def test_the_same_bytes_count_the_same(source: Path, tmp_path: Path, box: Sandbo
     assert all(report.outcome is Outcome.MEASURED for report in reports)
     # The level of a run, as its verdicts use it: a single execution can be disturbed by what else the host does.
     for name in ("minor-faults", "major-faults"):
-        assert len({levels(report.samples)[name] for report in reports}) == 1
+        assert len({compute_levels(report.samples)[name] for report in reports}) == 1
     assert {report.files.own_bytes for report in reports if report.files} != {""}
     assert len({(report.files.own_bytes, report.files.system_bytes) for report in reports if report.files}) == 1
 
@@ -122,7 +122,7 @@ def test_a_file_that_others_map_is_replaced_by_a_private_copy(
             pytest.skip("this file system has no large folios")
     assert states["libwork.so"] is CacheState.COPY
     # The levels: a single execution can be disturbed by what else the host does.
-    assert levels(shared.samples)["minor-faults"] == levels(alone.samples)["minor-faults"]
+    assert compute_levels(shared.samples)["minor-faults"] == compute_levels(alone.samples)["minor-faults"]
     assert not shared.remarks
 
 

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Reading, Sample, Status
-from runner.mapped_files.fault_kinds import with_fault_kinds
+from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder, parse_faults_by_file
 from runner.perf.recording import Recording
-from runner.perf.session import count_together
+from runner.perf.session import count_processes
 from runner.process_state.process_state import ProcessState
 
 
 def watch_script(script: str, folder: Path) -> tuple[FaultsByFile, int]:
     recorder = FaultsByFileRecorder()
-    burst = count_together(
+    burst = count_processes(
         ["sh", "-c", script], directory=folder, state=ProcessState(), timeout=20, recording=Recording((), recorder)
     )
-    faults = recorder.result()
+    faults = recorder.get_result()
     assert faults
     return faults, int(burst.executions[0].sample.readings["page-faults"].value or 0)
 
@@ -78,7 +78,7 @@ def sample(faults: int) -> Sample:
 def test_the_kinds_are_added_to_the_sample_with_the_same_number_of_faults(
     watched: FaultsByFile | None, processes: int, expected: Status
 ) -> None:
-    first, second = with_fault_kinds([sample(8), sample(7)], watched, processes)
+    first, second = add_fault_kinds([sample(8), sample(7)], watched, processes)
     holder = second if expected is Status.COUNTED else first
     reading = holder.readings["anonymous-faults"]
     assert reading.status is expected

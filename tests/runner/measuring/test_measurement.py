@@ -8,12 +8,12 @@ import pytest
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
-from runner.mapped_files.trial_files import page_cache_setting
+from runner.mapped_files.trial_files import describe_page_cache
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
 from runner.subject.build import BuildFailure
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 
 pytestmark = pytest.mark.perf
 
@@ -21,7 +21,7 @@ REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UT
 
 
 def bench() -> Bench:
-    return Bench(Host(name="host"), lambda state: Environment(settings=state.settings()))
+    return Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
 
 
 def report_of(
@@ -34,7 +34,7 @@ def report_of(
             | ({"output_file": output_file} if output_file else {}),
         }
     )
-    return measure(workload, cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
+    return measure(workload, list_cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
 
 
 def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_cold_file_that_a_revision_lacks_is_a_failure(name: str, said: str, tm
             "run": {"command": ["true"], "page_cache": "cold", "files": [name]},
         }
     )
-    case = cases(workload)[0]
+    case = list_cases(workload)[0]
     report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
     assert report.failure
     assert report.failure.message.startswith("[run] files: ")
@@ -131,7 +131,10 @@ def test_a_report_is_a_pyperf_suite_with_one_benchmark_a_metric(tmp_path: Path) 
 
 def test_the_state_of_the_process_is_part_of_the_environment(tmp_path: Path) -> None:
     report = report_of("true", tmp_path, output="none")
-    assert report.environment.settings.items() >= ProcessState(page_cache=page_cache_setting(None)).settings().items()
+    assert (
+        report.environment.settings.items()
+        >= ProcessState(page_cache=describe_page_cache(None)).read_settings().items()
+    )
     assert "tool.python3" in report.environment.settings, "and what the build and the program find on this host"
 
 
@@ -150,7 +153,7 @@ def test_the_tools_are_those_on_the_path_of_the_workload(tmp_path: Path, monkeyp
             "run": {"command": "odd-tool", "environment": {"PATH": f"{ran}:/usr/bin:/bin"}},
         }
     )
-    settings = bench().environment_of(workload, cases(workload)[0]).settings
+    settings = bench().capture_environment(workload, list_cases(workload)[0]).settings
     assert settings["tool.odd-tool"].startswith(f"{built}/odd-tool, ")
     assert settings["program"].startswith(f"{ran}/odd-tool, ")
 
@@ -170,14 +173,14 @@ def test_a_result_file_outside_of_the_build_is_neither_read_nor_removed(name: st
     (tree / "link").symlink_to(tmp_path)
     report = report_of("true", tree, output_file=name)
     assert report.failure
-    assert "lies outside the build's directory" in report.failure.message
+    assert "is outside the build's directory" in report.failure.message
     assert (tmp_path / "precious").exists()
 
 
 def test_a_result_file_that_cannot_be_is_a_failure(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "loop").symlink_to("loop")
-    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that leads to itself")):
+    for name, said in (("file/result", "cannot be read: Not a directory"), ("loop", "a link that points to itself")):
         report = report_of("true", tmp_path, output_file=name)
         assert report.failure
         assert f"the result file {name}" in report.failure.message
@@ -202,7 +205,7 @@ def test_an_error_that_nobody_foresaw_is_a_failure_of_one_revision(
     report = report_of("true", tmp_path, output="none")
     assert report.outcome is Outcome.FAILED
     assert report.failure
-    shown = f"Faultwatch has an error, which this revision shows: {type(error).__name__}: {error}"
+    shown = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
     assert (report.failure.stage, report.failure.message) == (Stage.MEASURE, shown)
     assert report.failure.temporary, "another version may not have it"
     assert "in meet" in report.failure.log
@@ -249,7 +252,9 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
         {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
     )
     forbidding = Bench(Host(name="host"), lambda state: Environment(settings={"process.huge_pages": "madvise"}))
-    report = measure(workload, cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION)
+    report = measure(
+        workload, list_cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION
+    )
     assert report.outcome is Outcome.SKIPPED
     assert report.failure
     assert report.failure.message.startswith("huge pages are madvise here, not always: measure as root")
@@ -262,7 +267,7 @@ def test_a_compiler_that_is_missing_skips_the_case(outcome: Outcome) -> None:
     lacks = "this host does not have no-such-compiler" if outcome is Outcome.SKIPPED else ""
     failure = BuildFailure(lacks or "it does not build", Build(), lacks_programs=bool(lacks))
     report = report_failed_build(
-        *(workload, cases(workload)[0], failure),
+        *(workload, list_cases(workload)[0], failure),
         bench=bench(),
         subject="subject",
         revision=REVISION,
@@ -277,10 +282,12 @@ def test_a_session_during_which_the_environment_changed_is_refused_with_the_chan
     values = iter(["madvise", "always", "always"])
     changing = Bench(
         Host(name="host"),
-        lambda state: Environment(settings={**state.settings(), "thp.enabled": next(values, "always")}),
+        lambda state: Environment(settings={**state.read_settings(), "thp.enabled": next(values, "always")}),
     )
     for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
-        report = measure(workload, cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION)
+        report = measure(
+            workload, list_cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION
+        )
         assert report.outcome is outcome
         if report.failure:
             assert "thp.enabled: madvise → always" in report.failure.message

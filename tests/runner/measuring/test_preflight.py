@@ -15,8 +15,8 @@ from runner.measuring import preflight
 from runner.settings import load_settings
 from runner.subject.build_cache import release_all
 from runner.subject.repository import Repository, open_repository
-from runner.workload import cases, load_workload
-from runner.workload.own_places import find_own_folder
+from runner.workload import list_cases, load_workload
+from runner.workload.placeholders import provide_own_folder
 
 WORKLOAD = """
 [workload]
@@ -32,14 +32,14 @@ command = ["./w", "{workload}/input"]
 @pytest.mark.parametrize("setting", ["kernel.architecture", "cpu.model", "cpu.features", "libc.version"])
 def test_another_machine_makes_other_builds(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
-    here = preflight.prepare(load_settings(), examined=False).builder.machine
+    here = preflight.prepare_bench(load_settings(), examined=False).builder.machine
 
     def other(**more: object) -> Environment:
-        found = capturing.capture(**more)  # type: ignore[arg-type]
+        found = capturing.capture_environment(**more)  # type: ignore[arg-type]
         return found.model_copy(update={"settings": {**found.settings, setting: "another"}})
 
-    monkeypatch.setattr(preflight, "capture", other)
-    there = preflight.prepare(load_settings(), examined=False).builder.machine
+    monkeypatch.setattr(preflight, "capture_environment", other)
+    there = preflight.prepare_bench(load_settings(), examined=False).builder.machine
     assert {name for name in here | there if here.get(name) != there.get(name)} == {setting}
 
 
@@ -64,10 +64,10 @@ def test_programs_see_paths_as_long_as_the_environment_says(
     (tmp_path / "workload.toml").write_text(WORKLOAD)
     (tmp_path / "input").touch()
     workload = load_workload(tmp_path / "workload.toml")
-    workbench = preflight.prepare(load_settings(), examined=False)
+    workbench = preflight.prepare_bench(load_settings(), examined=False)
     tree, _ = workbench.builder.build(*one_commit(tmp_path / "subject", digits), workload)
-    shown = find_own_folder(workload)
-    settings = workbench.bench.environment_of(workload, cases(workload)[0]).settings
+    shown = provide_own_folder(workload)
+    settings = workbench.bench.capture_environment(workload, list_cases(workload)[0]).settings
     assert shown
     assert str(len(os.fsencode(tree))) == str(len(os.fsencode(shown))) == settings["process.path_length"]
 
@@ -88,5 +88,5 @@ def test_a_home_that_allows_no_programs_is_no_failure_of_a_revision(
 ) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(noexec_folder / "home"))
     with pytest.raises(FaultwatchError, match=r"/home/builds is on a file system that allows no programs \(noexec\)"):
-        preflight.prepare(load_settings())
+        preflight.prepare_bench(load_settings())
     assert not (noexec_folder / "home").exists()

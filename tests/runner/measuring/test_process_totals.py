@@ -6,7 +6,7 @@ import pytest
 
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.process_totals import combine_processes
-from runner.perf.session import ExecutionFailure, count_together
+from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.process_state import ProcessState
 
 
@@ -52,7 +52,7 @@ def test_an_estimate_among_counts_makes_an_estimate() -> None:
 @pytest.mark.perf
 def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) -> None:
     def run(processes: int) -> list[tuple[object, str]]:
-        burst = count_together(
+        burst = count_processes(
             ["sh", "-c", "date +%s%N; sleep 0.2"],
             directory=tmp_path,
             state=ProcessState(huge_pages="never"),
@@ -73,6 +73,6 @@ def test_each_counts_what_it_counts_alone_and_all_start_at_once(tmp_path: Path) 
 @pytest.mark.perf
 def test_one_that_fails_fails_all(tmp_path: Path) -> None:
     with pytest.raises(ExecutionFailure, match="exit code 3"):
-        count_together(
+        count_processes(
             ["sh", "-c", "mkdir first || exit 3"], directory=tmp_path, state=ProcessState(), timeout=30, processes=3
         )

@@ -8,7 +8,7 @@ import pytest
 
 from runner.contract.files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
-from runner.dependencies.answers import Answered, Place, answers_in
+from runner.dependencies.answers import Answered, Place, answer_questions
 from runner.dependencies.asked import Asked
 from runner.dependencies.digests import combine_digests
 from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
@@ -40,7 +40,7 @@ def answered_in(tree: Path) -> Answered:
     questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
     asked = Asked(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
     place = Place(tree)
-    return Answered(place, asked, answers_in(place, asked))
+    return Answered(place, asked, answer_questions(place, asked))
 
 
 def measured(tree: Path, case: Case, **changes: Any) -> Report:
@@ -56,8 +56,8 @@ def is_reused(tmp_path: Path, report_changes: dict[str, Any], more: str = "", **
     same_bytes = SameBytes(workload, bench)
     before, after = make_tree(tmp_path / "tree-1"), make_tree(tmp_path / "tree-2", **tree_changes)
     bench.known_files.answered[case.name] = answered_in(before)
-    same_bytes.remember(measured(before, case, **report_changes))
-    return same_bytes.source_of(case, after) is not None
+    same_bytes.record(measured(before, case, **report_changes))
+    return same_bytes.find_source(case, after) is not None
 
 
 def with_samples(*counts: int, status: Status = Status.COUNTED) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def test_counts_that_repeat_or_are_far_off_contradict_a_run_and_ones_that_vary_d
     case, tree = Case(workload="w", definition=workload.definition), make_tree(tmp_path / "tree")
     same_bytes = SameBytes(workload, Bench(Host(name="box"), lambda _: reports.GLIBC))
     source, again = measured(tree, case, **with_samples(100, 100)), measured(tree, case, **with_samples(*counts))
-    checked = same_bytes.checked(again, source)
+    checked = same_bytes.attach_check(again, source)
     assert bool(checked.same_bytes_check and not checked.same_bytes_check.holds) is contradicts
     assert not checked.quarantine, "what was measured is judged"
     assert said in " ".join(checked.remarks)

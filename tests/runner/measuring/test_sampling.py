@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.report import Reading, Sample, Status
-from runner.measuring.sampling import Sampling, levels, mark_outliers
+from runner.measuring.sampling import Sampling, compute_levels, mark_outliers
 from runner.workload import Workload
 
 
@@ -120,13 +120,13 @@ def test_an_outlier_is_kept_and_marked() -> None:
     assert marks(samples, "minor-faults") == [False, True, False]
     assert marks(samples, "major-faults") == [False] * 3
     assert [sample.readings["minor-faults"].value for sample in mark_outliers(samples)] == [7, 9, 7]
-    assert levels(samples) == {"minor-faults": 7, "major-faults": 0}
+    assert compute_levels(samples) == {"minor-faults": 7, "major-faults": 0}
 
 
 def test_nothing_is_marked_where_no_two_agree() -> None:
     assert marks(taken(7, 9), "minor-faults") == [False, False]
     assert marks(taken(7), "minor-faults") == [False]
-    assert "minor-faults" not in levels(taken(7, 9))
+    assert "minor-faults" not in compute_levels(taken(7, 9))
 
 
 def test_a_time_far_off_is_marked_once_there_are_enough() -> None:

@@ -10,9 +10,9 @@ import pytest
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
-from runner.measuring.watched_execution import objection_to
+from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 from runner.workload.allocators import describe_missing_library
 
 
@@ -38,7 +38,7 @@ def faults(*paths: str, lost: int = 0, hidden: tuple[str, ...] = ()) -> FaultsBy
     ],
 )
 def test_what_is_refused(watched: FaultsByFile | None, preloaded: str, said: str) -> None:
-    found = objection_to(watched, {"LD_PRELOAD": preloaded})
+    found = describe_unusable_watch(watched, {"LD_PRELOAD": preloaded})
     assert found.startswith(said) if said else not found
 
 
@@ -48,9 +48,9 @@ MUCH_TIME = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
 
 def report_of(tree: Path, command: list[str], **run: object) -> Report:
     workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": command, **run}})
-    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.settings()))
+    bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
-    return measure(workload, cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
+    return measure(workload, list_cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
 
 
 @pytest.mark.perf

@@ -6,9 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
-from runner.nightly.cells import apply_configuration, case_choices, cells_of_host, github_jobs, plan_cells
+from runner.nightly.cells import (
+    apply_configuration,
+    build_github_jobs,
+    format_case_choices,
+    list_host_cells,
+    plan_cells,
+)
 from runner.nightly.matrix_file import Configuration, Matrix, MatrixHost, WorkloadEntry, load_matrix
-from runner.workload import Workload, cases
+from runner.workload import Workload, list_cases
 
 ROOT = Path(__file__).parents[3]
 NAMES = st.lists(st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True), unique=True, max_size=4)
@@ -59,26 +65,28 @@ def test_every_workload_in_every_configuration_on_every_host_that_it_names(tmp_p
 
 
 def test_one_job_a_host_with_its_labels(tmp_path: Path) -> None:
-    assert github_jobs(matrix(TWO_HOSTS, tmp_path)) == [
+    assert build_github_jobs(matrix(TWO_HOSTS, tmp_path)) == [
         {"host": "old", "labels": ["self-hosted", "old"]},
         {"host": "new", "labels": ["self-hosted", "avx512"]},
     ]
 
 
 def test_a_host_carries_out_its_own_cells(tmp_path: Path) -> None:
-    assert [(cell.configuration, entry.path) for cell, entry in cells_of_host(matrix(TWO_HOSTS, tmp_path), "old")] == [
+    assert [
+        (cell.configuration, entry.path) for cell, entry in list_host_cells(matrix(TWO_HOSTS, tmp_path), "old")
+    ] == [
         ("plain", "a"),
         ("tight", "a"),
     ]
     with pytest.raises(FaultwatchError, match=r"this host, other, is not one of old, new .*FAULTWATCH_HOST"):
-        cells_of_host(matrix(TWO_HOSTS, tmp_path), "other")
+        list_host_cells(matrix(TWO_HOSTS, tmp_path), "other")
 
 
 def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
     found = matrix('[[workloads]]\npath = "a"', tmp_path)
-    assert [cell.place for cell, _ in cells_of_host(found, "mine")] == [("mine", "plain", "a")]
+    assert [cell.place for cell, _ in list_host_cells(found, "mine")] == [("mine", "plain", "a")]
     with pytest.raises(FaultwatchError, match="names no hosts"):
-        github_jobs(found)
+        build_github_jobs(found)
 
 
 @given(NAMES, NAMES, NAMES.filter(bool))
@@ -125,7 +133,7 @@ def test_each_configuration_is_a_case_of_its_own() -> None:
     settings = Configuration(allocator="jemalloc", threads=4, memory_limit="64M", environment={"A": "{}"})
     made, chosen = apply_configuration(workload(), "tight", settings)
     assert chosen == ()
-    assert [case.name for case in cases(made)] == [
+    assert [case.name for case in list_cases(made)] == [
         f"w[allocator=jemalloc,configuration=tight,memory_limit=64M,mib={mib},threads=4]" for mib in (4, 8, 64)
     ]
     assert made.run.environment == {"OMP_NUM_THREADS": "{threads}", "A": "{{}}"}
@@ -142,17 +150,18 @@ def test_a_workloads_own_parameter_is_a_choice_among_its_cases() -> None:
     )
     made, chosen = apply_configuration(own, "x", Configuration(allocator="jemalloc"))
     assert made is own
-    assert [case.name for case in cases(made, chosen)] == ["w[allocator=jemalloc]"]
+    assert [case.name for case in list_cases(made, chosen)] == ["w[allocator=jemalloc]"]
     with pytest.raises(FaultwatchError, match="allocator has no value 'mimalloc'"):
-        cases(*apply_configuration(own, "x", Configuration(allocator="mimalloc")))
+        list_cases(*apply_configuration(own, "x", Configuration(allocator="mimalloc")))
 
 
 def test_a_choice_of_cases_is_written_as_set_takes_it() -> None:
     entry = WorkloadEntry(path="w", set={"mib": (4, 64), "order": "row"})
-    assert case_choices(entry) == ("mib=4,64", "order=row")
-    assert [case.parameters for case in cases(workload(), case_choices(WorkloadEntry(path="w", set={"mib": 64})))] == [
-        {"mib": 64}
-    ]
+    assert format_case_choices(entry) == ("mib=4,64", "order=row")
+    assert [
+        case.parameters
+        for case in list_cases(workload(), format_case_choices(WorkloadEntry(path="w", set={"mib": 64})))
+    ] == [{"mib": 64}]
 
 
 def test_every_key_is_documented() -> None:

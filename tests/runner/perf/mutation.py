@@ -196,7 +196,7 @@ def _judge_reading(reading: Reading, rest: Reading | None, changes: list[Change]
         and requested
         and rest is None
         and reading.status is Status.NOT_COUNTED
-        and "printed nothing" in str(reading.reason)
+        and "printed no result" in str(reading.reason)
     ):
         return ""
     if not changes:
@@ -232,7 +232,7 @@ def _judge_count(old: Columns, new: Columns, output: Output) -> str:
     if room is not None and not re.search("[0-9]", new.count):
         return "no number, though a rate stands beside it"
     if room is not None and abs(new.value - old.value) > room:
-        return f"{new.value} does not fit the rate beside it: {old.value} ± {room}"
+        return f"{new.value} does not match its rate: {old.value} ± {room}"
     return ""
 
 

@@ -43,7 +43,7 @@ def watched(command: list[str]) -> LostPrograms:
     try:
         watch.wait()
         waiting.communicate(b"\n")
-        return watch.result()
+        return watch.read_result()
     finally:
         watch.close()
 

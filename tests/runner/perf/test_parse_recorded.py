@@ -14,9 +14,9 @@ from tests.runner.perf.recordings import Output, outputs
 
 REFUSED = {
     "repeat": "mean",
-    "interval": "interval|not the report of a run",
+    "interval": "interval|not a perf stat report",
     "per-cpu": "one CPU|of a machine",
-    "kernel": "in the kernel only",
+    "kernel": "only in the kernel",
     "append": "second run",
 }
 

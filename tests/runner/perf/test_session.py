@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.level import majority
+from runner.contract.level import find_majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.perf.attach import AttachedPerf, AttachError
-from runner.perf.session import Execution, ExecutionFailure, count, count_together
+from runner.perf.session import Execution, ExecutionFailure, count_faults, count_processes
 from runner.process_state import system_calls
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -52,7 +52,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(programs: Path, *command: str, timeout: float = 20, **variables: str) -> Execution:
     state = ProcessState(variables=variables, huge_pages="never")
-    return count(command, directory=programs, state=state, timeout=timeout)
+    return count_faults(command, directory=programs, state=state, timeout=timeout)
 
 
 def faults(execution: Execution) -> int:
@@ -81,7 +81,7 @@ def test_a_count_has_its_status_and_perfs_own_words(programs: Path) -> None:
 
 
 def test_an_event_that_perf_does_not_know_is_not_supported(programs: Path) -> None:
-    sample = count(
+    sample = count_faults(
         ["./touch-pages", "10"],
         directory=programs,
         state=ProcessState(),
@@ -122,14 +122,14 @@ def test_a_program_that_hangs_is_ended(programs: Path) -> None:
 def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs: Path) -> None:
     shown = ["sh", "-c", "ulimit -Sn; ulimit -Hn; ulimit -Sv; ulimit -Sl; cat /proc/self/personality"]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    before = system_calls.personality()
+    before = system_calls.get_personality()
     ours = run(programs, *shown).output
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     system_calls.set_personality(0x0200000)  # ADDR_COMPAT_LAYOUT, as of setarch --addr-compat-layout
     try:
         assert run(programs, *shown).output == ours
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
-        assert system_calls.personality() == 0x0200000
+        assert system_calls.get_personality() == 0x0200000
     finally:
         system_calls.set_personality(before)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -144,7 +144,13 @@ def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs:
 )
 def test_what_goes_on_after_its_parent_is_named_and_ended(start: str, programs: Path) -> None:
     sleep = f"sleep 60.{os.getpid()}"  # no other test, beside this one, sleeps as long
-    with pytest.raises(ExecutionFailure, match=r"ended, but processes that it started went on: (sh|sleep)(, sleep)*$"):
+    with pytest.raises(
+        ExecutionFailure,
+        match=(
+            r"ended, but processes that it started kept running: (sh|sleep)(, "
+            r"sleep)*$"
+        ),
+    ):
         run(programs, "sh", "-c", start.format(sleep=sleep))
     assert subprocess.run(["pgrep", "-f", f"^{sleep}"], capture_output=True, check=False).stdout == b""
 
@@ -156,10 +162,10 @@ def test_what_ends_soon_after_its_parent_is_counted(programs: Path) -> None:
 
 def test_a_child_that_was_killed_for_memory_is_a_failure(programs: Path) -> None:
     state = ProcessState(huge_pages="never", memory_limit=8 << 20)
-    if state.settings()["process.memory_limit"] == "none":
+    if state.read_settings()["process.memory_limit"] == "none":
         pytest.skip("this host does not let us limit memory")
-    with pytest.raises(ExecutionFailure, match=r"lost a process by SIGKILL.*memory limit 8388608 bytes"):
-        count(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
+    with pytest.raises(ExecutionFailure, match=r"lost a process to SIGKILL.*memory limit 8388608 bytes"):
+        count_faults(["sh", "-c", "./touch-pages 10000; exit 0"], directory=programs, state=state, timeout=20)
 
 
 @pytest.mark.parametrize(("added_up", "status"), [(7000, Status.NOT_COUNTED), (9_000_000, Status.COUNTED)])
@@ -172,7 +178,7 @@ def test_a_group_that_counted_fewer_faults_than_its_processes_took_has_no_count(
     monkeypatch.setattr(MemoryGroup, "undo", lambda group: setattr(group, "folder", None))
     state = ProcessState(huge_pages="never")
     # One of them takes fewer faults than the sum, both together more.
-    done = count_together(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
+    done = count_processes(["./touch-pages", "5000"], directory=programs, state=state, timeout=20, processes=2)
     assert done.group["cgroup:pgfault"].status is status
 
 
@@ -180,7 +186,7 @@ def test_more_processes_than_there_are_descriptors_for_are_refused_with_what_to_
     state = ProcessState(huge_pages="never")
 
     def run_together(processes: int) -> None:
-        count_together(["true"], directory=programs, state=state, timeout=20, processes=processes)
+        count_processes(["true"], directory=programs, state=state, timeout=20, processes=processes)
 
     run_together(1)  # what is made once needs descriptors too
     gc.collect()  # what earlier tests left to the collector would be closed meanwhile
@@ -205,7 +211,7 @@ def test_a_control_group_for_which_there_is_no_descriptor_is_no_fault_of_the_gro
         raise OSError(number, os.strerror(number))
 
     for number, said in ((errno.EMFILE, "need more open files"), (errno.EBUSY, "control group: Device or resource")):
-        monkeypatch.setattr(MemoryGroup, "admit", lambda *_, number=number: refuse(number))
+        monkeypatch.setattr(MemoryGroup, "add_process", lambda *_, number=number: refuse(number))
         with pytest.raises(FaultwatchError, match=said):
             run(programs, "true")
 
@@ -218,7 +224,7 @@ def test_events_of_the_kernel_alone_are_not_zero_where_only_user_space_is_counte
         process.kill()
         process.wait()
         perf.end()
-        readings = perf.readings()
+        readings = perf.read_readings()
         perf.close()
     assert readings["context-switches"].status is Status.NOT_SUPPORTED
     assert readings["cpu-migrations"].status is Status.NOT_SUPPORTED
@@ -232,9 +238,9 @@ def test_a_library_that_is_not_preloaded_is_told(programs: Path) -> None:
 
 def test_a_missing_perf_is_told(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(programs))
-    monkeypatch.setattr("runner.perf.event_support.perf_stat", lambda *_: ["perf-is-not-here"])
+    monkeypatch.setattr("runner.perf.event_support.build_perf_stat_command", lambda *_: ["perf-is-not-here"])
     with pytest.raises(FaultwatchError, match="perf is not installed"):
-        count(["sh"], directory=programs, state=ProcessState(), timeout=5, events=["another-event"])
+        count_faults(["sh"], directory=programs, state=ProcessState(), timeout=5, events=["another-event"])
 
 
 def test_the_largest_resident_set_is_the_programs_own(programs: Path) -> None:
@@ -254,7 +260,7 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
 
     def alone(*command: str) -> tuple[str, str]:
         output = tmp_path / "alone.csv"
-        with state.applied():
+        with state.apply():
             done = subprocess.run(
                 ["perf", "stat", "-x", ";", "-o", output, "-e", "minor-faults", "--", *command],
                 cwd=programs,
@@ -270,8 +276,8 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
     monkeypatch.setattr("runner.perf.counted.pad_variables", lambda *_: variables)
     run(programs, *command)
     # On a busy machine an outlier fault comes in now and then.
-    bare = majority([int(alone(*command)[1]) for _ in range(5)])
-    ours = majority([faults(run(programs, *command)) for _ in range(5)])
+    bare = find_majority([int(alone(*command)[1]) for _ in range(5)])
+    ours = find_majority([faults(run(programs, *command)) for _ in range(5)])
     assert bare
     assert ours
     assert bare[0] == ours[0]
@@ -317,7 +323,7 @@ def test_a_region_is_counted_although_children_come_and_go(programs: Path) -> No
     subprocess.run(["cc", "-o", programs / "forking", programs / "forking.c"], check=True)
     for _ in range(5):
         state = ProcessState(huge_pages="never")
-        done = count(["./forking"], directory=programs, state=state, timeout=20, region=True)
+        done = count_faults(["./forking"], directory=programs, state=state, timeout=20, region=True)
         reading = done.sample.readings["region:minor-faults"]
         assert reading.value, reading.reason
         assert reading.value >= 4096

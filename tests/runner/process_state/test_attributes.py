@@ -73,7 +73,7 @@ def test_apply_and_undo_on_this_machine(make: Callable[[], Attribute]) -> None:
         attribute.apply()
     except OSError as error:
         pytest.skip(f"not allowed here: {error}")
-    assert attribute.show() == attribute.wanted
+    assert attribute.show() == attribute.target
     attribute.undo()
     assert attribute.show() == before
 
@@ -107,7 +107,7 @@ def test_fewer_processors_than_asked_for_are_refused_and_nothing_changes() -> No
 @pytest.mark.parametrize(("text", "cpus"), [("0", {0}), ("0-3,8", {0, 1, 2, 3, 8}), ("5,4-5", {4, 5})])
 def test_lists_of_processors(text: str, cpus: set[int]) -> None:
     assert parse_cpus(text) == cpus
-    assert parse_cpus(Affinity(frozenset(cpus)).wanted) == cpus
+    assert parse_cpus(Affinity(frozenset(cpus)).target) == cpus
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-1", "1,,2", "1 2", "0-9999999"])
@@ -127,6 +127,6 @@ def test_a_memory_policy_of_the_caller_is_set_aside() -> None:
         policy.apply()
         assert policy.show() == "default"
         policy.undo()
-        assert system_calls.memory_policy() == system_calls.NodePolicy(2, b"\1".ljust(128, b"\0"))
+        assert system_calls.get_memory_policy() == system_calls.NodePolicy(2, b"\1".ljust(128, b"\0"))
     finally:
         system_calls.set_memory_policy(system_calls.NodePolicy(0, b""))

@@ -77,7 +77,7 @@ def test_the_remedy_names_the_file_that_decides(tmp_path: Path) -> None:
 
 def huge_kib(policy: HugePagePolicy, *, advised: bool) -> int:
     script = TOUCH.format(advise="memory.madvise(mmap.MADV_HUGEPAGE)" if advised else "")
-    with ProcessState(huge_pages=policy).applied():
+    with ProcessState(huge_pages=policy).apply():
         done = subprocess.run(["/usr/bin/python3", "-c", script], capture_output=True, text=True, check=True)
     return int(done.stdout)
 
@@ -88,8 +88,8 @@ def huge_kib(policy: HugePagePolicy, *, advised: bool) -> int:
 def test_a_program_gets_what_the_policy_says(policy: HugePagePolicy, plain: bool, advised: bool) -> None:
     if not can_apply(HugePages(policy)):
         pytest.skip(HugePages(policy).remedy)
-    before = (system_calls.huge_page_refusal(), HugePages(policy).show())
+    before = (system_calls.get_huge_page_refusal(), HugePages(policy).show())
     if advised and not huge_kib(policy, advised=True):
         pytest.skip("memory is too fragmented for a huge page")
     assert (huge_kib(policy, advised=False) > 0, huge_kib(policy, advised=True) > 0) == (plain, advised)
-    assert (system_calls.huge_page_refusal(), HugePages(policy).show()) == before
+    assert (system_calls.get_huge_page_refusal(), HugePages(policy).show()) == before

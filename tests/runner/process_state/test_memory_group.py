@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.perf.session import ExecutionFailure, count
+from runner.perf.session import ExecutionFailure, count_faults
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.system.processes import read_own_name
@@ -31,7 +31,7 @@ def test_version_2(tmp_path: Path) -> None:
     group.apply()
     assert group.folder
     assert group.folder.parent == tmp_path / "sys/fs/cgroup/user/job"
-    assert (group.folder / "memory.max").read_text() == group.show() == group.wanted == str(64 * MIB)
+    assert (group.folder / "memory.max").read_text() == group.show() == group.target == str(64 * MIB)
     assert (group.folder.parent / "cgroup.subtree_control").read_text() == "+memory"
 
 
@@ -62,7 +62,7 @@ def test_version_1_limits_processes_in_another_hierarchy(tmp_path: Path) -> None
     assert group.limit_processes(100)
     (folder,) = (entry for entry in (tmp_path / "sys/fs/cgroup/pids/other").iterdir() if entry.is_dir())
     assert (folder / "pids.max").read_text() == "100"
-    group.admit(17)
+    group.add_process(17)
     assert group.folder
     assert [(part / "cgroup.procs").read_text() for part in (group.folder, folder)] == ["17", "17"]
 
@@ -163,7 +163,7 @@ def test_a_limit_that_is_not_reached_does_not_move_the_count(group: MemoryGroup,
     )
 
     def least(state: ProcessState) -> int:
-        runs = (count(["./alone"], directory=tmp_path, state=state, timeout=20) for _ in range(3))
+        runs = (count_faults(["./alone"], directory=tmp_path, state=state, timeout=20) for _ in range(3))
         return min(int(run.sample.readings["minor-faults"].value or 0) for run in runs)
 
     assert least(ProcessState(memory_limit=256 * MIB)) == least(ProcessState())
@@ -172,6 +172,6 @@ def test_a_limit_that_is_not_reached_does_not_move_the_count(group: MemoryGroup,
 @pytest.mark.perf
 def test_a_program_that_needs_more_fails(group: MemoryGroup, tmp_path: Path) -> None:
     with pytest.raises(ExecutionFailure, match="SIGKILL"):
-        count(
+        count_faults(
             [sys.executable, "-S", "-c", EAT], directory=tmp_path, state=ProcessState(memory_limit=48 * MIB), timeout=30
         )

@@ -12,11 +12,11 @@ from runner.process_state import system_calls
 from runner.process_state.address_layout import Layout
 from runner.process_state.attribute import can_apply
 from runner.process_state.process_state import ProcessState
-from runner.process_state.stack_limit import STACK_LIMIT, StackLimit
+from runner.process_state.stack_limit import STACK_LIMIT_BYTES, StackLimit
 
 
 def first_line_of(file: str, state: ProcessState) -> str:
-    with state.applied():
+    with state.apply():
         return subprocess.run(["cat", file], capture_output=True, text=True, check=True, env=state.environment).stdout
 
 
@@ -47,8 +47,8 @@ def own_state() -> tuple[object, ...]:
     mask = os.umask(0o22)
     os.umask(mask)
     return (
-        system_calls.personality(),
-        system_calls.huge_page_refusal(),
+        system_calls.get_personality(),
+        system_calls.get_huge_page_refusal(),
         resource.getrlimit(resource.RLIMIT_STACK),
         os.getpriority(os.PRIO_PROCESS, 0),
         os.sched_getaffinity(0),
@@ -59,7 +59,7 @@ def own_state() -> tuple[object, ...]:
 def test_the_runner_is_as_before_afterwards() -> None:
     cpu = min(os.sched_getaffinity(0))
     before = own_state()
-    with pytest.raises(RuntimeError), ProcessState(huge_pages="never", cpus=frozenset({cpu})).applied():
+    with pytest.raises(RuntimeError), ProcessState(huge_pages="never", cpus=frozenset({cpu})).apply():
         assert own_state() != before
         raise RuntimeError
     assert own_state() == before
@@ -74,7 +74,7 @@ def test_one_attribute_that_cannot_be_undone_does_not_keep_the_others(monkeypatc
         raise OSError
 
     monkeypatch.setattr(StackLimit, "undo", fail)
-    with pytest.raises(OSError), ProcessState(huge_pages="never").applied():  # noqa: PT011
+    with pytest.raises(OSError), ProcessState(huge_pages="never").apply():  # noqa: PT011
         pass
     assert own_state() == before
 
@@ -83,30 +83,30 @@ def test_what_this_host_forbids_is_told_and_the_rest_is_applied(monkeypatch: pyt
     def forbidden(flags: int) -> None:
         raise PermissionError
 
-    if system_calls.personality() & system_calls.ADDR_NO_RANDOMIZE:
+    if system_calls.get_personality() & system_calls.ADDR_NO_RANDOMIZE:
         pytest.skip("this test runs without address randomisation")
     monkeypatch.setattr(system_calls, "set_personality", forbidden)
     state = ProcessState(huge_pages="never", cpus=frozenset({99_999}))
-    layout, cpus = state.remarks()
+    layout, cpus = state.list_remarks()
     assert layout.startswith("process.aslr is on, not off: in a container: docker run --security-opt")
-    assert "not 99999: name processors that this process may use" in cpus
-    settings = state.settings()
+    assert "not 99999: choose processors that this process may use" in cpus
+    settings = state.read_settings()
     assert (settings["process.aslr"], settings["process.huge_pages"]) == ("on", "never")
 
 
 def test_nothing_is_told_where_all_is_well() -> None:
     if not can_apply(Layout()):
         pytest.skip("address randomisation cannot be switched off here")
-    assert ProcessState(huge_pages="never").remarks() == ()
+    assert ProcessState(huge_pages="never").list_remarks() == ()
 
 
 def test_stack_limit_is_fixed() -> None:
     limits = first_line_of("/proc/self/limits", ProcessState())
-    assert f"Max stack size            {STACK_LIMIT}" in limits
+    assert f"Max stack size            {STACK_LIMIT_BYTES}" in limits
 
 
 def test_the_memory_policy_of_the_caller_does_not_reach_the_program() -> None:
-    assert ProcessState().settings()["process.numa_policy"] == "default"
+    assert ProcessState().read_settings()["process.numa_policy"] == "default"
     bound = system_calls.NodePolicy(2, b"\1")  # MPOL_BIND to node 0
     try:
         system_calls.set_memory_policy(bound)
@@ -114,7 +114,7 @@ def test_the_memory_policy_of_the_caller_does_not_reach_the_program() -> None:
         pytest.skip("this host does not let us set a memory policy")
     try:
         policies = first_line_of("/proc/self/numa_maps", ProcessState())
-        assert system_calls.memory_policy().mode == bound.mode
+        assert system_calls.get_memory_policy().mode == bound.mode
     finally:
         system_calls.set_memory_policy(system_calls.NodePolicy(0, b""))
     assert {line.split()[1] for line in policies.splitlines()} == {"default"}

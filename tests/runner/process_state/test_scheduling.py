@@ -13,7 +13,7 @@ def test_it_is_applied_shown_and_undone() -> None:
     before = scheduling.show()
     scheduling.apply()
     try:
-        assert scheduling.show() == scheduling.wanted
+        assert scheduling.show() == scheduling.target
     finally:
         scheduling.undo()
     assert scheduling.show() == before

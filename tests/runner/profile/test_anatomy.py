@@ -38,7 +38,7 @@ def mapped(start: int, pages: int, name: str = "//anon", protection: str = "rw-p
 
 def dissected(events: Iterable[Event], period: int = 1, page: int = PAGE, machine: str = "x86_64") -> Dissection:
     dissection = Dissection(period, page, FaultAccess(machine))
-    dissection.take(events)
+    dissection.add_events(events)
     return dissection
 
 
@@ -59,7 +59,7 @@ class RecordedHost:
         instructions = json.loads(words.read_text()) if words.exists() else {}
         access = FaultAccess(self.machine, lambda file, offset: int(instructions[f"{file}+{offset:#x}"], 16))
         dissection = Dissection(1, page or self.page, access)
-        dissection.take(parse_script((RECORDED / f"faults{name}.txt").read_text().splitlines(keepends=True)))
+        dissection.add_events(parse_script((RECORDED / f"faults{name}.txt").read_text().splitlines(keepends=True)))
         return dissection
 
 
@@ -74,7 +74,7 @@ HOSTS = [
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: f"{host.machine}-{host.page}")
 def test_a_real_recording_comes_to_its_faults(host: RecordedHost) -> None:
     found = host.dissected()
-    anatomy = found.anatomy(host.faults, named)
+    anatomy = found.build_anatomy(host.faults, named)
     assert anatomy.counted == anatomy.recorded == host.faults
     # Three rounds of eight pages: touched, advised away, touched again, unmapped.
     assert anatomy.by_touch[Touch.AFTER_MADVISE] == 24
@@ -84,12 +84,12 @@ def test_a_real_recording_comes_to_its_faults(host: RecordedHost) -> None:
     assert Access.UNKNOWN not in anatomy.by_access
     assert anatomy.by_access[Access.WRITE] >= 48
     assert anatomy.sites[0].frame.function == "main"  # into which touch was inlined
-    assert found.census().calls["madvise"].calls == host.madvise
+    assert found.build_census().calls["madvise"].calls == host.madvise
 
 
 def test_pages_of_another_size_are_other_pages() -> None:
     large = next(host for host in HOSTS if host.page == 65536)
-    right, wrong = (large.dissected(page).anatomy(large.faults, named) for page in (65536, 4096))
+    right, wrong = (large.dissected(page).build_anatomy(large.faults, named) for page in (65536, 4096))
     assert right.pages < wrong.pages
 
 
@@ -105,7 +105,7 @@ def test_memory_is_told_by_its_mapping_at_the_time() -> None:
         fault(0x10003),
         fault(0x90000),
     ]
-    anatomy = dissected(events).anatomy(5, named)
+    anatomy = dissected(events).build_anatomy(5, named)
     kinds = (Memory.ANONYMOUS, Memory.FILE_DATA, Memory.FILE_TEXT, Memory.SHARED, Memory.OTHER)
     assert anatomy.by_memory == dict.fromkeys(kinds, 1)
     assert anatomy.by_access == {Access.WRITE: 3, Access.READ: 1, Access.INSTRUCTION: 1}
@@ -113,7 +113,7 @@ def test_memory_is_told_by_its_mapping_at_the_time() -> None:
 
 def test_the_heap_is_known_by_brk_before_the_kernel_names_it() -> None:
     events = [call("brk", "brk: 0x00000000"), call("brk", "brk: 0x00021000"), mapped(0x10000, 0x11), fault(0x11000)]
-    assert dissected(events).anatomy(1, named).by_memory == {Memory.HEAP: 1}
+    assert dissected(events).build_anatomy(1, named).by_memory == {Memory.HEAP: 1}
 
 
 def test_a_shrinking_heap_gives_its_end_back() -> None:
@@ -127,13 +127,13 @@ def test_a_shrinking_heap_gives_its_end_back() -> None:
         fault(0x10000),
         fault(0x2F000),
     ]
-    touched = dissected(events).anatomy(4, named).by_touch
+    touched = dissected(events).build_anatomy(4, named).by_touch
     assert touched == {Touch.FIRST: 2, Touch.AGAIN: 1, Touch.AFTER_BRK: 1}
 
 
 def test_advice_that_takes_nothing_is_no_giving_back() -> None:
     events = [fault(0x10000), call("madvise", "start: 0x10000, len_in: 0x1000, behavior: 0x0000000e"), fault(0x10000)]
-    assert dissected(events).anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AGAIN: 1}
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AGAIN: 1}
 
 
 def test_processes_have_their_own_pages_and_inherit_mappings() -> None:
@@ -145,20 +145,20 @@ def test_processes_have_their_own_pages_and_inherit_mappings() -> None:
         Executed(2),
         fault(0x10000, pid=2, tid=2),
     ]
-    anatomy = dissected(events).anatomy(3, named)
+    anatomy = dissected(events).build_anatomy(3, named)
     assert anatomy.by_touch == {Touch.FIRST: 3}
     assert anatomy.by_memory == {Memory.ANONYMOUS: 2, Memory.OTHER: 1}
 
 
 def test_what_was_lost_is_stated_and_the_tables_still_come_to_the_count() -> None:
-    anatomy = dissected([mapped(0x10000, 4), fault(0x10000), Lost(9)]).anatomy(10, named)
+    anatomy = dissected([mapped(0x10000, 4), fault(0x10000), Lost(9)]).build_anatomy(10, named)
     assert (anatomy.counted, anatomy.recorded, anatomy.unplaced, anatomy.lost) == (10, 1, 9, 9)
     assert anatomy.by_touch == {Touch.UNKNOWN: 9, Touch.FIRST: 1}
     assert anatomy.elsewhere == 9
 
 
 def test_one_fault_in_many_says_nothing_of_first_touches() -> None:
-    anatomy = dissected([mapped(0x10000, 4), fault(0x10000), fault(0x11000)], period=5).anatomy(11, named)
+    anatomy = dissected([mapped(0x10000, 4), fault(0x10000), fault(0x11000)], period=5).build_anatomy(11, named)
     assert anatomy.by_touch == {Touch.UNKNOWN: 11}
     assert anatomy.refault_ratio is None
 
@@ -167,17 +167,17 @@ def test_calls_that_were_recorded_apart_leave_the_pages_as_they_are() -> None:
     # perf attaches to both recordings before the program begins.
     begin: list[Event] = [Executed(1), mapped(0x10000, 4)]
     found = dissected([*begin, fault(0x10000), fault(0x11000), Lost(2)], period=10)
-    found.take_calls([*begin, call("munmap", "addr: 0x10000, len: 0x4000"), Lost(3)])
-    anatomy = found.anatomy(20, named)
+    found.add_calls([*begin, call("munmap", "addr: 0x10000, len: 0x4000"), Lost(3)])
+    anatomy = found.build_anatomy(20, named)
     assert anatomy.pages == 2
     assert [(area.faults, area.pages) for area in anatomy.areas] == [(20, 2)]
     assert anatomy.lost == 5
-    assert (found.census().calls["munmap"].calls, found.census().calls["munmap"].bytes) == (1, 0x4000)
+    assert (found.build_census().calls["munmap"].calls, found.build_census().calls["munmap"].bytes) == (1, 0x4000)
 
 
 def test_an_area_knows_its_threads_and_pages() -> None:
     events = [mapped(0x10000, 16), *(fault(0x10000 + page * PAGE, tid=page % 3, time=page) for page in range(9))]
-    (area,) = dissected(events).anatomy(9, named).areas
+    (area,) = dissected(events).build_anatomy(9, named).areas
     assert (area.threads, area.pages, area.faults, area.seconds) == (3, 9, 9, 8)
 
 
@@ -195,13 +195,13 @@ steps = st.one_of(
 @given(st.lists(steps, max_size=60), st.integers(0, 5))
 def test_sums_are_exact_whatever_happened(events: list[Event], more: int) -> None:
     faults = sum(isinstance(event, Fault) for event in events)
-    anatomy = dissected(events).anatomy(faults + more, named)  # the contract refuses tables that do not add up
+    anatomy = dissected(events).build_anatomy(faults + more, named)  # the contract refuses tables that do not add up
     assert anatomy.unplaced == more
     assert anatomy.pages == len({event.address // PAGE for event in events if isinstance(event, Fault)})
 
 
 def test_giving_back_a_vast_range_is_as_quick_as_what_was_touched() -> None:
     pages = PageStates(PAGE)
-    pages.fault(7)
-    pages.call("munmap", {"addr": 0, "len": 1 << 60})
-    assert pages.fault(7) == Touch.AFTER_MUNMAP
+    pages.record_fault(7)
+    pages.record_call("munmap", {"addr": 0, "len": 1 << 60})
+    assert pages.record_fault(7) == Touch.AFTER_MUNMAP

@@ -11,8 +11,8 @@ from runner.contract.profile import Access, Memory, Profile, Touch
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect
-from runner.profile.permissions import RecordingPermissions, recording_permissions
+from runner.profile.collect import collect_profile
+from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.workload import load_workload
 
 pytestmark = pytest.mark.perf
@@ -35,7 +35,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 @pytest.fixture(scope="module")
 def profile(trial: Trial) -> Profile:
-    return collect(trial)
+    return collect_profile(trial)
 
 
 def test_the_profile_counts_what_the_counter_counts(profile: Profile) -> None:
@@ -49,7 +49,7 @@ def test_the_profile_counts_what_the_counter_counts(profile: Profile) -> None:
 def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> None:
     assert profile.anatomy is not None
     # Three rounds of eight pages: touched, advised away, touched again, unmapped.
-    if recording_permissions().tracepoints:
+    if detect_recording_permissions().tracepoints:
         assert profile.anatomy.by_touch[Touch.AFTER_MADVISE] == 24
         assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
         assert profile.anatomy.by_access[Access.WRITE] >= 48
@@ -74,15 +74,15 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
     assert profile.off_cpu is not None
     waits = {profile.frames[place].function for stack in profile.off_cpu.stacks for place in stack.frames}
     assert profile.off_cpu.total > 1_000_000
-    if recording_permissions().kernel:
+    if detect_recording_permissions().kernel:
         assert any("nanosleep" in name for name in waits)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
-    monkeypatch.setattr("runner.profile.collect.recording_permissions", lambda: forbidden)
-    profile = collect(trial, times=False)
+    monkeypatch.setattr("runner.profile.collect.detect_recording_permissions", lambda: forbidden)
+    profile = collect_profile(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None
     assert profile.census.source == "strace"
@@ -91,8 +91,8 @@ def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: 
 
 
 def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.profile.recording_plan.MAX_FAULTS_EACH_RECORDED", 50)
-    profile = collect(trial, times=False)
+    monkeypatch.setattr("runner.profile.recording_plan.MAX_RECORDED_FAULTS", 50)
+    profile = collect_profile(trial, times=False)
     assert profile.anatomy is not None
     assert profile.census is not None
     assert profile.anatomy.period > 1

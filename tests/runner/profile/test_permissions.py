@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.profile.elf import call_graph_of, segments
-from runner.profile.permissions import recording_permissions
+from runner.profile.elf import choose_call_graph, read_segments
+from runner.profile.permissions import detect_recording_permissions
 from runner.profile.recording_plan import (
-    MAX_FAULTS_EACH_RECORDED,
-    STACKS,
+    MAX_RECORDED_FAULTS,
+    MAX_STACKS,
     ExpectedCounts,
-    clock_period,
-    faults_options,
-    faults_period,
-    stacks_period,
+    build_faults_options,
+    compute_clock_period,
+    compute_faults_period,
+    compute_stacks_period,
 )
 from runner.profile.strace_census import parse_summary
 from runner.system.tree import Tree
@@ -35,34 +35,34 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def test_root_may_record_all(tree: Tree) -> None:
-    found = recording_permissions(tree, root=True, machine="x86_64")
+    found = detect_recording_permissions(tree, root=True, machine="x86_64")
     assert (found.tracepoints, found.error_codes, found.kernel, found.remarks) == (True, True, True, ())
 
 
 def test_aarch64_needs_no_tracepoints_of_page_faults(tree: Tree) -> None:
     for name in EXCEPTION_IDS:
         tree.path(name).unlink()
-    found = recording_permissions(tree, root=True, machine="aarch64")
+    found = detect_recording_permissions(tree, root=True, machine="aarch64")
     assert (found.tracepoints, found.error_codes, found.kernel, found.remarks) == (True, False, True, ())
-    assert "reads and writes" not in recording_permissions(tree, root=False, machine="aarch64").remarks[1]
+    assert "reads and writes" not in detect_recording_permissions(tree, root=False, machine="aarch64").remarks[1]
 
 
 @pytest.mark.parametrize("machine", ["x86_64", "riscv64"])
 def test_elsewhere_a_kernel_without_them_is_named(tree: Tree, machine: str) -> None:
     for name in EXCEPTION_IDS:
         tree.path(name).unlink()
-    found = recording_permissions(tree, root=True, machine=machine)
+    found = detect_recording_permissions(tree, root=True, machine=machine)
     assert found.tracepoints
     assert not found.error_codes
     assert found.remarks == ("this kernel does not trace page faults, so reads and writes are not distinguished",)
 
 
 def test_error_codes_of_an_unknown_architecture_are_not_recorded(tree: Tree) -> None:
-    assert not recording_permissions(tree, root=True, machine="riscv64").error_codes
+    assert not detect_recording_permissions(tree, root=True, machine="riscv64").error_codes
 
 
 def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
-    found = recording_permissions(tree, root=False)
+    found = detect_recording_permissions(tree, root=False)
     assert not found.tracepoints
     assert not found.kernel
     assert "kernel.perf_event_paranoid=1" in found.remarks[0]
@@ -71,29 +71,29 @@ def test_a_user_is_told_what_would_let_him(tree: Tree) -> None:
 
 def test_without_tracefs_mounting_it_is_the_remedy(tree: Tree) -> None:
     tree.path(ID).unlink()
-    found = recording_permissions(tree, root=True)
+    found = detect_recording_permissions(tree, root=True)
     assert not found.tracepoints
     assert "mount -t tracefs" in found.remarks[0]
 
 
 def test_hidden_kernel_symbols_are_told(tree: Tree) -> None:
     tree.path("proc/sys/kernel/kptr_restrict").write_text("2")
-    assert "kptr_restrict" in recording_permissions(tree, root=True).remarks[0]
+    assert "kptr_restrict" in detect_recording_permissions(tree, root=True).remarks[0]
 
 
 @given(st.integers(0, 10**9), st.sampled_from(["fp", "dwarf"]))
 def test_no_profile_records_more_than_its_share(number: int, graph: str) -> None:
     expected = ExpectedCounts(faults=number, switches=0, cpu_seconds=number / 1e6)
-    assert number / faults_period(expected) <= MAX_FAULTS_EACH_RECORDED
-    assert number / stacks_period(number, graph) <= STACKS[graph]
-    assert expected.cpu_seconds * 1e9 / clock_period(expected, graph) <= STACKS[graph]
+    assert number / compute_faults_period(expected) <= MAX_RECORDED_FAULTS
+    assert number / compute_stacks_period(number, graph) <= MAX_STACKS[graph]
+    assert expected.cpu_seconds * 1e9 / compute_clock_period(expected, graph) <= MAX_STACKS[graph]
 
 
 def test_up_to_two_million_faults_are_recorded_each() -> None:
-    assert faults_period(ExpectedCounts(MAX_FAULTS_EACH_RECORDED, 0, 1)) == 1
-    assert "exceptions:page_fault_user" in faults_options(1, tracepoints=True, error_codes=True)
-    assert not any("exceptions" in word for word in faults_options(1, tracepoints=True, error_codes=False))
-    assert not any("syscalls" in word for word in faults_options(1, tracepoints=False, error_codes=False))
+    assert compute_faults_period(ExpectedCounts(MAX_RECORDED_FAULTS, 0, 1)) == 1
+    assert "exceptions:page_fault_user" in build_faults_options(1, tracepoints=True, error_codes=True)
+    assert not any("exceptions" in word for word in build_faults_options(1, tracepoints=True, error_codes=False))
+    assert not any("syscalls" in word for word in build_faults_options(1, tracepoints=False, error_codes=False))
 
 
 def test_the_table_of_strace_is_read() -> None:
@@ -113,13 +113,13 @@ def test_the_table_of_strace_is_read() -> None:
 def test_a_file_that_is_no_program_has_no_segments(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
-    assert segments(script) == []
-    assert call_graph_of(script) == "fp"
-    assert call_graph_of(tmp_path / "nothing") == "fp"
+    assert read_segments(script) == []
+    assert choose_call_graph(script) == "fp"
+    assert choose_call_graph(tmp_path / "nothing") == "fp"
 
 
 @given(st.binary(max_size=200))
 def test_no_file_breaks_the_reader(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.getbasetemp() / "elf"
     file.write_bytes(b"\x7fELF\x02\x01" + content)
-    segments(file)
+    read_segments(file)

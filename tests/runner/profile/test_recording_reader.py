@@ -6,7 +6,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.profile import recording_reader
-from runner.profile.recording_reader import ADDRESSES, read_events
+from runner.profile.recording_reader import ADDRESS_FIELDS, read_events
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def recording(tmp_path: Path) -> Path:
 def test_a_reader_that_hangs_is_ended(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording_reader, "MAX_SECONDS", 0.2)
     with pytest.raises(FaultwatchError, match=r"did not finish within 0\.2 s"):
-        list(read_events(recording, *ADDRESSES, within=("sh", "-c", "exec sleep 30")))
+        list(read_events(recording, *ADDRESS_FIELDS, within=("sh", "-c", "exec sleep 30")))
 
 
 def test_a_file_that_perf_cannot_read_is_one_line(recording: Path) -> None:
     with pytest.raises(FaultwatchError, match=r"^perf script failed: [^\n]+$"):
-        list(read_events(recording, *ADDRESSES))
+        list(read_events(recording, *ADDRESS_FIELDS))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 from runner.profile.script_parser import Lost, Mapped, ScriptFrame, Stacked, Switched, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
-from runner.profile.stack_folding import FrameTable, count_stacks, distribute, relative, sum_blocked_time
+from runner.profile.stack_folding import FrameTable, count_stacks, distribute, make_relative, sum_blocked_time
 
 RECORDED = Path(__file__).parent / "recorded"
 KERNEL = ScriptFrame(0xFFFFFFFF81000000, "schedule", "[kernel.kallsyms]")
@@ -68,7 +68,7 @@ def test_frames_run_from_the_start_of_the_program_and_name_the_line_of_the_call(
         return {0x1FF: (SourceLine("inlined", "/srv/a.h", 3), SourceLine("main", "/srv/a.c", 7))}
 
     table = FrameTable(lines)
-    (stack,) = table.stacks({(KERNEL, LEAF, CALLER): 5})
+    (stack,) = table.fold_stacks({(KERNEL, LEAF, CALLER): 5})
     assert asked == {"/srv/a": {0x100, 0x1FF}}
     shown = [(table.frames[place].function, table.frames[place].line) for place in stack.frames]
     assert shown == [("main", 7), ("inlined", 3), ("leaf", 0), ("schedule", 0)]
@@ -107,6 +107,6 @@ def test_an_address_belongs_to_what_was_mapped_there_last(made: list[tuple[int, 
 
 def test_files_of_the_work_tree_are_told_from_there_on() -> None:
     root = "/builds/a/tree/"
-    assert relative("/builds/a/tree/src/main.c", root) == "src/main.c"
-    assert relative("/builds/a/tree/program", root) == "program"
-    assert relative("/usr/lib/libc.so.6", root) == "/usr/lib/libc.so.6"
+    assert make_relative("/builds/a/tree/src/main.c", root) == "src/main.c"
+    assert make_relative("/builds/a/tree/program", root) == "program"
+    assert make_relative("/usr/lib/libc.so.6", root) == "/usr/lib/libc.so.6"

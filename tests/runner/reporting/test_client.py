@@ -136,7 +136,7 @@ def test_a_list_that_takes_several_pages_is_whole(answering: HttpStub) -> None:
         Answer(200, json.dumps({"items": drifts[:1000]})),
         Answer(200, json.dumps({"items": drifts[1000:]})),
     ]
-    assert Service(answering.url).drifts(subject="lua") == drifts
+    assert Service(answering.url).list_drifts(subject="lua") == drifts
     assert [parse_qs(urlsplit(path).query)["offset"] for path in answering.paths] == [["0"], ["1000"]]
 
 
@@ -145,10 +145,10 @@ def test_json_of_another_shape_is_not_the_answer_of_a_service(body: str, answeri
     answering.always = Answer(200, body)
     service = Service(answering.url)
     for ask in (
-        lambda: service.job(1),
-        service.drifts,
-        service.jobs,
-        lambda: service.run("1"),
+        lambda: service.get_job(1),
+        service.list_drifts,
+        service.list_jobs,
+        lambda: service.get_run("1"),
         lambda: service.update_nightly_run("tonight", NightlyPart(cells=())),
         lambda: service.send_report(report()),
         lambda: service.sign_in("identity"),

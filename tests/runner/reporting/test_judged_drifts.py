@@ -20,4 +20,4 @@ def test_drifts_are_those_of_all_stored_runs(tmp_path: Path) -> None:
     with served(tmp_path / "service") as proxy:
         service = Service(proxy.url)
         service.send_reports(sent)
-        assert len(service.drifts(subject="demo")) == len(CASES)
+        assert len(service.list_drifts(subject="demo")) == len(CASES)

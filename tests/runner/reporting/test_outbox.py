@@ -5,7 +5,7 @@ import pytest
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError
-from runner.reporting.outbox import FIRST_PAUSE, MAX_PAUSE_SECONDS, Outbox
+from runner.reporting.outbox import FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, Outbox
 from runner.reporting.spool import Spool
 from tests.runner.sample_reports import report
 
@@ -39,7 +39,7 @@ def test_measuring_goes_on_while_the_service_is_away_and_everything_arrives_in_t
         clock.now += 600.0 / 7  # a day has about a thousand of these
         outbox.post(one)
     assert str(outbox.error) == "away"
-    assert len(spool.waiting()) == len(reports)
+    assert len(spool.list_waiting()) == len(reports)
     assert service.asked < len(reports), "a service that is away is left alone for a while"
     service.away = False
     outbox.deliver(at_once=True)
@@ -60,7 +60,7 @@ def test_pauses_grow_up_to_a_bound(tmp_path: Path) -> None:
         if service.asked > before:
             asked_at.append(clock.now)
     pauses = [after - before for before, after in pairwise(asked_at)]
-    assert pauses[:3] == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE]
+    assert pauses[:3] == [FIRST_PAUSE_SECONDS, 2 * FIRST_PAUSE_SECONDS, 4 * FIRST_PAUSE_SECONDS]
     assert max(pauses) == MAX_PAUSE_SECONDS
 
 

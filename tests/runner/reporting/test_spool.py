@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting.spool import MAX_FAILURES, Spool, SpooledDocument
-from runner.system.processes import name_of
+from runner.system.processes import get_process_name
 from tests.runner.sample_reports import profile, report
 
 ROOT = Path(__file__).parents[3]
@@ -42,7 +42,7 @@ def test_a_file_that_is_not_a_report_is_set_aside(tmp_path: Path) -> None:
     sent: list[SpooledDocument] = []
     spool.flush(sent.append)
     assert sent == [good]
-    ((file, reason),) = spool.refused()
+    ((file, reason),) = spool.list_refused()
     assert file.name == "half.refused"
     assert "not a report of this version" in reason
 
@@ -67,9 +67,9 @@ def test_a_refused_report_is_set_aside_with_the_reason(tmp_path: Path) -> None:
 
     assert spool.flush(send) == 2
     assert sent == reports[1:]
-    ((file, reason),) = spool.refused()
+    ((file, reason),) = spool.list_refused()
     assert reason == "samples.0: wrong"
-    assert not spool.waiting()
+    assert not spool.list_waiting()
     file.rename(file.with_suffix(".json"))
     assert spool.flush(sent.append) == 1
     assert sent[-1] == reports[0]
@@ -93,11 +93,14 @@ def test_a_report_that_the_service_stumbles_over_does_not_hold_up_the_others(tmp
     with pytest.raises(ServerError):
         spool.flush(send)
     assert sent == reports[MAX_FAILURES:], "the others came first this time"
-    assert len(spool.waiting()) == MAX_FAILURES
+    assert len(spool.list_waiting()) == MAX_FAILURES
 
 
 def test_what_a_killed_process_left_half_written_goes_in_the_end(tmp_path: Path) -> None:
-    fresh, old = tmp_path / f"fresh.{name_of(1)}.partial", tmp_path / f"old.{name_of(2**22 + 1)}.partial"
+    fresh, old = (
+        tmp_path / f"fresh.{get_process_name(1)}.partial",
+        tmp_path / f"old.{get_process_name(2**22 + 1)}.partial",
+    )
     older = tmp_path / "older.partial"
     for file in (fresh, old, older):
         file.write_text("{")

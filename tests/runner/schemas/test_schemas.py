@@ -9,8 +9,8 @@ import jsonschema_rs
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.schemas import NAMES, schema_text
-from runner.schemas.generate import MODELS, generate
+from runner.schemas import SCHEMA_NAMES, read_schema
+from runner.schemas.generate import MODELS, generate_schema
 from runner.workload import load_workload
 from runner.workload.lookup import SHIPPED_WORKLOADS
 
@@ -19,17 +19,17 @@ GOOD = '[workload]\nname = "w"\n[build]\ncommand = "make"\n[run]\ncommand = ["./
 
 
 def validator(name: str) -> Any:
-    return jsonschema_rs.validator_for(json.loads(schema_text(name)))
+    return jsonschema_rs.validator_for(json.loads(read_schema(name)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
 def test_the_shipped_schema_is_the_generated_one(name: str) -> None:
-    assert schema_text(name) == generate(name, MODELS[name]), "run make schemas"
+    assert read_schema(name) == generate_schema(name, MODELS[name]), "run make schemas"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
 def test_every_key_is_described(name: str) -> None:
-    schema = json.loads(schema_text(name))
+    schema = json.loads(read_schema(name))
     tables = [definition for definition in schema["$defs"].values() if "properties" in definition]
     for table in tables:
         assert [key for key, value in table["properties"].items() if not value.get("description")] == []
@@ -41,7 +41,7 @@ def test_every_shipped_workload_is_valid_and_names_the_schema(file: Path) -> Non
     validator("workload").validate(tomllib.loads(text))
     first = text.partition("\n")[0]
     assert first.startswith("#:schema ")
-    assert (file.parent / first.removeprefix("#:schema ")).resolve().read_text() == schema_text("workload")
+    assert (file.parent / first.removeprefix("#:schema ")).resolve().read_text() == read_schema("workload")
 
 
 def test_every_example_of_a_matrix_is_valid() -> None:

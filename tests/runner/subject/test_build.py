@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.first_measurement import describe
+from runner.adoption.first_measurement import describe_build_failure
 from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_cache import BuildCache, release_all
-from runner.subject.build_record import RECORD, read_record
-from runner.subject.built_tree import COPY
+from runner.subject.build_record import RECORD_FILE, read_record
+from runner.subject.built_tree import COPY_FOLDER
 from runner.subject.repository import open_repository
-from runner.subject.sandbox_needs import HIDDEN_NETWORK
+from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk
@@ -65,15 +65,15 @@ def test_what_a_build_said_does_not_name_its_folder(builder: Builder, commit: Ru
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(BuildFailure) as caught:
         builder.build(repository, head, workload("sh -c 'echo $PWD/main.c: bad; exit 1'"))
-    assert describe(caught.value).splitlines()[1:] == ["    ./main.c: bad"]
+    assert describe_build_failure(caught.value).splitlines()[1:] == ["    ./main.c: bad"]
 
 
 def test_a_commit_whose_name_begins_alike_has_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     builder.build(repository, head, workload("true"))
-    assert builder.has(repository, head, workload("true"))
-    assert not builder.has(repository, head[:12] + "0" * 28, workload("true"))
+    assert builder.has_build(repository, head, workload("true"))
+    assert not builder.has_build(repository, head[:12] + "0" * 28, workload("true"))
 
 
 def test_another_version_of_a_tool_makes_another_build(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_stranger_does_not_learn_from_a_failed_build_what_this_host_has(
         (place / "crago").chmod(0o755)
     assert told[0] == told[1]
     message = told[0][0].partition("exit code 1")[2]
-    assert message == (f": {HIDDEN_NETWORK}" if "host" in said else "")
+    assert message == (f": {HIDDEN_NETWORK_HINT}" if "host" in said else "")
     assert not [advice for advice in ("outside of the sandbox", "SANDBOX_READ", ".ssh") if advice in message]
 
 
@@ -349,12 +349,12 @@ def test_a_damaged_record_is_one_line_and_a_new_build(
     lines: list[str] = []
     builder = replace(builder, say=lines.append)
     tree, _ = builder.build(repository, head, workload("cp source program"))
-    (tree.parent / RECORD).write_text(content)
+    (tree.parent / RECORD_FILE).write_text(content)
     (tree / "program").unlink()
     again, build = builder.build(repository, head, workload("cp source program"))
     assert not build.cached
     assert (again / "program").exists()
-    assert lines == [f"the build in {tree.parent} is made again: its build.json is empty or damaged"]
+    assert lines == [f"the build in {tree.parent} is repeated: its build.json is empty or damaged"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a file system")
@@ -382,11 +382,11 @@ def test_an_interrupted_build_is_made_again(left: str, builder: Builder, commit:
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("cp source program"))
-    record = tree.parent / RECORD
+    record = tree.parent / RECORD_FILE
     if left == "a record that is being written":
-        record.with_name(f"{RECORD}.partial").write_text("{")
+        record.with_name(f"{RECORD_FILE}.partial").write_text("{")
     if left == "no tree and no copy":
-        for folder in (tree, tree.parent / COPY):
+        for folder in (tree, tree.parent / COPY_FOLDER):
             shutil.rmtree(folder)
     else:
         record.unlink()

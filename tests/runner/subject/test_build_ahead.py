@@ -100,7 +100,7 @@ def test_builds_rest_while_something_is_measured_and_go_on_afterwards(
     with BuildAhead(builder, repository, recipe, commits, 2) as builds:
         builds.build(commits[0])
         wait(beats.exists)
-        with builds.paused():
+        with builds.pause_builds():
             size = beats.stat().st_size
             time.sleep(0.3)
             assert beats.stat().st_size == size
@@ -134,7 +134,7 @@ with build_ahead.BuildAhead(*order, {commits!r}, 2) as builds:
     builds.build({commits[0]!r})
     while not Path({str(tmp_path / "begun")!r}).exists():
         time.sleep(0.02)
-    with builds.paused() if {how == "is killed while they rest"} else nullcontext():
+    with builds.pause_builds() if {how == "is killed while they rest"} else nullcontext():
         time.sleep({0 if how == "leaves" else 1000})
 """
     with subprocess.Popen([sys.executable, "-c", script], start_new_session=True) as runner:

@@ -21,7 +21,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from runner.subject.build_cache import BuildCache
-print(BuildCache(Path(sys.argv[1])).take(sys.argv[2]), flush=True)
+print(BuildCache(Path(sys.argv[1])).acquire_place(sys.argv[2]), flush=True)
 sys.stdin.read()
 """
 
@@ -30,8 +30,8 @@ sys.stdin.read()
 def forget() -> Iterator[None]:
     """End the use of all builds, as the end of the process does."""
     yield
-    while build_cache._held:
-        os.close(build_cache._held.popitem()[1])
+    while build_cache._held_locks:
+        os.close(build_cache._held_locks.popitem()[1])
 
 
 @contextmanager
@@ -46,11 +46,11 @@ def another_process(folder: Path, key: str) -> Iterator[Path]:
 
 def make(cache: BuildCache, key: str, size: int = MIB, days_ago: float = 0) -> Path:
     """Make a build that was used last some days ago, and is used by nobody."""
-    place = cache.take(key)
+    place = cache.acquire_place(key)
     place.mkdir(exist_ok=True)
     write_record(place, BuildRecord(build=Build(), bytes=size))
     forgotten = place.with_name(f"{place.name}.lock")
-    os.close(build_cache._held.pop(forgotten))
+    os.close(build_cache._held_locks.pop(forgotten))
     used = time.time() - days_ago * 86_400
     os.utime(forgotten, (used, used))
     return place
@@ -62,19 +62,19 @@ def names(cache: BuildCache) -> set[str]:
 
 def test_a_process_gets_the_same_place_each_time(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path)
-    assert cache.take("a") == cache.take("a") == BuildCache(tmp_path).take("a")
-    assert cache.take("b") != cache.take("a")
+    assert cache.acquire_place("a") == cache.acquire_place("a") == BuildCache(tmp_path).acquire_place("a")
+    assert cache.acquire_place("b") != cache.acquire_place("a")
 
 
 def test_two_processes_never_get_the_same_place(tmp_path: Path) -> None:
     with another_process(tmp_path, "a") as theirs:
-        ours = BuildCache(tmp_path).take("a")
+        ours = BuildCache(tmp_path).acquire_place("a")
         assert ours != theirs
         assert len(str(ours)) == len(str(theirs))
 
 
 def test_the_stores_are_apart_and_their_names_have_one_length(tmp_path: Path) -> None:
-    places = {BuildCache(tmp_path, store).take("a") for store in BuildStore}
+    places = {BuildCache(tmp_path, store).acquire_place("a") for store in BuildStore}
     assert len(places) == len(BuildStore)
     assert len({len(str(place)) for place in places}) == 1
 
@@ -106,7 +106,7 @@ def test_a_build_that_a_session_uses_stays(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path, most_bytes=0, most_days=1)
     make(cache, "a", days_ago=100)
     make(cache, "b", days_ago=100)
-    ours = cache.take("b")
+    ours = cache.acquire_place("b")
     with another_process(tmp_path, "a") as theirs:
         old = time.time() - 100 * 86_400
         for place in (ours, theirs):
@@ -148,8 +148,8 @@ def test_the_builds_of_one_store_do_not_push_out_those_of_another(tmp_path: Path
 def test_a_history_of_many_revisions_holds_few_places(tmp_path: Path) -> None:
     cache = BuildCache(tmp_path)
     for number in range(30):
-        cache.take(f"{number:02}")
-    assert len(build_cache._held) < 10
+        cache.acquire_place(f"{number:02}")
+    assert len(build_cache._held_locks) < 10
 
 
 def test_builds_with_the_longer_names_of_before_go_too(tmp_path: Path) -> None:

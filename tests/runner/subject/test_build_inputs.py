@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.dependencies.watch import QuestionWatch
-from runner.subject.build_inputs import Inputs, find_changed_files, note_inputs, parse_changes
+from runner.subject.build_inputs import Inputs, find_changed_files, parse_changes, write_inputs
 from runner.subject.repository import open_repository
 
 MODES = st.sampled_from(["100644", "100755", "120000", "160000", "000000"])
@@ -29,9 +29,9 @@ def tree(tmp_path: Path) -> Path:
 def inputs_of(script: str, tree: Path) -> Inputs:
     """Follow a build, and note its inputs."""
     with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrapped(["sh", "-c", script])
+        words = watch.wrap_command(["sh", "-c", script])
         subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=watch.inherited)
-        note_inputs(tree, watch.asked())
+        write_inputs(tree, watch.read_asked())
     return Inputs(tree.parent)
 
 

@@ -9,13 +9,20 @@ import pytest
 
 from runner.contract.report import Build
 from runner.subject.build_record import DamagedBuild, write_record
-from runner.subject.built_tree import COPY, TREE, begin_own_session, begin_session, keep, lay_over
+from runner.subject.built_tree import (
+    COPY_FOLDER,
+    TREE_FOLDER,
+    keep_copy,
+    overlay_files,
+    restore_original_tree,
+    restore_tree,
+)
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A kept tree with a program, a folder, links and a file with holes."""
-    made = tmp_path / "place" / TREE
+    made = tmp_path / "place" / TREE_FOLDER
     (made / "folder").mkdir(parents=True)
     (made / "program").write_text("#!/bin/sh\n")
     (made / "program").chmod(0o755)
@@ -24,7 +31,7 @@ def tree(tmp_path: Path) -> Path:
     os.link(made / "program", made / "same")
     with (made / "sparse").open("wb") as stream:
         stream.truncate(1 << 32)
-    write_record(made.parent, keep(made.parent, Build(), "result"))
+    write_record(made.parent, keep_copy(made.parent, Build(), "result"))
     return made
 
 
@@ -65,20 +72,20 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_a_changed_tree_is_put_back(change: str, tree: Path) -> None:
     before = content(tree)
     CHANGES[change](tree)
-    begin_session(tree)
+    restore_tree(tree)
     assert content(tree) == before
     assert (tree / "program").samefile(tree / "same")
     assert (tree / "sparse").stat().st_blocks == 0
     # And it counts as unchanged from now on: the files are prepared once.
     inode = (tree / "program").stat().st_ino
-    begin_session(tree)
+    restore_tree(tree)
     assert (tree / "program").stat().st_ino == inode
 
 
 def test_an_unchanged_tree_and_a_new_result_stay(tree: Path) -> None:
     inode = (tree / "program").stat().st_ino
     (tree / "result").write_text("1")
-    begin_session(tree)
+    restore_tree(tree)
     assert (tree / "program").stat().st_ino == inode
     assert (tree / "result").exists()
 
@@ -88,7 +95,7 @@ def test_content_that_is_hidden_behind_the_old_times_is_seen(tree: Path) -> None
     state = data.stat()
     data.write_text("evil")
     os.utime(data, ns=(state.st_atime_ns, state.st_mtime_ns))
-    begin_session(tree)
+    restore_tree(tree)
     assert data.read_text() == "data"
 
 
@@ -97,17 +104,17 @@ def test_the_copy_is_in_reach_of_the_runner_only(tree: Path) -> None:
 
 
 def test_a_tree_of_no_cache_stays_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / TREE).mkdir()
-    (tmp_path / TREE / "file").touch()
-    begin_session(tmp_path / TREE)
-    assert (tmp_path / TREE / "file").exists()
+    (tmp_path / TREE_FOLDER).mkdir()
+    (tmp_path / TREE_FOLDER / "file").touch()
+    restore_tree(tmp_path / TREE_FOLDER)
+    assert (tmp_path / TREE_FOLDER / "file").exists()
 
 
 def test_a_copy_that_lost_content_in_a_power_cut_is_not_used(tree: Path) -> None:
     (tree / "folder" / "data").write_text("")
-    (tree.parent / COPY / TREE / "folder" / "data").write_text("")
+    (tree.parent / COPY_FOLDER / TREE_FOLDER / "folder" / "data").write_text("")
     with pytest.raises(DamagedBuild, match="the copy of its tree is damaged"):
-        begin_session(tree)
+        restore_tree(tree)
 
 
 @pytest.fixture
@@ -121,33 +128,33 @@ def later(tree: Path) -> Path:
 
 def test_sessions_use_the_files_of_a_later_commit_until_one_of_the_build_itself(tree: Path, later: Path) -> None:
     before = content(tree)
-    lay_over(tree, later, ["folder/data"], "later")
+    overlay_files(tree, later, ["folder/data"], "later")
     assert content(tree)["folder/data"] == (before["folder/data"][0], "later")
     (tree / "program").write_text("other")
     (tree / "folder" / "data").write_text("other")
-    begin_session(tree)
+    restore_tree(tree)
     assert (tree / "folder" / "data").read_text() == "later"
-    begin_own_session(tree)
+    restore_original_tree(tree)
     assert content(tree) == before
     assert (tree / "program").samefile(tree / "same")
 
 
 def test_the_files_of_a_later_commit_replace_those_of_another(tree: Path, later: Path) -> None:
     before = content(tree)
-    lay_over(tree, later, ["folder/data"], "later")
+    overlay_files(tree, later, ["folder/data"], "later")
     (later / "program").write_text("latest")
-    lay_over(tree, later, ["program"], "latest")
+    overlay_files(tree, later, ["program"], "latest")
     assert (tree / "folder" / "data").read_text() == "data"
     assert (tree / "program").read_text() == "latest"
-    begin_own_session(tree)
+    restore_original_tree(tree)
     assert content(tree) == before
 
 
 def test_files_of_a_later_commit_that_a_power_cut_damaged_are_not_used(tree: Path, later: Path) -> None:
-    lay_over(tree, later, ["folder/data"], "later")
+    overlay_files(tree, later, ["folder/data"], "later")
     (tree.parent / "later" / "folder" / "data").write_text("")
     (tree / "folder" / "data").write_text("")
     with pytest.raises(DamagedBuild, match="the files of a later commit are damaged"):
-        begin_session(tree)
-    begin_own_session(tree)
+        restore_tree(tree)
+    restore_original_tree(tree)
     assert (tree / "folder" / "data").read_text() == "data"

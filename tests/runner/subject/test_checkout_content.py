@@ -145,7 +145,13 @@ def test_a_file_of_git_lfs_that_the_clone_lacks_is_refused(
     (tmp_path / "subject" / "data.bin").write_text(pointer)
     (tmp_path / "subject" / ".gitattributes").write_text(LFS)
     commit("Add data")
-    with pytest.raises(IncompleteCheckout, match=r"this clone lacks the content of data\.bin, which Git LFS keeps"):
+    with pytest.raises(
+        IncompleteCheckout,
+        match=(
+            r"this clone lacks the content of data\.bin, which is stored in Git "
+            r"LFS"
+        ),
+    ):
         whole(repository, tmp_path / "tree")
     assert (whole(repository, tmp_path / "some", whole=False) / "data.bin").read_text() == pointer
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.subject.committed_workload import load_committed_workload, locate_asked_for
+from runner.subject.committed_workload import load_committed_workload, locate_requested_workload
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
 from runner.workload.lookup import find_workload
@@ -40,7 +40,7 @@ def found(
 ) -> str:
     """Return the description of the workload that a commit has; empty if it has none."""
     monkeypatch.chdir(repository.path)
-    asked = locate_asked_for(repository, workload, name)
+    asked = locate_requested_workload(repository, workload, name)
     assert asked
     workload_there = load_committed_workload(repository, commit, asked, scratch)
     return workload_there.workload.description if workload_there else ""
@@ -114,11 +114,11 @@ def test_a_build_of_the_workloads_own_folder_has_the_files_of_its_commit(
     write(repository, {"perf/prog.c": "two"})
     record(git)
     workload = load_workload(repository.path / "perf")
-    asked = locate_asked_for(repository, workload, None)
+    asked = locate_requested_workload(repository, workload, None)
     assert asked
     old = load_committed_workload(repository, before, asked, tmp_path / "scratch")
     assert old
-    assert [one.file.read_text() for one in old.own_files()] == ["one"]
+    assert [one.file.read_text() for one in old.list_own_files()] == ["one"]
     assert old.definition != workload.definition
 
 
@@ -130,7 +130,7 @@ def test_files_that_no_commit_has_make_no_difference(repository: Repository, git
     git("add", "README")
     git("commit", "--quiet", "--message", "Words")
     workload = load_workload(repository.path / "perf")
-    asked = locate_asked_for(repository, workload, None)
+    asked = locate_requested_workload(repository, workload, None)
     assert asked
     old = load_committed_workload(repository, before, asked, tmp_path / "scratch")
     assert old
@@ -140,7 +140,7 @@ def test_files_that_no_commit_has_make_no_difference(repository: Repository, git
 def test_a_workload_outside_of_the_repository_is_nobodys(repository: Repository, git: Run, tmp_path: Path) -> None:
     record(git)
     (tmp_path / "elsewhere.toml").write_text(text("w"))
-    assert locate_asked_for(repository, load_workload(tmp_path / "elsewhere.toml"), None) is None
+    assert locate_requested_workload(repository, load_workload(tmp_path / "elsewhere.toml"), None) is None
 
 
 def test_a_mistake_is_named_with_its_commit(repository: Repository, git: Run, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_mistake_is_named_with_its_commit(repository: Repository, git: Run, tm
     before = record(git)
     write(repository, {"workload.toml": text("w")})
     record(git)
-    asked = locate_asked_for(repository, load_workload(repository.path), None)
+    asked = locate_requested_workload(repository, load_workload(repository.path), None)
     assert asked
     with pytest.raises(FaultwatchError, match=f"workload.toml of {before[:10]}: .*nonsense: unknown key"):
         load_committed_workload(repository, before, asked, tmp_path / "scratch")

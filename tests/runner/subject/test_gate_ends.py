@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.subject.gate_ends import gate_ends
+from runner.subject.gate_ends import prepare_gate_ends
 from runner.subject.repository import Repository, open_repository
 
 Run = Callable[..., str]
@@ -38,7 +38,7 @@ def test_head_is_compared_with_the_only_merge_base(repository: Repository, commi
     head = commit("Side", other="x")
     git("checkout", "--quiet", "main")
     target = commit("Main", another="x")
-    with gate_ends(repository, "main", "side") as ends:
+    with prepare_gate_ends(repository, "main", "side") as ends:
         assert (ends.base, ends.measured, ends.head, ends.target) == (parted, head, head, target)
         assert not ends.merged
         assert ends.repository is repository
@@ -50,16 +50,16 @@ def test_with_several_merge_bases_the_merge_is_compared_with_the_tip(
     head = commit("More", more="x")
     target = git("rev-parse", "main").strip()
     before = git("count-objects", "-v"), git("for-each-ref"), git("status", "--porcelain")
-    with gate_ends(criss_cross, "main", "docs") as ends:
+    with prepare_gate_ends(criss_cross, "main", "docs") as ends:
         assert ends.merged
         assert (ends.base, ends.head, ends.target) == (target, head, target)
         assert len(ends.merge_bases) == 2
-        assert ends.repository.revision(ends.measured).parents == (target, head)
+        assert ends.repository.get_revision(ends.measured).parents == (target, head)
         ends.repository.export(ends.measured, tmp_path / "tree")
         assert (tmp_path / "tree" / "file").read_text() == "slow\n" * 5
         assert (tmp_path / "tree" / "more").exists()
         again = ends.measured
-    with gate_ends(criss_cross, "main", "docs") as ends:
+    with prepare_gate_ends(criss_cross, "main", "docs") as ends:
         assert ends.measured == again, "the merge has another name each time, so its build is never found again"
     assert (git("count-objects", "-v"), git("for-each-ref"), git("status", "--porcelain")) == before
 
@@ -73,7 +73,7 @@ def test_no_attribute_or_driver_chooses_how_the_merge_is_made(
     git("checkout", "--quiet", "main")
     commit("Theirs", new="theirs\n")
     git("checkout", "--quiet", "docs")
-    with pytest.raises(FaultwatchError, match="conflict in new"), gate_ends(criss_cross, "main", "docs"):
+    with pytest.raises(FaultwatchError, match="conflict in new"), prepare_gate_ends(criss_cross, "main", "docs"):
         pass
     assert not (tmp_path / "pwned").exists()
 
@@ -84,17 +84,17 @@ def test_a_merge_with_conflicts_is_refused(criss_cross: Repository, commit: Run,
     commit("Theirs", new="theirs\n")
     with (
         pytest.raises(FaultwatchError, match=r"2 merge bases.*conflict in new") as caught,
-        gate_ends(criss_cross, "main", "docs"),
+        prepare_gate_ends(criss_cross, "main", "docs"),
     ):
         pass
-    assert caught.value.remedy == "merge main into docs; then there is one merge base"
+    assert caught.value.remedy == "merge main into docs, so that there is one merge base"
 
 
 def test_an_old_git_is_refused(criss_cross: Repository, commit: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     commit("More", more="x")
     usage = subprocess.CompletedProcess([], 129, b"", b"usage: git merge-tree <base-tree> <branch1> <branch2>")
     monkeypatch.setattr("runner.subject.gate_ends.execute_git", lambda *_: usage)
-    with pytest.raises(FaultwatchError, match=r"needs git 2\.38"), gate_ends(criss_cross, "main", "docs"):
+    with pytest.raises(FaultwatchError, match=r"needs git 2\.38"), prepare_gate_ends(criss_cross, "main", "docs"):
         pass
 
 
@@ -106,14 +106,17 @@ def test_a_head_that_base_has_already_is_refused(
     commit("Second", file="2")
     git("checkout", "--quiet", "-b", "side")
     commit("Third", file="3")
-    with pytest.raises(FaultwatchError, match="already, so there is nothing to compare"), gate_ends(repository, *span):
+    with (
+        pytest.raises(FaultwatchError, match="already, so there is nothing to compare"),
+        prepare_gate_ends(repository, *span),
+    ):
         pass
 
 
 def test_unrelated_histories_are_refused(repository: Repository, commit: Run, git: Run) -> None:
     git("checkout", "--quiet", "--orphan", "elsewhere")
     commit("Another beginning", file="other")
-    with pytest.raises(FaultwatchError, match="no common ancestor"), gate_ends(repository, "main", "elsewhere"):
+    with pytest.raises(FaultwatchError, match="no common ancestor"), prepare_gate_ends(repository, "main", "elsewhere"):
         pass
 
 
@@ -134,9 +137,9 @@ def test_a_shallow_clone_that_may_lack_the_merge_base_is_refused(
         )
         shallow = open_repository(str(clone), tmp_path)
         if fits:
-            with gate_ends(shallow, "origin/main", "origin/side") as ends:
+            with prepare_gate_ends(shallow, "origin/main", "origin/side") as ends:
                 assert ends.base == git("merge-base", "main", "side").strip()
             continue
-        with pytest.raises(FaultwatchError) as caught, gate_ends(shallow, "origin/main", "origin/side"):
+        with pytest.raises(FaultwatchError) as caught, prepare_gate_ends(shallow, "origin/main", "origin/side"):
             pass
         assert "fetch-depth: 0" in caught.value.remedy

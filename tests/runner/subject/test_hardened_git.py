@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.sources import sources_of
+from runner.adoption.sources import read_sources
 from runner.adoption.submodules import find_missing_submodules
 from runner.cli import init
 from runner.errors import FaultwatchError
@@ -22,7 +22,7 @@ from runner.subject.build_inputs import find_changed_files
 from runner.subject.checkout_content import write_commit
 from runner.subject.registry import find_subject, register_subject
 from runner.subject.repository import open_repository
-from runner.subject.shipped_workloads import shipped_repository
+from runner.subject.shipped_workloads import prepare_shipped_repository
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.workload import load_workload
 from tests.runner.commands import ROOT, command_line, variables
@@ -64,7 +64,7 @@ def test_a_signed_commit_is_read_without_a_look_at_its_signature(
     parent = commit("One", file="1")
     head = signed(tmp_path / "subject", git("rev-parse", "HEAD^{tree}"), parent, "Two")
     (home / ".gitconfig").write_text(f"[log]\nshowSignature = true\n[gpg]\nprogram = {program}\n")
-    (revision,) = open_repository(str(tmp_path / "subject"), tmp_path).revisions(f"{parent}..{head}")
+    (revision,) = open_repository(str(tmp_path / "subject"), tmp_path).list_revisions(f"{parent}..{head}")
     assert (revision.commit, revision.title, revision.author) == (head, "Two", "Ana\u00efs")
     assert not (tmp_path / "executed").exists()
 
@@ -197,16 +197,21 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
     (shipped / "one").mkdir(parents=True)
     (shipped / "one" / "main.c").write_text("int main(void) { return 0; }\n")
     (shipped / ".date").write_text("1700000000\n")
-    ours = shipped_repository(shipped, place / "home")
+    ours = prepare_shipped_repository(shipped, place / "home")
     assert ours
-    sources = sources_of(repository, head)
+    sources = read_sources(repository, head)
     return {
         "name": (repository.name, clone.name),
-        "commit": (head, repository.revision("main"), repository.known(before), repository.known("1" * 40)),
-        "main line": repository.revisions("main"),
-        "all": repository.revisions(f"{before}..main", first_parent=False),
-        "refs": sorted((ref.name, ref.commit) for ref in repository.refs()),
-        "merge base": repository.merge_bases("main", "side"),
+        "commit": (
+            head,
+            repository.get_revision("main"),
+            repository.find_revision(before),
+            repository.find_revision("1" * 40),
+        ),
+        "main line": repository.list_revisions("main"),
+        "all": repository.list_revisions(f"{before}..main", first_parent=False),
+        "refs": sorted((ref.name, ref.commit) for ref in repository.list_refs()),
+        "merge base": repository.find_merge_bases("main", "side"),
         "state": (repository.list_changed_files(), repository.is_shallow(), repository.get_common_directory()),
         "changed": find_changed_files(repository, before, head),
         "tags": hash_visible_tags(repository, head),
@@ -215,8 +220,12 @@ def everything(subject: Path, place: Path) -> dict[str, object]:
             described, check=True, capture_output=True, text=True, env={"PATH": os.environ["PATH"], "HOME": "/"}
         ).stdout,
         "sources": (sources.files, sources.read("text.txt")),
-        "work tree": (init._work_tree(repository), init._branch(repository), init._select_last_commits(repository)),
-        "clone": clone.revisions("main"),
+        "work tree": (
+            init._get_work_tree(repository),
+            init._detect_branch(repository),
+            init._select_last_commits(repository),
+        ),
+        "clone": clone.list_revisions("main"),
         "address": find_subject(settings, clone.name).repository,
         "shipped": ours.resolve("HEAD"),
     }
@@ -271,7 +280,7 @@ def test_no_configuration_changes_what_is_read_and_written(
 
 def test_a_git_that_reads_for_ever_is_ended(commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit("One", file="1")
-    monkeypatch.setattr(hardened_git, "LOCAL_TIMEOUT", 0.1)
+    monkeypatch.setattr(hardened_git, "LOCAL_TIMEOUT_SECONDS", 0.1)
     (tmp_path / "subject" / ".git" / "config").unlink()
     os.mkfifo(tmp_path / "subject" / ".git" / "config")  # nobody ever writes to it
     with pytest.raises(FaultwatchError, match=r"^git rev-parse did not finish within 0\.1 s$"):
@@ -300,7 +309,7 @@ def processes_of(address: str, program: str = "") -> list[int]:
 def test_a_transfer_that_nobody_answers_is_ended_with_its_helpers(
     silent_server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hardened_git, "TRANSFER_TIMEOUT", 0.3)
+    monkeypatch.setattr(hardened_git, "TRANSFER_TIMEOUT_SECONDS", 0.3)
     with pytest.raises(FaultwatchError, match=r"^git clone did not finish within 0\.3 s$"):
         open_repository(silent_server, tmp_path / "clones")
     assert not list((tmp_path / "clones").iterdir())

@@ -7,7 +7,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
-from runner.subject.lookup import workload_and_repository
+from runner.subject.lookup import find_workload_and_repository
 
 WORKLOAD = '[workload]\nname = "driver"\n[build]\ncommand = ""\n[run]\ncommand = "true"\n'
 
@@ -21,5 +21,5 @@ def test_a_repository_whose_workload_file_lies_deeper_is_answered_with_its_place
     (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
     commit("Add a driver")
     with pytest.raises(FaultwatchError, match=r"subject has no workload\.toml") as error:
-        workload_and_repository(load_settings(), None, str(folder.parent))
+        find_workload_and_repository(load_settings(), None, str(folder.parent))
     assert str(folder / "workload.toml") in error.value.remedy

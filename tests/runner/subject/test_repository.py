@@ -17,7 +17,7 @@ def history(commit: Run) -> list[str]:
 
 def test_lists_a_range_oldest_first_without_its_start(history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    found = repository.revisions(f"{history[1]}..HEAD")
+    found = repository.list_revisions(f"{history[1]}..HEAD")
     assert [revision.commit for revision in found] == history[2:]
     assert [revision.title for revision in found] == ["Commit 2", "Commit 3", "Commit 4"]
     assert found[0].parents == (history[1],)
@@ -25,7 +25,7 @@ def test_lists_a_range_oldest_first_without_its_start(history: list[str], tmp_pa
 
 def test_without_dots_everything_up_to_a_revision(history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert [revision.commit for revision in repository.revisions("HEAD~2")] == history[:3]
+    assert [revision.commit for revision in repository.list_revisions("HEAD~2")] == history[:3]
 
 
 def test_lists_the_tags_and_branches_that_name_commits(history: list[str], git: Run, tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_lists_the_tags_and_branches_that_name_commits(history: list[str], git: 
     git("tag", "--annotate", "--message", "Release", "v1.1", history[3])
     git("tag", "tree", f"{history[0]}^{{tree}}")
     git("update-ref", "refs/remotes/origin/next", history[2])
-    found = open_repository(str(tmp_path / "subject"), tmp_path).refs()
+    found = open_repository(str(tmp_path / "subject"), tmp_path).list_refs()
     assert {(ref.kind, ref.name, ref.commit) for ref in found} == {
         ("tag", "v1.0", history[1]),
         ("tag", "v1.1", history[3]),
@@ -48,8 +48,8 @@ def test_follows_the_main_line_unless_asked(history: list[str], git: Run, commit
     git("checkout", "--quiet", "main")
     git("merge", "--quiet", "--no-ff", "--message", "Merge", "side")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert side not in [revision.commit for revision in repository.revisions("HEAD")]
-    assert side in [revision.commit for revision in repository.revisions("HEAD", first_parent=False)]
+    assert side not in [revision.commit for revision in repository.list_revisions("HEAD")]
+    assert side in [revision.commit for revision in repository.list_revisions("HEAD", first_parent=False)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_follows_the_main_line_unless_asked(history: list[str], git: Run, commit
 def test_refuses_a_range_that_makes_no_sense(span: str, said: str, history: list[str], tmp_path: Path) -> None:
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(FaultwatchError, match=said):
-        repository.revisions(span)
+        repository.list_revisions(span)
 
 
 def test_a_shallow_clone_is_refused_where_it_does_not_reach(history: list[str], tmp_path: Path) -> None:
@@ -74,17 +74,17 @@ def test_a_shallow_clone_is_refused_where_it_does_not_reach(history: list[str], 
     subprocess.run(["git", "clone", "--quiet", "--depth", "3", source, str(clone)], check=True)
     repository = open_repository(str(clone), tmp_path)
     with pytest.raises(FaultwatchError, match=r"shallow.*unshallow"):
-        repository.revisions("HEAD")
-    assert len(repository.revisions("HEAD~1..HEAD")) == 1
+        repository.list_revisions("HEAD")
+    assert len(repository.list_revisions("HEAD~1..HEAD")) == 1
 
 
 def test_clones_an_address_once_and_brings_it_up_to_date(history: list[str], commit: Run, tmp_path: Path) -> None:
     address = f"file://{tmp_path / 'subject'}"
     first = open_repository(address, tmp_path / "clones")
     assert first.name == "subject"
-    assert len(first.revisions("HEAD")) == 5
+    assert len(first.list_revisions("HEAD")) == 5
     newest = commit("New", file="new")
-    assert open_repository(address, tmp_path / "clones").revisions("main")[-1].commit == newest
+    assert open_repository(address, tmp_path / "clones").list_revisions("main")[-1].commit == newest
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_clone_without_a_checkout_is_not_dirty(history: list[str], git: Run, t
     git("clone", "--quiet", "--no-checkout", str(tmp_path / "subject"), str(tmp_path / "clone"))
     repository = open_repository(str(tmp_path / "clone"), tmp_path)
     assert repository.list_changed_files() == []
-    assert [revision.commit for revision in repository.revisions("HEAD~1..HEAD")] == [history[-1]]
+    assert [revision.commit for revision in repository.list_revisions("HEAD~1..HEAD")] == [history[-1]]
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
@@ -175,7 +175,7 @@ def test_an_export_never_writes_to_the_repository(history: list[str], git: Run, 
     before = snapshot(tmp_path / "subject")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     repository.list_changed_files()
-    repository.revisions("HEAD")
+    repository.list_revisions("HEAD")
     repository.export(history[2], tmp_path / "place" / "tree")
     assert [(path.name, path.read_text()) for path in (tmp_path / "place" / "tree").iterdir()] == [("file", "2")]
     assert [path.name for path in (tmp_path / "place").iterdir()] == ["tree"]
@@ -215,7 +215,7 @@ def test_exports_from_every_kind_of_repository(kind: str, history: list[str], gi
 
 def test_a_title_with_anything_in_it(commit: Run, tmp_path: Path) -> None:
     commit("Say <b>«naïve»</b> & \x1b[31mred\x1b[0m; rm -rf /")
-    revision = open_repository(str(tmp_path / "subject"), tmp_path).revision("HEAD")
+    revision = open_repository(str(tmp_path / "subject"), tmp_path).get_revision("HEAD")
     assert revision.title.startswith("Say <b>«naïve»</b> & ")
 
 
@@ -223,11 +223,11 @@ def test_the_merge_base_is_where_two_branches_parted(history: list[str], git: Ru
     git("checkout", "--quiet", "-b", "side", history[2])
     commit("On the side", file="side")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
-    assert repository.merge_bases("main", "side") == (history[2],)
+    assert repository.find_merge_bases("main", "side") == (history[2],)
     git("checkout", "--quiet", "--orphan", "elsewhere")
     commit("Another beginning", file="other")
     with pytest.raises(FaultwatchError, match="main and elsewhere have no common ancestor"):
-        repository.merge_bases("main", "elsewhere")
+        repository.find_merge_bases("main", "elsewhere")
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_commit_with_strange_fields_is_read(person: str, year: int, commit: Ru
     words = ["git", "-C", folder, "hash-object", "-t", "commit", "-w", "--literally", "--stdin"]
     head = subprocess.run(words, input=text.encode(), check=True, capture_output=True).stdout.decode().strip()
     repository = open_repository(str(folder), tmp_path)
-    (revision,) = repository.revisions(f"{parent}..{head}")
+    (revision,) = repository.list_revisions(f"{parent}..{head}")
     assert revision.title == "one\u2028two\x0bthree\x1cfour"
     assert revision.committed_at.year == year
-    assert repository.revision(head) == revision
+    assert repository.get_revision(head) == revision

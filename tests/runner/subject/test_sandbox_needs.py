@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.packages import managers_of, needs_network
-from runner.subject.sandbox_needs import describe_lacking, list_empty_folders, list_needs
+from runner.subject.packages import find_managers, find_network_error
+from runner.subject.sandbox_needs import describe_sandbox_failure, list_empty_folders, list_needs
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
@@ -39,16 +39,16 @@ def program(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("log", LOGS.values(), ids=LOGS)
 def test_a_build_that_wanted_a_network_is_recognised(log: str) -> None:
-    assert needs_network(f"building\n{log}\nfailed\n")
-    assert describe_lacking(("make",), "make", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log).startswith(
-        "a build in the sandbox has no network: commit what it downloads"
+    assert find_network_error(f"building\n{log}\nfailed\n")
+    assert describe_sandbox_failure(("make",), "make", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log).startswith(
+        "a build in the sandbox has no network: commit the files that it downloads"
     )
 
 
 def test_sources_that_cmake_would_fetch_are_named_with_the_option_that_takes_them_from_a_folder() -> None:
     log = f"{LOGS['FetchContent']}\nCMake Error at FetchContent.cmake:1616 (message):\n"
     log += "  Build step for other-lib failed: 2\n"
-    said = describe_lacking(("cmake",), "cmake", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log)
+    said = describe_sandbox_failure(("cmake",), "cmake", {"PATH": SYSTEM}, Sandbox(), Path("/tree"), log)
     assert said.startswith("a build in the sandbox has no network. CMake's FetchContent downloads other-lib: keep the")
     assert "add -DFETCHCONTENT_SOURCE_DIR_OTHER-LIB=FOLDER to the command" in said
     assert "FAULTWATCH_SANDBOX_READ" in said
@@ -56,25 +56,25 @@ def test_sources_that_cmake_would_fetch_are_named_with_the_option_that_takes_the
 
 @pytest.mark.parametrize("log", ["x.c:1: error: expected ';'", "error[E0432]: unresolved import `y`", "undefined: x"])
 def test_other_errors_are_not_blamed_on_the_network(log: str) -> None:
-    assert not needs_network(log)
+    assert not find_network_error(log)
 
 
 def test_hidden_packages_are_named_with_the_setting_that_shows_them(home: Path) -> None:
     (home / "go" / "pkg" / "mod" / "cache").mkdir(parents=True)
     variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod", "GOCACHE": f"{home}/.cache/go-build"}
-    said = describe_lacking(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
     assert said == (
         f"a build in the sandbox has no network, and it does not show {home}/go/pkg/mod (GOMODCACHE): "
         f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host"
     )
     shown = Sandbox(readable=(f"{home}/go/pkg/mod",))
-    said = describe_lacking(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
+    said = describe_sandbox_failure(("go", "build"), "go", variables, shown, home / "tree", LOGS["Go"])
     assert f"/go/pkg/mod (GOMODCACHE) lacks a package: {MEASURE}" in said
 
 
 def test_packages_that_nobody_has_fetched_yet_are_fetched_first(home: Path) -> None:
     variables = {"PATH": SYSTEM, "GOMODCACHE": f"{home}/go/pkg/mod"}
-    said = describe_lacking(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
+    said = describe_sandbox_failure(("go", "build"), "go", variables, Sandbox(), home / "tree", LOGS["Go"])
     assert f"{home}/go/pkg/mod (GOMODCACHE) is empty: {MEASURE}" in said
     assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/go/pkg/mod on this host")
 
@@ -83,8 +83,10 @@ def test_a_folder_for_packages_that_a_new_host_lacks_is_filled_by_a_measurement(
     modules = f"{home}/go/pkg/mod"
     log = f"go: could not create module cache: mkdir {home}/go: read-only file system"
     shown = Sandbox(readable=(modules,))
-    said = describe_lacking(("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log)
-    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot make: {MEASURE}"
+    said = describe_sandbox_failure(
+        ("go", "build"), "go", {"PATH": SYSTEM, "GOMODCACHE": modules}, shown, home / "tree", log
+    )
+    assert said == f"this host lacks {modules} (GOMODCACHE), which a build in the sandbox cannot create: {MEASURE}"
 
 
 def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(home: Path) -> None:
@@ -93,15 +95,15 @@ def test_what_pip_installs_is_kept_by_a_measurement_if_the_build_downloads_it(ho
     begin = f"a build in the sandbox has no network, and {folder} (PIP_FIND_LINKS) is empty: "
     kept = "pip install --no-index . || { pip download --dest $PIP_FIND_LINKS .; pip install .; }"
     log = LOGS["pip without an index"]
-    said = describe_lacking(("sh", "-c", kept), "sh", variables, shown, home / "tree", log)
+    said = describe_sandbox_failure(("sh", "-c", kept), "sh", variables, shown, home / "tree", log)
     assert said == begin + MEASURE
-    said = describe_lacking(("sh", "-c", "pip install ."), "sh", variables, shown, home / "tree", log)
+    said = describe_sandbox_failure(("sh", "-c", "pip install ."), "sh", variables, shown, home / "tree", log)
     assert said == f"{begin}fill it with `pip download --dest FOLDER PACKAGE...`"
 
 
 def test_a_command_without_a_folder_for_packages_is_told_which_variable_names_one(home: Path) -> None:
     command = ("sh", "-c", "python3 -m venv venv && venv/bin/pip install -e .")
-    said = describe_lacking(command, "sh", {"PATH": SYSTEM}, Sandbox(), home / "tree", LOGS["pip"])
+    said = describe_sandbox_failure(command, "sh", {"PATH": SYSTEM}, Sandbox(), home / "tree", LOGS["pip"])
     assert 'write PIP_FIND_LINKS = "{home}/.cache/faultwatch/pip" under [build.environment]' in said
     assert said.endswith(f"set FAULTWATCH_SANDBOX_READ={home}/.cache/faultwatch/pip on this host")
 
@@ -138,7 +140,7 @@ def test_only_folders_of_package_managers_in_the_home_are_made(home: Path) -> No
 def test_package_managers_are_found_in_the_commands_of_a_shell() -> None:
     named = {"go build -o x ./...": ["Go"], "cd x && cargo build": ["Cargo"], "python3 -m pip install .": ["pip"]}
     named |= {"venv/bin/pip3 install x": ["pip"], "make cargo-cult": [], "./go.sh": [], "cmake --build go": []}
-    found = {command: [manager.name for manager in managers_of(("sh", "-c", command))] for command in named}
+    found = {command: [manager.name for manager in find_managers(("sh", "-c", command))] for command in named}
     assert found["cmake --build go"] in ([], ["Go"])  # A folder may be called so too.
     del found["cmake --build go"], named["cmake --build go"]
     assert found == named
@@ -152,13 +154,18 @@ def test_what_the_sandbox_hides_is_named_with_the_setting_that_shows_it(tmp_path
     tree.mkdir()
     variables = {"CACHE": f"{tmp_path}/cache", "HOME": str(tree), "NONE": "/no/such", "LC_ALL": "C"}
     variables["PATH"] = f"{tool.parent}:{SYSTEM}"
-    assert describe_lacking(("x",), "crago", variables, Sandbox(readable=("/opt",)), tree) == (
+    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable=("/opt",)), tree) == (
         f"the sandbox does not show {tmp_path} (crago), {tmp_path}/cache (CACHE): "
         f"set FAULTWATCH_SANDBOX_READ=/opt:{tmp_path}:{tmp_path}/cache on this host"
     )
-    assert describe_lacking(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
-    assert describe_lacking(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
+    assert describe_sandbox_failure(("x",), "crago", variables, Sandbox(readable=(str(tmp_path),)), tree) == ""
+    assert describe_sandbox_failure(("x",), "sh", {"PATH": SYSTEM}, Sandbox(), tree) == ""
     store = {"PATH": SYSTEM, "STORE": f"{tmp_path}/store", "OUT": f"{tree}/out"}
-    lacks = f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot make: make it on this host"
-    assert describe_lacking(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied") == lacks
-    assert describe_lacking(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""
+    lacks = (
+        f"this host lacks {tmp_path}/store (STORE), which a build in the sandbox cannot create: create it on this host"
+    )
+    assert (
+        describe_sandbox_failure(("x",), "sh", store, Sandbox(), tree, f"mkdir {tmp_path}/store: permission denied")
+        == lacks
+    )
+    assert describe_sandbox_failure(("x",), "sh", store, Sandbox(), tree, "x.c:1: error: expected ';'") == ""

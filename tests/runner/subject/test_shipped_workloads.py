@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.subject.shipped_workloads import shipped_repository
+from runner.subject.shipped_workloads import prepare_shipped_repository
 
 
 @pytest.fixture
@@ -20,39 +20,39 @@ def shipped(tmp_path: Path) -> Path:
 
 def test_a_clone_is_its_own_repository(shipped: Path, tmp_path: Path) -> None:
     (shipped / ".date").unlink()
-    assert shipped_repository(shipped, tmp_path / "home") is None
+    assert prepare_shipped_repository(shipped, tmp_path / "home") is None
     assert not (tmp_path / "home").exists()
 
 
 def test_the_same_files_are_the_same_commit_in_every_home(shipped: Path, tmp_path: Path) -> None:
     commits = set()
     for home in ("here", "there", "there"):
-        repository = shipped_repository(shipped, tmp_path / home)
+        repository = prepare_shipped_repository(shipped, tmp_path / home)
         assert repository
-        (revision,) = repository.revisions("HEAD")
+        (revision,) = repository.list_revisions("HEAD")
         assert revision.committed_at.isoformat() == "2023-11-14T22:13:20+00:00"
         commits.add(revision.commit)
     assert len(commits) == 1
 
 
 def test_the_commit_has_every_file_but_compiled_ones(shipped: Path, tmp_path: Path) -> None:
-    repository = shipped_repository(shipped, tmp_path / "home")
+    repository = prepare_shipped_repository(shipped, tmp_path / "home")
     assert repository
     listed = repository.git("ls-tree", "-r", "--name-only", "HEAD").split()
     assert listed == [".date", "one/.gitignore", "one/main.c"]
 
 
 def test_a_later_version_is_the_next_commit(shipped: Path, tmp_path: Path) -> None:
-    before = shipped_repository(shipped, tmp_path / "home")
+    before = prepare_shipped_repository(shipped, tmp_path / "home")
     assert before
     first = before.resolve("HEAD")
     (shipped / "one/main.c").write_text("int main(void) { return 0; }\n")
-    after = shipped_repository(shipped, tmp_path / "home")
+    after = prepare_shipped_repository(shipped, tmp_path / "home")
     assert after
-    assert [revision.parents for revision in after.revisions("HEAD")] == [(), (first,)]
+    assert [revision.parents for revision in after.list_revisions("HEAD")] == [(), (first,)]
 
 
 def test_a_work_tree_that_only_root_may_write_is_enough(shipped: Path, tmp_path: Path) -> None:
     shipped.chmod(0o555)
-    assert shipped_repository(shipped, tmp_path / "home")
+    assert prepare_shipped_repository(shipped, tmp_path / "home")
     assert sorted(place.name for place in shipped.iterdir()) == [".date", "one"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.subject.tool_search import advice, describe_missing_tool, describe_whereabouts
+from runner.subject.tool_search import describe_missing_tool, find_tool_outside, suggest_path
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -18,15 +18,15 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_tool_outside_of_the_path_is_named_with_what_to_write(tool: Path) -> None:
-    assert describe_whereabouts("crago", SYSTEM) == tool
-    assert advice("crago", SYSTEM) == (
+    assert find_tool_outside("crago", SYSTEM) == tool
+    assert suggest_path("crago", SYSTEM) == (
         f"crago is at {tool}, outside of the build's PATH ({SYSTEM}): "
         f'write PATH = "{tool.parent}:{SYSTEM}" under [build.environment]'
     )
 
 
 def test_nothing_is_said_of_a_tool_that_is_there_or_nowhere() -> None:
-    assert advice("sh", SYSTEM) == advice("no-such-tool", SYSTEM) == advice("", SYSTEM) == ""
+    assert suggest_path("sh", SYSTEM) == suggest_path("no-such-tool", SYSTEM) == suggest_path("", SYSTEM) == ""
 
 
 @pytest.mark.parametrize(

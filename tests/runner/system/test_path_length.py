@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from findings import by_hand
-from runner.system.path_length import pad_path, path_length
+from runner.system.path_length import compute_path_length, pad_path
 
 USUAL = ["/var/lib/faultwatch", "/root/.local/share/faultwatch", "/home/somebody/.local/share/faultwatch"]
 ODD = os.fsdecode(b"/caf\xe9")
@@ -14,14 +14,14 @@ ODD = os.fsdecode(b"/caf\xe9")
 
 @pytest.mark.parametrize("home", USUAL)
 def test_below_usual_homes_programs_keep_within_the_narrowest_limits(home: str) -> None:
-    length = path_length(Path(home, "builds"))
+    length = compute_path_length(Path(home, "builds"))
     assert length + len("/some.sock") <= 107, "the address of a socket"
     assert len("#!") + length + len("/venv/bin/python3") <= 127, "the first line of a script, which names its program"
     assert length == by_hand._PATH_BYTES
 
 
 def test_data_folders_of_many_lengths_have_paths_of_few() -> None:
-    lengths = {path_length(Path("/" + "x" * size)) for size in range(10, 200)}
+    lengths = {compute_path_length(Path("/" + "x" * size)) for size in range(10, 200)}
     assert lengths == {96, 192, 288}
 
 
@@ -35,4 +35,4 @@ def test_a_path_has_the_length_in_bytes_and_begins_as_named(folder: str, below: 
 
 
 def test_a_data_folder_may_have_a_name_that_is_no_text() -> None:
-    assert path_length(Path(ODD)) == 96
+    assert compute_path_length(Path(ODD)) == 96

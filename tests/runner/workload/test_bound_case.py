@@ -3,8 +3,8 @@
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.workload import Workload, cases
-from runner.workload.bound_case import BoundCase, bind
+from runner.workload import Workload, list_cases
+from runner.workload.bound_case import BoundCase, bind_case
 
 
 def workload(**run: object) -> Workload:
@@ -18,7 +18,7 @@ def workload(**run: object) -> Workload:
 
 
 def bound(made: Workload) -> BoundCase:
-    return bind(made, cases(made)[0])
+    return bind_case(made, list_cases(made)[0])
 
 
 @pytest.mark.parametrize(("said", "count"), [(1, 1), (8, 8), ("{n}", 2), ("4", 4)])

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.workload.budget_lines import budget_lines
+from runner.workload.budget_lines import find_budget_lines
 
 
 @pytest.mark.parametrize(
@@ -22,4 +22,4 @@ from runner.workload.budget_lines import budget_lines
     ],
 )
 def test_each_budget_is_found_however_it_is_written(text: str, lines: dict[str, int]) -> None:
-    assert budget_lines(text) == lines
+    assert find_budget_lines(text) == lines

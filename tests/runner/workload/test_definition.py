@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
-from runner.workload import cases, load_workload
-from runner.workload.definition import fill
+from runner.workload import list_cases, load_workload
+from runner.workload.definition import fill_placeholders
 
 GOOD = """
 [workload]
@@ -39,7 +39,7 @@ def test_reads_a_file_or_its_folder(write, tmp_path: Path) -> None:  # type: ign
 
 
 def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-untyped-def]
-    names = [case.name for case in cases(load_workload(write(GOOD)))]
+    names = [case.name for case in list_cases(load_workload(write(GOOD)))]
     assert names == [
         "copy[mib=1,mode=fresh]",
         "copy[mib=1,mode=reused]",
@@ -51,22 +51,22 @@ def test_a_case_for_each_point_of_the_matrix(write) -> None:  # type: ignore[no-
 def test_points_can_be_left_out_and_added(write) -> None:  # type: ignore[no-untyped-def]
     text = GOOD + '[[exclude]]\nmib = 64\nmode = "fresh"\n[[include]]\nmib = 256\nmode = "mapped"\n'
     workload = load_workload(write(text))
-    assert [case.name for case in cases(workload)] == [
+    assert [case.name for case in list_cases(workload)] == [
         "copy[mib=1,mode=fresh]",
         "copy[mib=1,mode=reused]",
         "copy[mib=64,mode=reused]",
         "copy[mib=256,mode=mapped]",
     ]
-    assert [case.name for case in cases(workload, ["mode=mapped"])] == ["copy[mib=256,mode=mapped]"]
+    assert [case.name for case in list_cases(workload, ["mode=mapped"])] == ["copy[mib=256,mode=mapped]"]
 
 
 def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def]
     workload = load_workload(write(GOOD))
-    assert [case.name for case in cases(workload, ["mib=64", "mode=fresh"])] == ["copy[mib=64,mode=fresh]"]
+    assert [case.name for case in list_cases(workload, ["mib=64", "mode=fresh"])] == ["copy[mib=64,mode=fresh]"]
     with pytest.raises(FaultwatchError, match="mib has no value '2'"):
-        cases(workload, ["mib=2"])
+        list_cases(workload, ["mib=2"])
     with pytest.raises(FaultwatchError, match="no parameter 'size'"):
-        cases(workload, ["size=2"])
+        list_cases(workload, ["size=2"])
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,15 @@ def test_choices_keep_some_points(write) -> None:  # type: ignore[no-untyped-def
         ("[matrix]", "[matrix", "not valid TOML"),
         ('"--mib"', '"--mi\\u0000b"', r"\[run\] command: contains a null byte"),
         ("[matrix]", 'environment = {"A\\u0000" = "b"}\n[matrix]', r"'A\\x00': contains a null byte"),
-        ("[matrix]", 'environment = {"A=B" = "c"}\n[matrix]', r"\[run\] environment: 'A=B' is no name of a variable"),
-        ("[run]", 'environment = {"" = "c"}\n[run]', r"\[build\] environment: '' is no name of a variable"),
+        (
+            "[matrix]",
+            'environment = {"A=B" = "c"}\n[matrix]',
+            (
+                r"\[run\] environment: 'A=B' is not a valid variable "
+                r"name"
+            ),
+        ),
+        ("[run]", 'environment = {"" = "c"}\n[run]', r"\[build\] environment: '' is not a valid variable name"),
         ("[matrix]", 'huge_pages = "nevr"\n[matrix]', r"\[run\] huge_pages: 'nevr' is not one of host, never, madvise"),
         ("[matrix]", 'page_cache = "warm"\n[matrix]', r"\[run\] page_cache: 'warm' is not one of host, cold"),
         (
@@ -134,14 +141,14 @@ def test_the_definition_covers_sources_that_the_workload_brings(write, tmp_path:
     (tmp_path / "data").chmod(0o755)
     seen.add(load_workload(write(text)).definition)
     assert len(seen) == 11, "whatever a build or an execution can read"
-    assert "workload.toml" not in {one.name for one in load_workload(write(text)).own_files()}
+    assert "workload.toml" not in {one.name for one in load_workload(write(text)).list_own_files()}
     assert load_workload(write(text + "# A remark.\n")).definition in seen
 
 
 @given(st.text(), st.text())
 def test_filling_is_literal(text: str, value: str) -> None:
     quoted = text.replace("{", "{{").replace("}", "}}")
-    assert fill(quoted + "{x}", {"x": value}) == text + value
+    assert fill_placeholders(quoted + "{x}", {"x": value}) == text + value
 
 
 def test_budgets_move_no_series_and_are_checked(write) -> None:  # type: ignore[no-untyped-def]
@@ -170,7 +177,7 @@ def test_judging_moves_no_number_and_starts_no_series(write) -> None:  # type: i
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("trhoughput", "did you mean 'throughput'"), ("my:event", "an event has to be listed in events too")],
+    [("trhoughput", "did you mean 'throughput'"), ("my:event", "list the event in events too")],
 )
 def test_a_metric_to_judge_has_to_exist(write, name: str, hint: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FaultwatchError, match=hint):

@@ -5,7 +5,7 @@ import pytest
 from runner.contract.gate import JudgeChange
 from runner.errors import FaultwatchError
 from runner.workload import Workload, load_workload
-from runner.workload.judge import Files, changes, contests
+from runner.workload.judge import Files, list_changes, list_contests
 
 GENERAL = '[workload]\nname = "w"\n'
 RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
@@ -25,7 +25,7 @@ def files(folder: Path, judge: str, base: str, head: str) -> Files:
 def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
     judge = f'{GENERAL}max_samples = 40\ntimeout = 9\n{RUN}{MATRIX}[metrics]\nevents = ["cycles"]\n'
     weak = f'{GENERAL}max_samples = 2\ntimeout = 1\nunmeasured = "pass"\n{RUN.replace("./prog", "./other")}{MATRIX}'
-    found = contests(files(tmp_path, judge, judge, weak))
+    found = list_contests(files(tmp_path, judge, judge, weak))
     assert [dict(one.parameters) for one in found] == [{"n": 1}, {"n": 9}]
     for one in found:
         assert one.base
@@ -39,13 +39,13 @@ def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: 
 def test_a_head_that_changes_only_what_judges_has_the_definition_of_base(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     weak = base.replace('"w"', '"w"\ntimeout = 1\nmax_samples = 2') + "[metrics.budget]\nminor-faults = 2000\n"
-    assert all(one.alike for one in contests(files(tmp_path, base, base, weak)))
+    assert all(one.alike for one in list_contests(files(tmp_path, base, base, weak)))
 
 
 def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     head = GENERAL + RUN.replace("./prog", "./other") + MATRIX.replace("9", "5")
-    found = contests(files(tmp_path, base, base, head))
+    found = list_contests(files(tmp_path, base, base, head))
     assert [(one.parameters["n"], one.head.run.command[0], one.added) for one in found] == [
         (1, "./other", False),
         (9, "./prog", False),
@@ -57,7 +57,7 @@ def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path)
 def test_base_does_not_run_cases_with_parameters_that_head_adds(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     head = GENERAL + RUN.replace('"{n}"', '"{n}", "{mode}"') + MATRIX + 'mode = ["a"]\n'
-    found = contests(files(tmp_path, base, base, head))
+    found = list_contests(files(tmp_path, base, base, head))
     assert [(one.base is None, one.added) for one in found] == [(False, False)] * 2 + [(True, True)] * 2
     assert [one.head.run.command for one in found[:2]] == [("./prog", "{n}")] * 2
 
@@ -65,28 +65,28 @@ def test_base_does_not_run_cases_with_parameters_that_head_adds(tmp_path: Path) 
 def test_a_branch_that_is_behind_adds_and_changes_nothing(tmp_path: Path) -> None:
     old, new = GENERAL + RUN + MATRIX, GENERAL + "samples = 5\n" + RUN + MATRIX.replace("9", "5")
     behind = files(tmp_path, new, old, old)
-    assert changes(behind) == ()
-    assert [(one.parameters["n"], one.added) for one in contests(behind)] == [(1, False), (5, False)]
-    assert changes(files(tmp_path, new, old, new)) == ()
+    assert list_changes(behind) == ()
+    assert [(one.parameters["n"], one.added) for one in list_contests(behind)] == [(1, False), (5, False)]
+    assert list_changes(files(tmp_path, new, old, new)) == ()
 
 
 def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     both = files(tmp_path, base, base, base.replace("9]", "9, 5]"))
-    assert [one.parameters["n"] for one in contests(both, ("n=5",))] == [5]
-    assert [one.parameters["n"] for one in contests(both, ("n=1,5",))] == [1, 5]
-    assert [one.parameters["n"] for one in contests(both, (), ("w[n=9]",))] == [9]
+    assert [one.parameters["n"] for one in list_contests(both, ("n=5",))] == [5]
+    assert [one.parameters["n"] for one in list_contests(both, ("n=1,5",))] == [1, 5]
+    assert [one.parameters["n"] for one in list_contests(both, (), ("w[n=9]",))] == [9]
     with pytest.raises(FaultwatchError, match=r"no case 'w\[n=7\]'"):
-        contests(both, (), ("w[n=7]",))
+        list_contests(both, (), ("w[n=7]",))
     with pytest.raises(FaultwatchError, match="no value '7'"):
-        contests(both, ("n=7",))
+        list_contests(both, ("n=7",))
 
 
 def test_more_cases_than_a_gate_may_have_are_refused(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     many = base.replace("[1, 9]", str(list(range(1200))))
     with pytest.raises(FaultwatchError, match="a gate measures 1,000 at most"):
-        contests(files(tmp_path, base, base, many))
+        list_contests(files(tmp_path, base, base, many))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_key_that_judges_is_named_with_what_it_was(
     tmp_path: Path, before: str, after: str, change: JudgeChange | None
 ) -> None:
     base, head = (GENERAL + keys + RUN + MATRIX for keys in (before, after))
-    assert changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
+    assert list_changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
 
 
 def test_every_table_is_compared(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_every_table_is_compared(tmp_path: Path) -> None:
         f'{GENERAL}[build]\ncommand = "make"\nneeds = ["cc"]\n[run]\ncommand = ["true"]\nhuge_pages = "never"\n'
         '[run.environment]\nA = "1"\n[metrics.budget]\nminor-faults = "2 %"\n[metrics.precision]\nminor-faults = 50\n'
     )
-    found = {change.key: (change.before, change.after) for change in changes(files(tmp_path, base, base, head))}
+    found = {change.key: (change.before, change.after) for change in list_changes(files(tmp_path, base, base, head))}
     assert found == {
         "metrics.events": (("cycles",), ()),
         "metrics.judge": (("cycles",), ()),
@@ -141,5 +141,5 @@ def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> 
         (folder / "workload.toml").write_text(text)
         (folder / "prog.c").write_text(source)
         sides.append(load_workload(folder))
-    assert [change.key for change in changes(Files(*sides))] == ["folder"]
-    assert changes(Files(sides[0], sides[0], sides[1])) == ()
+    assert [change.key for change in list_changes(Files(*sides))] == ["folder"]
+    assert list_changes(Files(sides[0], sides[0], sides[1])) == ()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.work_output import READERS, STATED
+from runner.measuring.work_output import READERS, THEORETICAL_COUNTS
 from runner.process_state.huge_pages import CHOICES
 from runner.workload import Workload, load_workload
-from runner.workload.allocators import ALLOCATORS
+from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"
@@ -36,10 +36,10 @@ def test_every_table_is_documented() -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("allocator", ALLOCATORS),
+        ("allocator", ALLOCATOR_VARIABLES),
         ("page_cache", PAGE_CACHE_STATES),
         ("huge_pages", CHOICES),
-        ("json", STATED),
+        ("json", THEORETICAL_COUNTS),
     ],
 )
 def test_every_word_that_a_key_takes_is_documented(key: str, words: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from runner.errors import FaultwatchError
 from runner.workload import Workload, load_workload
-from runner.workload.remedy import parse_settings, with_remedy
+from runner.workload.remedy import apply_remedy, parse_settings
 
 
 @pytest.fixture
@@ -19,21 +19,21 @@ def workload(tmp_path: Path) -> Workload:
 
 
 def test_allocator_and_huge_pages_are_set_whatever_the_matrix_says(workload: Workload) -> None:
-    run = with_remedy(workload, {"allocator": "tcmalloc", "thp": "always"}).run
+    run = apply_remedy(workload, {"allocator": "tcmalloc", "thp": "always"}).run
     assert (run.allocator, run.huge_pages) == ("tcmalloc", "always")
 
 
 def test_a_parameter_is_filled_in_wherever_it_stands_but_not_where_braces_are_doubled(workload: Workload) -> None:
-    assert with_remedy(workload, {"mib": "16"}).run.command == ("./w", "--mib", "16", "{{mib}}")
+    assert apply_remedy(workload, {"mib": "16"}).run.command == ("./w", "--mib", "16", "{{mib}}")
 
 
 def test_a_value_with_braces_stays_one(workload: Workload) -> None:
-    assert with_remedy(workload, {"mib": "{allocator}"}).run.command[2] == "{{allocator}}"
-    assert with_remedy(workload, {"env.A": "{x}"}).run.environment == {"A": "{{x}}"}
+    assert apply_remedy(workload, {"mib": "{allocator}"}).run.command[2] == "{{allocator}}"
+    assert apply_remedy(workload, {"env.A": "{x}"}).run.environment == {"A": "{{x}}"}
 
 
 def test_the_workload_itself_stays_as_it_is(workload: Workload) -> None:
-    with_remedy(workload, {"thp": "always"})
+    apply_remedy(workload, {"thp": "always"})
     assert workload.run.huge_pages == "host"
 
 
@@ -49,7 +49,7 @@ def test_what_there_is_not_is_refused_with_what_there_is(
     workload: Workload, settings: dict[str, str], message: str
 ) -> None:
     with pytest.raises(FaultwatchError, match=message) as error:
-        with_remedy(workload, settings)
+        apply_remedy(workload, settings)
     assert "known" in (error.value.remedy or "")
 
 

@@ -274,7 +274,10 @@ def test_it_ends_when_somebody_has_decided_about_the_event(app: APIFlask, client
     assert client.post(f"/api/v1/events/{event(client)['id']}/decisions", json=body).status_code in {200, 201}
     work(app)
     ended = client.get(f"/api/v1/jobs/{own['id']}").json
-    assert (ended["state"], ended["sentence"]) == ("cancelled", "Its event is expected: nobody waits for the commit.")
+    assert (ended["state"], ended["sentence"]) == (
+        "cancelled",
+        "Its event is expected: its commit is no longer needed.",
+    )
 
 
 def test_the_commits_of_an_open_pull_request_are_never_built(app: APIFlask, client: FlaskClient) -> None:

@@ -187,7 +187,7 @@ def test_another_process_of_the_service_that_starts_nothing_leaves_it_to_this_on
 
 
 def test_who_cannot_start_it_says_why(scheduler: JobScheduler) -> None:
-    with pytest.raises(WrongOrderError, match="starts no jobs by local"):
+    with pytest.raises(WrongOrderError, match="does not start jobs through local"):
         scheduler.order(JobOrder(question=QUESTION, backend=Backend.LOCAL), REQUESTER)
     found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert found.backend is Backend.CALLER

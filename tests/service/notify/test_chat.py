@@ -232,10 +232,10 @@ def test_what_strangers_write_has_no_mark_that_is_not_escaped(text: str) -> None
     [
         ("mmost://chat.example.org/token", "use mmosts"),
         ("discord://1/2?verify=no", "verify"),
-        ("syslog://localhost", "no supported service"),
-        ("dbus://", "no supported service"),
-        ("http://chat.example.org/x", "no supported service"),
-        ("json://chat.example.org", "no supported service"),
+        ("syslog://localhost", "does not belong to a supported service"),
+        ("dbus://", "does not belong to a supported service"),
+        ("http://chat.example.org/x", "does not belong to a supported service"),
+        ("json://chat.example.org", "does not belong to a supported service"),
     ],
 )
 def test_an_address_that_is_not_safe_is_refused(url: str, said: str) -> None:
@@ -261,7 +261,7 @@ def test_the_address_may_be_in_a_variable(server: ChatServer) -> None:
     named = ChatChannel.model_validate({"name": "chat", "kind": "chat", "url_variable": "CHAT"})
     with pytest.raises(NotSentError, match="set the environment variable CHAT"):
         chat.send_to_chat(MESSAGE, named, {})
-    with pytest.raises(NotSentError, match="CHAT: url is of no supported service"):
+    with pytest.raises(NotSentError, match="CHAT: url does not belong to a supported service"):
         chat.send_to_chat(MESSAGE, named, {"CHAT": "file:///etc/passwd"})
     chat.send_to_chat(MESSAGE, named, {"CHAT": f"mmost://127.0.0.1:{server.server_port}/{SECRET}"})
     assert len(server.requests) == 1

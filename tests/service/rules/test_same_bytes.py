@@ -1,4 +1,4 @@
-"""Blame, comparisons and searches between runs of the same bytes."""
+"""Blame, comparisons and searches between runs with the same bytes."""
 
 from __future__ import annotations
 

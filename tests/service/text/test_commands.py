@@ -11,7 +11,7 @@ from runner.contract import Environment
 from runner.contract.diagnosis import Remedy
 from runner.contract.job import BisectQuestion
 from runner.settings import Settings
-from runner.subject.lookup import workload_and_repository
+from runner.subject.lookup import find_workload_and_repository
 from runner.workload.lookup import choose_one_case
 from service.text import commands
 from service.web.rendering.profile_view import build_try_command
@@ -113,7 +113,7 @@ def test_a_command_works_as_pasted_in_a_clone(number: int, clone: Path) -> None:
     named = given.get("workload_name")
     assert named
     assert not is_range(named)
-    workload, repository = workload_and_repository(Settings(clone / "home", None, "box"), named, given["repo"])
+    workload, repository = find_workload_and_repository(Settings(clone / "home", None, "box"), named, given["repo"])
     assert (workload.path, repository.path) == (clone / "bench" / "workload.toml", clone)
     if given["choices"] or given["case_names"]:
         assert choose_one_case(workload, given["choices"], given["case_names"]).parameters == PARAMETERS

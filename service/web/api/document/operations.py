@@ -90,7 +90,7 @@ _PATH_PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: its endpoint, and the models of its query, body and answer; None where it has none."""
+    """One operation: its endpoint, and the models of its query, body and answer; None if it has none."""
 
     path: str
     method: str

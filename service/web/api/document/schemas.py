@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from runner.contract.docstrings import enum_description, field_docstrings, make_one_line
+from runner.contract.docstrings import collect_field_docstrings, describe_enum, make_one_line
 from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 
 REFERENCE = "#/components/schemas/{model}"
@@ -32,7 +32,7 @@ class _Schemas(GenerateJsonSchema):
         cls: type[BaseModel] = schema["cls"]
         if cls.__doc__:
             document["description"] = make_one_line(cls.__doc__)
-        texts = field_docstrings(cls)
+        texts = collect_field_docstrings(cls)
         for name, field in document.get("properties", {}).items():
             field.pop("title", None)
             text = texts.get(name) or FIELD_DESCRIPTIONS.get(f"{cls.__name__}.{name}") or FIELD_DESCRIPTIONS.get(name)
@@ -59,7 +59,7 @@ def build_schemas(answers: Iterable[type[BaseModel]], requests: Iterable[type[Ba
     for definition in definitions.values():
         cls = texts.get(_make_signature(definition.get("title", ""), definition.get("enum", [])))
         if cls:
-            definition["description"] = enum_description(cls)
+            definition["description"] = describe_enum(cls)
     return _rename_type(definitions)
 
 

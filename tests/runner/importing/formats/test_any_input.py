@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
 from runner.importing import FORMATS, ImportDefaults, make_reports
-from runner.importing.registry import format_of, read_source
+from runner.importing.registry import find_format, read_source
 from runner.importing.source import Source
 from tests.fuzz.mutation import mutated_json, mutated_text
 from tests.runner.importing.recorded import AT, DATA, FILES, GIVEN
@@ -17,7 +17,7 @@ from tests.runner.importing.recorded import AT, DATA, FILES, GIVEN
 
 def attempt(text: str, defaults: ImportDefaults) -> None:
     source = Source(text, "file", AT, beside={"benchmark.json": '{"group_id": "g"}', "../benchmarks.json": text}.get)
-    form = format_of(source, defaults)
+    form = find_format(source, defaults)
     if form is None:
         return
     try:
@@ -64,8 +64,8 @@ def test_a_small_file_that_describes_a_huge_matrix_takes_no_memory() -> None:
     document = json.loads((DATA / FILES["asv"]).read_text())
     values = [str(number) for number in range(1000)]
     document["results"]["bench_parse.track_words"] = [[1.0], [values] * 50]
-    with pytest.raises(FaultwatchError, match="do not fit"):
+    with pytest.raises(FaultwatchError, match="does not match the parameters"):
         source = Source(json.dumps(document), "file", AT)
-        form = format_of(source, GIVEN)
+        form = find_format(source, GIVEN)
         assert form is not None
         read_source(form, source, GIVEN)

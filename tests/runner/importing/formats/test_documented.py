@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Report
 from runner.errors import FaultwatchError
-from runner.importing import ImportDefaults, make_reports, read
+from runner.importing import ImportDefaults, make_reports, read_file
 from tests.runner.importing.recorded import DATA, GIVEN
 
 _GO = """commit: 2c8be77
@@ -57,7 +57,7 @@ _CUSTOM = [
 def imported(tmp_path: Path, document: object, defaults: ImportDefaults = GIVEN) -> list[Report]:
     file = tmp_path / "results"
     file.write_text(document if isinstance(document, str) else json.dumps(document))
-    return make_reports(read(file, defaults), defaults)
+    return make_reports(read_file(file, defaults), defaults)
 
 
 def test_go_text_holds_a_history_and_directions(tmp_path: Path) -> None:
@@ -132,10 +132,14 @@ def test_many_values_are_reduced_and_keep_the_median(tmp_path: Path) -> None:
         ("go-bench.txt", ("245.8 ns/op", "245.8"), "line 5: the values and units"),
         ("jmh.json", ('"mode" : "avgt"', '"mood" : "avgt"'), "mode"),
         ("asv/bench-host/8f43101c-virtualenv-py3.11.json", ('"version": 2}', '"version": 1}'), "asv update"),
-        ("asv/bench-host/8f43101c-virtualenv-py3.11.json", ('["10", "1000"]', '["10"]'), "do not fit"),
+        (
+            "asv/bench-host/8f43101c-virtualenv-py3.11.json",
+            ('["10", "1000"]', '["10"]'),
+            "does not match the parameters",
+        ),
         ("lnt.json", ('"tests": [', '"tests": ["x",'), "tests.0"),
         ("github-action-benchmark.json", ('"value": 100', '"value": "many"'), "entries.Server.0.benches.0.value"),
-        ("hyperfine.json", ("}", ""), "no complete JSON document"),
+        ("hyperfine.json", ("}", ""), "not a complete JSON document"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(name: str, damage: tuple[str, str], said: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.metrics import metric
-from runner.importing import make_reports, read
+from runner.importing import make_reports, read_file
 from tests.runner.importing.recorded import DATA, GIVEN, reports
 
 FIRST, SECOND = "8f43101cce8c15f4f014ed7528e21a36a0d1cb79", "61c92865b4aea426b1d0715f5d04fe230193a427"
@@ -124,7 +124,7 @@ def test_lnt() -> None:
 def test_github_action_benchmark_holds_a_history(prefix: str, tmp_path: Path) -> None:
     file = tmp_path / "data"
     file.write_text(prefix + (DATA / "github-action-benchmark.json").read_text())
-    runs = make_reports(read(file, GIVEN), GIVEN)
+    runs = make_reports(read_file(file, GIVEN), GIVEN)
     requests = [run for run in runs if run.case.name == "requests"]
     assert [run.revision.commit for run in requests] == [FIRST, SECOND]
     assert [run.values("import:higher:req/s:value") for run in requests] == [(100,), (200,)]

@@ -45,9 +45,9 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
         (EVERYWHERE, {Scope.ADMIN}, ""),
         (EVERYWHERE, {Scope.REGISTER}, "names its repositories"),
         (Reach(repositories=("octo/*",)), {Scope.REGISTER}, ""),
-        (Reach(repositories=("octo",)), {Scope.REGISTER}, "no pattern of a repository"),
-        (Reach(hosts=("a b",)), {Scope.REPORT}, "no pattern of a host"),
-        (Reach(subjects=("a/b",)), {Scope.REPORT}, "no pattern of a subject"),
+        (Reach(repositories=("octo",)), {Scope.REGISTER}, "not a pattern of a repository"),
+        (Reach(hosts=("a b",)), {Scope.REPORT}, "not a pattern of a host"),
+        (Reach(subjects=("a/b",)), {Scope.REPORT}, "not a pattern of a subject"),
         (Reach(hosts=("a",)), {Scope.ADMIN}, "has no limits"),
     ],
 )

@@ -39,19 +39,19 @@ def test_what_every_pair_shows_is_a_change_whatever_was_answered() -> None:
 def test_base_that_counts_as_before_in_the_place_of_head_shows_that_head_differs() -> None:
     comparison, verdict = compare(run(*[359] * 20, place=(359,) * 20), run(*[1359] * 20))
     assert (verdict.verdict, verdict.over, comparison.wants_other_place) == (Verdict.CHANGED, True, False)
-    assert "something else of the tree does: plugins/slow: only in head" in verdict.sentence
+    assert "something else in the tree does: plugins/slow: only in head" in verdict.sentence
 
 
 def test_base_that_counts_like_head_in_its_place_shows_that_the_place_differs() -> None:
     comparison, verdict = compare(run(*[7002] * 20, place=(7003,) * 20), run(*[7003] * 20))
     assert (comparison.verdict, verdict.although, verdict.over) == (Verdict.SAME, "place", False)
-    assert "Base counts 7,003 too" in verdict.sentence
+    assert "Base also counts 7,003 when" in verdict.sentence
 
 
 def test_a_place_excuses_no_more_faults_than_other_builds_do() -> None:
     _, verdict = compare(run(*[359] * 20, place=(1359,) * 20), run(*[1359] * 20))
     assert (verdict.verdict, verdict.over) == (Verdict.CHANGED, True)
-    assert "depends on the path" in verdict.sentence
+    assert "depend on the path" in verdict.sentence
 
 
 @pytest.mark.parametrize("place", [(800,) * 20, (1359,) * 3, (359, 1359) * 10])

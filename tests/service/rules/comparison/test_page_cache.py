@@ -37,7 +37,7 @@ def test_a_difference_is_measured_again_with_the_page_cache_renewed() -> None:
 def test_what_pairs_show_after_that_is_a_change_however_much_the_page_cache_may_move(most: int) -> None:
     comparison, verdict = compare(run(150, most, renewed=True), run(1150, most, renewed=True))
     assert (verdict.verdict, verdict.over, comparison.wants_renewal) == (Verdict.CHANGED, True, False)
-    assert "with the page cache of the unprepared files renewed" in verdict.sentence
+    assert "with a fresh page cache for the unprepared files" in verdict.sentence
 
 
 def test_files_that_are_prepared_or_shared_by_both_sides_need_no_renewal() -> None:

@@ -53,4 +53,4 @@ def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, 
 
 def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
-    assert describe_next_step(made, can_be_confirmed=False) == "In doubt for good: decide, or dismiss it"
+    assert describe_next_step(made, can_be_confirmed=False) == "Permanently in doubt: decide, or dismiss it"

@@ -58,7 +58,9 @@ def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
     if entry is not None:
         assert entry.by_service
         assert entry.reason
-        assert entry.action is Action.REOPEN or entry.reason.startswith(reasons[0] if reasons else "Judged again")
+        assert entry.action is Action.REOPEN or entry.reason.startswith(
+            reasons[0] if reasons else "After a new judgement"
+        )
         after = get_next_state(state, entry.action) or state
         assert build_sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
 

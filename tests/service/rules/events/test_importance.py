@@ -70,7 +70,7 @@ def test_a_change_from_zero_is_of_the_largest_size_and_still_cheap() -> None:
         (1, None, 5, True),  # nobody ran the same bytes twice, and any of five commits can have done it
         (1, None, 1, False),  # one commit alone is a reason for one fault more
         (2, None, 5, False),
-        (2, 2, 1, True),  # runs of the same bytes differ by two
+        (2, 2, 1, True),  # runs with the same bytes differ by two
         (3, 2, 1, False),
         (1, 0, 5, False),  # and here they never differ
     ],

@@ -27,5 +27,5 @@ def test_a_named_backend_is_taken_or_refused_with_the_reason() -> None:
     assert choose_backend(Backend.CALLER, {Backend.GITHUB: CAN}) is Backend.CALLER
     with pytest.raises(BackendRefusedError, match=CANNOT):
         choose_backend(Backend.GITHUB, {Backend.GITHUB: CANNOT})
-    with pytest.raises(BackendRefusedError, match="starts no jobs by local"):
+    with pytest.raises(BackendRefusedError, match="does not start jobs through local"):
         choose_backend(Backend.LOCAL, {})

@@ -73,7 +73,7 @@ def test_each_reason_is_named() -> None:
     between = [*step, point(5, 8, run=90), point(5, 9, run=91)]
     assert why([], between) == "Contradicted by 2 runs measured since then between its two sides, at 8 … 9."
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
-        "Judged again with 8 runs, the series varies too much for it: 7 … 9 before it, 7 … 9 after it."
+        "After a new judgement with 8 runs, the series varies too much for the change: 7 … 9 before it, 7 … 9 after it."
     )
     assert explain_withdrawals([drift(6)], [], step, judged=False) == {
         "d6": "The workload no longer has this metric judged."

@@ -139,7 +139,7 @@ def test_an_upgrade_that_always_finds_a_table_in_use_says_so(
     later_version.become(tmp_path, monkeypatch, _ADDED)
     with database.engine.connect() as slow:
         slow.execute(text("SELECT count(*) FROM report"))
-        assert "in use all the time" in refusal(database)
+        assert "constantly in use" in refusal(database)
     database.close()
 
 

@@ -114,7 +114,7 @@ def test_every_decision_has_author_time_and_reason_and_stays_in_the_log(api: Api
         ({"action": "expect"}, 422, "reason is needed"),
         ({"action": "expect", "reason": "  "}, 422, "reason is needed"),
         ({"action": "fix"}, 422, "commit is needed"),
-        ({"action": "dismiss", "reason": "x", "commit": commit(2)}, 422, "commit cannot be given"),
+        ({"action": "dismiss", "reason": "x", "commit": commit(2)}, 422, "commit is allowed only with fix"),
         ({"action": "forget"}, 422, "action"),
         ({"action": "acknowledge", "author": " "}, 422, "author"),
         ({"action": "acknowledge", "author": "a\nb"}, 422, "author"),
@@ -250,8 +250,8 @@ def test_one_series_can_be_silenced(api: Api) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "name a series_id"),
-        ({"case": "**"}, "name a series_id"),
+        ({}, "pass a series_id"),
+        ({"case": "**"}, "pass a series_id"),
         ({"series_id": 1, "case": "copy*"}, "exclude each other"),
         ({"series_id": 99}, "there is no series 99"),
         ({"case": "copy*", "reason": ""}, "reason is needed"),

@@ -189,7 +189,7 @@ def test_what_a_runner_must_not_be_told_is_refused(jobs: Jobs, changes: dict[str
 def test_an_order_asks_one_thing(jobs: Jobs) -> None:
     jobs.post("", 422)
     jobs.post("", 422, question=QUESTION, drift="0" * 16)
-    assert "starts no jobs by local" in jobs.order(422, backend="local")["detail"]
+    assert "does not start jobs through local" in jobs.order(422, backend="local")["detail"]
 
 
 def test_a_runner_gets_a_moment_to_be_heard_of_where_the_service_was_away(jobs: Jobs, late: JobScheduler) -> None:

@@ -13,7 +13,7 @@ GOOD = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(
 DISTURBED = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1010, 1009, 1009)),))
 WRONG = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=1009, counted=(1010, 1009, 1010)),))
 WHY = (
-    "this host counted wrong before the session: "
+    "this host counted incorrectly before the session: "
     "anonymous: 1,010, then 1,009, then 1,010 faults counted, 1,009 expected"
 )
 

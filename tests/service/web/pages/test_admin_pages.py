@@ -67,7 +67,7 @@ def test_a_token_is_made_shown_once_used_and_revoked(closed: FlaskClient) -> Non
     ("form", "told_of"),
     [
         ({"name": "ci", "days": "30"}, "scope: choose at least one"),
-        ({"name": " ", "scope": "read", "days": "30"}, "name: take up to 100 printable characters"),
+        ({"name": " ", "scope": "read", "days": "30"}, "name: use up to 100 printable characters"),
         ({"name": "ci", "scope": "read", "days": "0"}, "days: a token is valid for 1"),
     ],
 )
@@ -100,7 +100,7 @@ def test_settings_say_where_each_value_comes_from(empty: FlaskClient, monkeypatc
     text = read(empty, "/settings")
     assert "FAULTWATCH_HOME" in text
     assert "8080 default" in text
-    assert "The service is no GitHub App" in text
+    assert "The service is not a GitHub App" in text
     first = empty.get("/settings.json").json["groups"][0]
     assert first["title"] == "Service"
 

@@ -165,7 +165,7 @@ def test_a_search_that_proves_nothing_says_so_in_the_head_of_its_page(client: Fl
     state = runner.ask() | {"answer": {"kind": "refused", "sentence": said}}
     runner.post("finish", lease=runner.lease, outcome="done", sentence=said, result=state)
     text = read(client, f"/bisects/{job}")
-    assert f"No commit is named. {said}" in text
+    assert f"No commit was found. {said}" in text
     assert "ulprit" not in text
 
 
@@ -210,7 +210,7 @@ def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
     assert "No bisect was requested yet." in read(client, "/bisects")
     answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
     assert answer.status_code == 422
-    assert "Case is missing. The last good commit has characters that are not possible there." in seen(answer)
+    assert "Case is missing. The last good commit contains characters that are not allowed." in seen(answer)
     assert client.get("/bisects/7").status_code == 404
 
 
@@ -232,7 +232,7 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
         ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
         ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
         ("host", "lab-9", "“lab-9”. Did you mean lab-1"),
-        ("good", "v1.0", "There is no commit v1.0 of copyd. Write a tag, a branch, a date such as 2026-11-20, or four"),
+        ("good", "v1.0", "There is no commit v1.0 of copyd. Write a tag, a branch, a date such as 2026-11-20, or at"),
         ("bad", "feedfeed", "There is no commit feedfeed of copyd"),
         ("bad", history.commit(0), "Both ends are the same commit"),
         ("good", history.commit(12), "does not descend from"),

@@ -86,7 +86,7 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
     [
         ({"action": "expect"}, "Reason is needed to expect"),
         ({"action": "fix", "commit": "HEAD"}, "There is no commit HEAD of copyd. Write a tag, a branch"),
-        ({"action": "explode"}, "A decision has to be one of:"),
+        ({"action": "explode"}, "A decision must be one of:"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
         ({}, "A decision is missing."),
     ],

@@ -9,7 +9,7 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from service.jobs.extension import find_scheduler
-from service.text.numbers import duration
+from service.text.numbers import format_duration
 from tests.service import reports
 from tests.service.jobs_api import Jobs
 from tests.service.web.application import application
@@ -115,4 +115,4 @@ def test_a_bisect_that_is_over_tells_its_runs(client: FlaskClient) -> None:
     [(0.2, "1 s"), (59, "59 s"), (190, "3 min"), (7800, "2 h 10 min"), (7200, "2 h"), (90_000, "1 d 1 h")],
 )
 def test_durations_have_two_units_at_most(seconds: float, told: str) -> None:
-    assert duration(seconds).replace("\xa0", " ") == told
+    assert format_duration(seconds).replace("\xa0", " ") == told

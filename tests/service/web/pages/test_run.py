@@ -48,7 +48,7 @@ def test_a_build_of_an_earlier_command_shows_how_long_it_took_and_its_log(tmp_pa
         assert report.build
         history.send(client, [report.model_copy(update={"build": report.build.model_copy(update={"cached": True})})])
         text = read(client, f"/runs/{report.run_id}")
-        assert "took 1.25 s, made by an earlier command" in text
+        assert "took 1.25 s, done by an earlier command" in text
         assert "cc -O2 copyd.c" in text
 
 

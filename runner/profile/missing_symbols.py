@@ -5,33 +5,39 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from runner.contract.profile import Frame
-from runner.profile.elf import sections
+from runner.profile.elf import read_sections
 from runner.profile.recording_plan import CallGraph
-from runner.profile.stack_folding import Weighed, is_in_program
+from runner.profile.stack_folding import Weighed, is_user_frame
 
-_NEARLY_ALL = 0.9
+_MIN_SINGLE_FRAME_SHARE = 0.9
 _MIN_STACKS = 10
 """Of fewer stacks nothing is said: they can be the loader's."""
-_MAX_NAMED = 3
-_HELP: Mapping[CallGraph, str] = {
-    "dwarf": "`--call-graph fp` finds them where the program keeps frame pointers, as Go does, and C if told to",
-    "fp": "build with frame pointers (-fno-omit-frame-pointer), or `--call-graph dwarf` where the program has tables",
+_MAX_NAMED_FILES = 3
+_HINTS: Mapping[CallGraph, str] = {
+    "dwarf": (
+        "`--call-graph fp` finds them if the program keeps frame pointers, as Go does, or C with "
+        "-fno-omit-frame-pointer"
+    ),
+    "fp": (
+        "build with frame pointers (-fno-omit-frame-pointer), or use `--call-graph dwarf` if the program has unwind "
+        "tables"
+    ),
     "lbr": "`--call-graph fp` or `--call-graph dwarf` may find them",
 }
 
 
 def has_no_callers(weighed: Weighed) -> bool:
     """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
-    depths = [(sum(map(is_in_program, stack)), weight) for stack, weight in weighed.stacks.items()]
-    known = sum(weight for depth, weight in depths if depth)
+    depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighed.stacks.items()]
+    with_user_frames = sum(weight for depth, weight in depths if depth)
     alone = sum(weight for depth, weight in depths if depth == 1)
-    return weighed.samples >= _MIN_STACKS and 0 < known * _NEARLY_ALL <= alone
+    return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= alone
 
 
 def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
-    if named := " and ".join(kinds):
-        yield f"nearly all stacks of {named} have one frame: they name places, not who called. {_HELP[call_graph]}"
+    if names := " and ".join(kinds):
+        yield f"nearly all stacks of {names} have one frame: they show places, but no callers. {_HINTS[call_graph]}"
 
 
 def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
@@ -44,7 +50,7 @@ def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
     """
     stripped, unread, without = [], [], []
     for module, parts in sorted(_select_own(frames).items()):
-        has = sections(tree / module)
+        has = read_sections(tree / module)
         if has is None or any(part.line for part in parts):
             continue
         if has.has_lines:
@@ -58,19 +64,19 @@ def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
         yield f"{names}: stripped, so functions have no names; build without `strip`, `-s` or `--strip-all`"
     if unread:
         names = _list_files(unread)
-        yield f"{names}: has source lines, but none could be read; `llvm-addr2line` is asked too if installed"
+        yield f"{names}: has source lines, but none could be read; if `llvm-addr2line` is installed, it is tried too"
     if without:
         yield f"{_list_files(without)}: has no source lines; build with `-g`"
 
 
 def _select_own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
-    found: dict[str, list[Frame]] = defaultdict(list)
+    frames_by_module: dict[str, list[Frame]] = defaultdict(list)
     for frame in frames:
         if frame.module and not frame.module.startswith(("/", "[")):
-            found[frame.module].append(frame)
-    return found
+            frames_by_module[frame.module].append(frame)
+    return frames_by_module
 
 
 def _list_files(files: list[str]) -> str:
-    more = f" and {len(files) - _MAX_NAMED} more" if len(files) > _MAX_NAMED else ""
-    return ", ".join(files[:_MAX_NAMED]) + more
+    more = f" and {len(files) - _MAX_NAMED_FILES} more" if len(files) > _MAX_NAMED_FILES else ""
+    return ", ".join(files[:_MAX_NAMED_FILES]) + more

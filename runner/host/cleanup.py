@@ -14,7 +14,7 @@ from runner.system.tree import Tree
 
 
 def clear_abandoned(settings: Settings) -> None:
-    """Clear what no running command uses: settings of the kernel, control groups, temporary folders, unfinished builds.
+    """Remove the leftovers of killed commands: kernel settings, control groups, temporary folders, unfinished builds.
 
     Only what is this user's is removed. What cannot be removed stays; the next command tries again.
     """

@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from runner.errors import FaultwatchError
-from runner.workload import Workload, cases, load_workload
-from runner.workload.bound_case import bind
-from runner.workload.own_places import build_command, build_path, build_variables, find_own_folder
+from runner.workload import Workload, list_cases, load_workload
+from runner.workload.bound_case import bind_case
+from runner.workload.placeholders import get_build_command, get_build_path, get_build_variables, provide_own_folder
 
 TEXT = """
 [workload]
@@ -38,23 +38,23 @@ def workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workload:
 
 
 def test_a_program_sees_a_copy_that_everybody_can_read(workload: Workload) -> None:
-    folder = find_own_folder(workload)
+    folder = provide_own_folder(workload)
     assert folder
     assert (folder / "deep" / "input").read_text() == "one"
     assert (folder / "deep" / "input").stat().st_mode & 0o777 == 0o444
     assert (folder / "deep" / "driver").stat().st_mode & 0o777 == 0o555
     assert folder.stat().st_mode & 0o777 == 0o755
     assert not (folder / "workload.toml").exists()
-    assert bind(workload, cases(workload)[0]).command == ("./w", f"{folder}/deep/input", "1", "{workload}")
-    assert build_command(workload) == ("make", f"INPUT={folder}/input")
+    assert bind_case(workload, list_cases(workload)[0]).command == ("./w", f"{folder}/deep/input", "1", "{workload}")
+    assert get_build_command(workload) == ("make", f"INPUT={folder}/input")
 
 
 def test_another_content_is_another_definition_in_another_folder(workload: Workload) -> None:
-    first = find_own_folder(workload)
+    first = provide_own_folder(workload)
     (workload.path.parent / "deep" / "input").write_text("two")
-    assert find_own_folder(workload) == first, "the definition of a session stays"
+    assert provide_own_folder(workload) == first, "the definition of a session stays"
     changed = load_workload(workload.path)
-    second = find_own_folder(changed)
+    second = provide_own_folder(changed)
     assert first
     assert second
     assert changed.definition != workload.definition
@@ -65,27 +65,27 @@ def test_another_content_is_another_definition_in_another_folder(workload: Workl
 def test_files_that_change_during_a_session_are_not_taken_for_those_of_the_definition(workload: Workload) -> None:
     assert workload.definition
     (workload.path.parent / "deep" / "input").write_text("two")
-    with pytest.raises(FaultwatchError, match="have changed meanwhile"):
-        find_own_folder(workload)
+    with pytest.raises(FaultwatchError, match="have changed during the command"):
+        provide_own_folder(workload)
 
 
 def test_a_workload_that_does_not_name_its_folder_does_not_depend_on_it(workload: Workload, tmp_path: Path) -> None:
     file = workload.path
     file.write_text('[workload]\nname = "w"\n[run]\ncommand = "./w {{workload}}"\n')
     plain = load_workload(file)
-    assert find_own_folder(plain) is None
+    assert provide_own_folder(plain) is None
     (file.parent / "deep" / "input").write_text("two")
     assert load_workload(file).definition == plain.definition
 
 
 def test_the_home_is_that_of_the_runners_user(workload: Workload) -> None:
-    assert build_path(workload) == "/home/somebody/.cargo/bin:/usr/bin"
-    assert build_variables(workload, "/tree")["HOME"] == "/tree"
+    assert get_build_path(workload) == "/home/somebody/.cargo/bin:/usr/bin"
+    assert get_build_variables(workload, "/tree")["HOME"] == "/tree"
 
 
 def test_a_whole_repository_is_refused(workload: Workload) -> None:
     (workload.path.parent / ".git").mkdir()
-    with pytest.raises(FaultwatchError, match="which is a whole repository") as caught:
+    with pytest.raises(FaultwatchError, match="that is a whole repository") as caught:
         load_workload(workload.path)
     assert "faultwatch/workload.toml" in caught.value.remedy
 
@@ -98,8 +98,8 @@ def test_a_parameter_of_that_name_is_refused(workload: Workload) -> None:
 
 def test_a_link_out_of_the_folder_is_refused(workload: Workload) -> None:
     (workload.path.parent / "leak").symlink_to("/etc/passwd")
-    with pytest.raises(FaultwatchError, match="leads out of"):
-        find_own_folder(workload)
+    with pytest.raises(FaultwatchError, match="points outside"):
+        provide_own_folder(workload)
 
 
 def test_the_path_is_as_long_in_a_longer_data_folder(workload: Workload, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,5 +107,5 @@ def test_the_path_is_as_long_in_a_longer_data_folder(workload: Workload, monkeyp
     with TemporaryDirectory() as short:
         for home in ("a", "a-longer-folder"):
             monkeypatch.setenv("FAULTWATCH_HOME", f"{short}/{home}")
-            lengths.add(len(str(find_own_folder(workload))))
+            lengths.add(len(str(provide_own_folder(workload))))
     assert lengths == {96}

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from runner.contract.report import Stage
 from runner.doctor.counting import require_measurable
 from runner.perf import session
+from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import LostPrograms
-from runner.perf.second_witness import objection
-from runner.perf.session import Execution, ExecutionFailure, count
+from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
 
 PROGRAM = r"""
@@ -71,19 +71,19 @@ COMPLETE = LostPrograms(complete=True)
 
 @given(counts, counts)
 def test_no_difference_is_refused_if_each_program_is_known_to_be_counted(perf: int, accounts: int) -> None:
-    assert not objection(perf, accounts, COMPLETE)
+    assert not explain_miscount(perf, accounts, COMPLETE)
 
 
 @given(counts, counts)
 def test_a_lost_program_is_refused_whatever_the_counts_say(perf: int, accounts: int) -> None:
-    refused = objection(perf, accounts, LostPrograms(("ping",), complete=True))
+    refused = explain_miscount(perf, accounts, LostPrograms(("ping",), complete=True))
     assert refused.startswith("executes 'ping', which the kernel hides from perf")
     assert f"perf counted {perf:,} faults, the kernel's account has {accounts:,}" in refused
 
 
 @given(counts, counts)
 def test_an_incomplete_record_is_refused_whatever_the_counts_say(perf: int, accounts: int) -> None:
-    assert "cannot be shown to be counted whole" in objection(perf, accounts, LostPrograms())
+    assert "may have uncounted faults" in explain_miscount(perf, accounts, LostPrograms())
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(programs: Path, *command: str) -> Execution:
-    return count(command, directory=programs, state=ProcessState(huge_pages="never"), timeout=20)
+    return count_faults(command, directory=programs, state=ProcessState(huge_pages="never"), timeout=20)
 
 
 def counted(execution: Execution) -> int:
@@ -125,7 +125,7 @@ def test_the_accounts_agree_to_the_fault(how: str, programs: Path, monkeypatch: 
         seen.append((perf, accounts))
         return ""
 
-    monkeypatch.setattr(session, "objection", compared)
+    monkeypatch.setattr(session, "explain_miscount", compared)
     for _ in range(3):
         run(programs, "./pages", how, "5000", "./pages")
     differences = {accounts - perf for perf, accounts in seen}
@@ -155,7 +155,7 @@ def test_processes_that_the_program_left_behind_are_in_the_account(
     programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accounts: list[int | float] = []
-    monkeypatch.setattr(session, "faults_of", lambda _: 0)  # As without a control group.
-    monkeypatch.setattr(session, "objection", lambda _perf, account, _lost: accounts.append(account) or "")
+    monkeypatch.setattr(session, "count_group_faults", lambda _: 0)  # As without a control group.
+    monkeypatch.setattr(session, "explain_miscount", lambda _perf, account, _lost: accounts.append(account) or "")
     run(programs, "./pages", "left", "5000", "./pages")
     assert accounts[0] >= 5000

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.tools_found import with_tools
+from runner.adoption.tool_paths import add_tool_paths
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
@@ -20,7 +20,7 @@ def test_a_tool_in_the_home_is_found_on_every_host(tmp_path: Path, monkeypatch: 
     (tmp_path / ".rustup").mkdir()
     monkeypatch.delenv("RUSTUP_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}/.cargo/bin:{SYSTEM}")
-    found = with_tools(BuildProposal("Cargo", "cargo build", ("cargo",)), tmp_path)
+    found = add_tool_paths(BuildProposal("Cargo", "cargo build", ("cargo",)), tmp_path)
     assert found.environment == {"PATH": f"{{home}}/.cargo/bin:{SYSTEM}", "RUSTUP_HOME": "{home}/.rustup"}
 
 
@@ -35,15 +35,15 @@ def test_the_toolchains_of_another_folder_are_those_of_the_tool(
     monkeypatch.delenv("RUSTUP_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{shared}/.cargo/bin:{SYSTEM}")
     cargo = BuildProposal("Cargo", "cargo build", ("cargo",))
-    assert with_tools(cargo, home).environment["RUSTUP_HOME"] == f"{shared}/.rustup"
+    assert add_tool_paths(cargo, home).environment["RUSTUP_HOME"] == f"{shared}/.rustup"
     (tmp_path / "named").mkdir()
     monkeypatch.setenv("RUSTUP_HOME", f"{tmp_path}/named")
-    assert with_tools(cargo, home).environment["RUSTUP_HOME"] == f"{tmp_path}/named"
+    assert add_tool_paths(cargo, home).environment["RUSTUP_HOME"] == f"{tmp_path}/named"
     (shared / ".cargo" / "bin" / "rustup").unlink()
-    assert "RUSTUP_HOME" not in with_tools(cargo, home).environment, "rustup does not start this one"
+    assert "RUSTUP_HOME" not in add_tool_paths(cargo, home).environment, "rustup does not start this one"
 
 
 def test_a_tool_that_the_build_finds_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool(tmp_path, "sh")
     monkeypatch.setenv("PATH", f"{tmp_path}/.cargo/bin:{SYSTEM}")
-    assert with_tools(BuildProposal("Make", "make", ("sh", "no-such-tool")), tmp_path).environment == {}
+    assert add_tool_paths(BuildProposal("Make", "make", ("sh", "no-such-tool")), tmp_path).environment == {}

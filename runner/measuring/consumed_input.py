@@ -38,11 +38,11 @@ class Inputs(Struct, frozen=True):
         return cls(names, _list_beside(names, tree))
 
     def describe_spent(self, tree: Path) -> str:
-        """Return what an execution did to them so that the next one can fail, as a sentence; empty if nothing."""
-        if gone := sorted(name for name in self.names if not (tree / name).is_file()):
+        """Return how an execution changed its input so that the next one can fail, as a sentence; empty if not."""
+        if missing := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
-                f"an earlier execution removed or renamed {', '.join(gone)}, so the command works only once: have it "
-                "keep its input, or read it from standard input"
+                f"an earlier execution removed or renamed {', '.join(missing)}, so the command works only once: let "
+                f"it keep its input, or read the input from standard input"
             )
         left = sorted(_list_beside(self.names, tree) - self.beside)
         if not left:
@@ -50,7 +50,7 @@ class Inputs(Struct, frozen=True):
         more = f" and {len(left) - _MAX_FILES} more" if len(left) > _MAX_FILES else ""
         return (
             f"an earlier execution left {', '.join(left[:_MAX_FILES])}{more}, so the command may work only once: "
-            "have it overwrite that, or write to standard output"
+            "let it overwrite its output, or write to standard output"
         )
 
 

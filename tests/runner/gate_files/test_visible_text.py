@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.gate_files.shown_text import make_visible
+from runner.gate_files.visible_text import make_visible
 from tests.runner.gate_files.made_answers import HOSTILE
 
 

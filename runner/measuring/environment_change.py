@@ -1,7 +1,7 @@
 """Says that the host, not the program, is the reason why a session has no result."""
 
 from runner.contract.report import Environment
-from runner.environment.capture import difference
+from runner.environment.capture import find_differences
 from runner.errors import FaultwatchError
 
 _MAX_SETTINGS = 5
@@ -20,7 +20,7 @@ def require_unchanged(before: Environment, after: Environment) -> None:
     SpoiledSession
         It changed; the message names the settings.
     """
-    changes = difference(before, after)
+    changes = find_differences(before, after)
     if changes:
         listed = "; ".join(
             f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_MAX_SETTINGS]

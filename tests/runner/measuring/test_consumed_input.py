@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from runner.measuring.spent_input import Inputs
+from runner.measuring.consumed_input import Inputs
 
 COMMAND = ("-c", "exec ./gzip --out=x LICENSE < README; true ../LICENSE")
 

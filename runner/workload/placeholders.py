@@ -12,18 +12,18 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.start_block import BASE_VARIABLES
-from runner.settings import BUILDS_DAYS, load_settings
+from runner.settings import MAX_BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
-from runner.system.path_length import pad_path, path_length
+from runner.system.path_length import compute_path_length, pad_path
 from runner.system.processes import read_own_name
-from runner.system.tree_walk import remove_tree, walk
-from runner.workload.definition import HOME, OWN_FOLDER, Workload
-from runner.workload.source_tree import copy_sources, copy_tree, digest_of_all, source_files
+from runner.system.tree_walk import remove_tree, walk_tree
+from runner.workload.definition import HOME_PLACEHOLDER, OWN_FOLDER_PLACEHOLDER, Workload
+from runner.workload.source_tree import compute_tree_digest, copy_sources, list_source_files, select_build_files
 
-_DIGITS = 32
+_DIGEST_DIGITS = 32
 
 
-def build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
+def get_build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
     """Return the variables with which a build starts.
 
     Parameters
@@ -31,23 +31,23 @@ def build_variables(workload: Workload, home: str | None = None) -> dict[str, st
     home
         What ``HOME`` is unless the workload sets it: the folder of the build.
     """
-    own = {name: _replace_places(text, workload) for name, text in workload.build.environment.items()}
+    own = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
     return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
 
 
-def build_path(workload: Workload) -> str:
+def get_build_path(workload: Workload) -> str:
     """Return the ``PATH`` of a build."""
-    return build_variables(workload)["PATH"]
+    return get_build_variables(workload)["PATH"]
 
 
-def build_command(workload: Workload) -> tuple[str, ...] | None:
+def get_build_command(workload: Workload) -> tuple[str, ...] | None:
     """Return the build command; None if nothing is built."""
     command = workload.build.command
-    return command and tuple(_replace_places(word, workload) for word in command)
+    return command and tuple(_replace_placeholders(word, workload) for word in command)
 
 
-def find_own_folder(workload: Workload) -> Path | None:
-    """Return the copy of a workload's folder, made if needed; None if the workload does not use it.
+def provide_own_folder(workload: Workload) -> Path | None:
+    """Return the copy of a workload's folder, after making it if needed; None if the workload does not use it.
 
     Raises
     ------
@@ -58,14 +58,16 @@ def find_own_folder(workload: Workload) -> Path | None:
         return None
     digest = workload.own_digest
     settings = load_settings()
-    place = pad_path(settings.home / "workloads", digest[:_DIGITS], path_length(settings.builds))
+    place = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
     if not place.is_dir():
         _remove_unused(place.parent)
         part = place.with_name(f".{place.name}.{read_own_name()}")
         try:
-            copy_sources(workload.own_files(), part)
-            if digest_of_all(copy_tree(source_files(part))) != digest:
-                raise FaultwatchError(f"the files in {workload.path.parent} have changed meanwhile", "start again")
+            copy_sources(workload.list_own_files(), part)
+            if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
+                raise FaultwatchError(
+                    f"the files in {workload.path.parent} have changed during the command", "start again"
+                )
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
                 rename_folder_durably(part, place)
@@ -75,17 +77,17 @@ def find_own_folder(workload: Workload) -> Path | None:
     return place
 
 
-def _replace_places(text: str, workload: Workload) -> str:
-    if HOME in text:
-        text = text.replace(HOME, str(Path.home()))
-    if OWN_FOLDER in text:
-        text = text.replace(OWN_FOLDER, str(find_own_folder(workload)))
+def _replace_placeholders(text: str, workload: Workload) -> str:
+    if HOME_PLACEHOLDER in text:
+        text = text.replace(HOME_PLACEHOLDER, str(Path.home()))
+    if OWN_FOLDER_PLACEHOLDER in text:
+        text = text.replace(OWN_FOLDER_PLACEHOLDER, str(provide_own_folder(workload)))
     return text
 
 
 def _make_readable(tree: Path) -> None:
     """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
-    for entry in walk(tree):
+    for entry in walk_tree(tree):
         mode = entry.stat(follow_symlinks=False).st_mode
         executable = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
         Path(entry.path).chmod(0o755 if stat.S_ISDIR(mode) else 0o555 if executable else 0o444)
@@ -94,7 +96,7 @@ def _make_readable(tree: Path) -> None:
 
 def _remove_unused(folder: Path) -> None:
     """Remove the copies that nobody has used for as long as builds are kept."""
-    oldest = time.time() - BUILDS_DAYS * 86_400
+    oldest = time.time() - MAX_BUILDS_DAYS * 86_400
     for place in folder.glob("*"):
         with suppress(OSError):
             if place.stat().st_mtime < oldest:

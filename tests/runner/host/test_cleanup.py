@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.abandoned import clear_abandoned
+from runner.host.cleanup import clear_abandoned
 from runner.settings import Settings
 from runner.subject.build_cache import BuildCache
-from runner.system.processes import name_of, read_own_name
+from runner.system.processes import get_process_name, read_own_name
 
-DEAD = name_of(2**22 + 1)
+DEAD = get_process_name(2**22 + 1)
 """No process has this number: it is larger than the kernel's limit."""
 
 
@@ -25,7 +25,12 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_folders_of_dead_processes_go_and_others_stay(temporary: Path, tmp_path: Path) -> None:
-    kept = ["faultwatch-bench-abc", f"faultwatch-{read_own_name()}-abc", f"faultwatch-{name_of(1)}-abc", "other"]
+    kept = [
+        "faultwatch-bench-abc",
+        f"faultwatch-{read_own_name()}-abc",
+        f"faultwatch-{get_process_name(1)}-abc",
+        "other",
+    ]
     for name in (*kept, f"faultwatch-{DEAD}-abc"):
         (temporary / name / "inside").mkdir(parents=True)
     (tmp_path / "target").mkdir()
@@ -46,11 +51,11 @@ def test_folders_of_other_users_stay(temporary: Path, tmp_path: Path) -> None:
 
 def test_unfinished_builds_of_dead_processes_go(temporary: Path, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "home", None, "box")
-    ours = BuildCache(settings.builds).take("ours")
+    ours = BuildCache(settings.builds).acquire_place("ours")
     (ours / "tree").mkdir(parents=True)
     code = (
         "import os, sys; from pathlib import Path; from runner.subject.build_cache import BuildCache\n"
-        "place = BuildCache(Path(sys.argv[1])).take('theirs'); (place / 'tree').mkdir(parents=True)\n"
+        "place = BuildCache(Path(sys.argv[1])).acquire_place('theirs'); (place / 'tree').mkdir(parents=True)\n"
         "os.kill(os.getpid(), 9)"
     )
     root = Path(__file__).parents[3]

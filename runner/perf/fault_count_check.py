@@ -28,7 +28,7 @@ names a program, or is incomplete, the execution is refused, whatever the accoun
 from runner.perf.lost_programs import LostPrograms
 
 
-def objection(perf: int | float, accounts: int | float, lost: LostPrograms) -> str:
+def explain_miscount(perf: int | float, accounts: int | float, lost: LostPrograms) -> str:
     """Return why the count of perf is not right, as the second half of a sentence; empty if it is.
 
     Parameters
@@ -46,7 +46,7 @@ def objection(perf: int | float, accounts: int | float, lost: LostPrograms) -> s
         )
     if not lost.complete:
         return (
-            "cannot be shown to be counted whole, because the record of the programs that it executes is incomplete: "
-            f"it starts programs or maps code faster than that can be recorded ({counts})"
+            f"may have uncounted faults, because the record of the programs that it executes is incomplete: it starts "
+            f"programs or maps code too fast to be recorded ({counts})"
         )
     return ""

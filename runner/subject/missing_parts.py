@@ -10,7 +10,7 @@ from runner.subject.repository import Repository
 from runner.workload import Workload
 
 
-def find_present_revision(repository: Repository, workload: Workload, name: str) -> Revision:
+def find_complete_revision(repository: Repository, workload: Workload, name: str) -> Revision:
     """Return a revision that can be checked out, as far as that can be known without doing it.
 
     Raises
@@ -18,13 +18,13 @@ def find_present_revision(repository: Repository, workload: Workload, name: str)
     FaultwatchError
         The repository has no such revision, or the clone lacks a part of it.
     """
-    revision = repository.revision(name)
-    refuse_incomplete(repository, workload, (revision,))
+    revision = repository.get_revision(name)
+    refuse_incomplete_checkouts(repository, workload, (revision,))
     return revision
 
 
-def refuse_incomplete(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
-    """Refuse revisions none of which can be checked out, because the clone lacks a part of each.
+def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
+    """Refuse a list of revisions if the clone lacks a part of each, so that none can be checked out.
 
     That is a file, a submodule, or a content that Git LFS keeps.
 
@@ -34,11 +34,11 @@ def refuse_incomplete(repository: Repository, workload: Workload, revisions: Ite
         That is so.
     """
     if not workload.build.incomplete and workload.build.directory != "workload":
-        refuse_lacking(repository, revisions)
+        refuse_missing_parts(repository, revisions)
 
 
-def refuse_lacking(repository: Repository, revisions: Iterable[Revision]) -> None:
-    """Refuse revisions of each of which the clone lacks a part, whatever builds them.
+def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
+    """Refuse a list of revisions if the clone lacks a part of each, whatever builds them.
 
     Raises
     ------

@@ -29,10 +29,10 @@ def start_in_background(work: Callable[[], Result]) -> Callable[[], Result]:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
 
-    def result() -> Result:
+    def wait_for_result() -> Result:
         thread.join()
         if errors:
             raise errors[0]
         return results[0]
 
-    return result
+    return wait_for_result

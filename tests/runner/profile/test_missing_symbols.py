@@ -14,11 +14,11 @@ from runner.contract.profile import Frame, Profile
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect
-from runner.profile.elf import LOAD, Sections, sections, segments
-from runner.profile.legibility import has_no_callers, remark_missing_callers, remark_missing_names
+from runner.profile.collect import collect_profile
+from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
+from runner.profile.missing_symbols import has_no_callers, remark_missing_callers, remark_missing_names
 from runner.profile.script_parser import ScriptFrame
-from runner.profile.source_lines import lines_of
+from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
 from runner.profile.stack_folding import Weighed
 from runner.workload import load_workload
@@ -60,7 +60,7 @@ def profiled(folder: Path, command: str) -> Profile:
     bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
     revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
     case = Case(workload="w", definition="0" * 16)
-    return collect(Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), times=False)
+    return collect_profile(Trial(load_workload(folder), Subject("subject", revision, case), bench, folder), times=False)
 
 
 def user_ways(profile: Profile) -> list[list[str]]:
@@ -73,7 +73,7 @@ def user_ways(profile: Profile) -> list[list[str]]:
 @needs_go
 @pytest.mark.parametrize(("options", "symbols"), [((), True), (("-ldflags=-s -w",), False)])
 def test_a_program_of_go_is_known_even_when_stripped(tmp_path: Path, options: tuple[str, ...], symbols: bool) -> None:
-    assert sections(built_with_go(tmp_path, *options)) == Sections(True, symbols, symbols)
+    assert read_sections(built_with_go(tmp_path, *options)) == Sections(True, symbols, symbols)
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ def test_a_program_of_go_is_known_even_when_stripped(tmp_path: Path, options: tu
     ],
 )
 def test_what_a_compiler_left_in_a_program(tmp_path: Path, options: tuple[str, ...], found: Sections) -> None:
-    assert sections(compiled(tmp_path, *options)) == found
+    assert read_sections(compiled(tmp_path, *options)) == found
 
 
 def test_a_file_that_is_no_program_has_no_sections(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
-    assert sections(tmp_path / "script") is None
-    assert sections(tmp_path / "nothing") is None
+    assert read_sections(tmp_path / "script") is None
+    assert read_sections(tmp_path / "nothing") is None
 
 
 @needs_go
@@ -110,9 +110,13 @@ def test_lines_of_go_are_read_with_llvm_where_gnu_finds_none(tmp_path: Path) -> 
     program = built_with_go(tmp_path)
     symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout.splitlines()
     address = next(int(line.split()[0], 16) for line in symbols if line.endswith(" main.grow"))
-    code = next(part for part in segments(program) if part.kind == LOAD and 0 <= address - part.address < part.size)
+    code = next(
+        part
+        for part in read_segments(program)
+        if part.kind == LOAD_SEGMENT_KIND and 0 <= address - part.address < part.size
+    )
     offset = address - code.address + code.offset
-    found = lines_of(str(program), [offset])[offset]
+    found = find_source_lines(str(program), [offset])[offset]
     assert (found[0].function, Path(found[0].file).name) == ("main.grow", "main.go")
 
 

@@ -7,15 +7,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
-from runner.adoption.toolchains import VERSION_WORD, Toolchain, choose_toolchain, toolchains
+from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
 from runner.execution.start_block import BASE_VARIABLES
-from runner.subject.tool_search import describe_whereabouts
+from runner.subject.tool_search import find_tool_outside
 
 
-def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
+def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildProposal:
     """Return a build whose ``PATH`` has the folders of its tools, as far as this host has them."""
     home = home or Path.home()
-    path = _path(build)
+    path = _get_path(build)
     more = dict(build.environment)
     for tool in build.tools:
         file = _find_better_tool(build, tool, path.replace("{home}", str(home)))
@@ -23,56 +23,58 @@ def with_tools(build: BuildProposal, home: Path | None = None) -> BuildProposal:
             continue
         path = f"{_make_portable(file.parent, home)}:{path}"
         more["PATH"] = path
-        if rustup := _rustup_home(file, home):
+        if rustup := _find_rustup_home(file, home):
             # Without it, rustup looks in HOME, which is the folder of the build.
             more["RUSTUP_HOME"] = _make_portable(rustup, home)
     return replace(build, environment=more)
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
-    """Return which of several versions of a tool builds a project, and why that one does not suffice; empty if known.
+    """Return which version of a tool builds a project, and what it lacks; each is empty if there is nothing to say.
 
     Of a tool that the host has once, and that suffices, there is nothing to say.
     """
-    path = _path(build).replace("{home}", str(Path.home()))
+    path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
-        installed = toolchains(tool, path) if tool in VERSION_WORD else []
+        installed = list_toolchains(tool, path) if tool in VERSION_ARGUMENT else []
         used = choose_toolchain(installed, build.least.get(tool, ""))
         if used is None:
             continue
-        others = [other for other in installed if other is not used]
-        said = f"{used}" + (f"; also {', '.join(map(_version_and_place, others))}" if others else "")
+        alternatives = [other for other in installed if other is not used]
+        description = f"{used}" + (
+            f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
+        )
         least = build.least.get(tool, "")
         lacks = "" if used.suffices(least) else f"the project asks for {tool} {least}, and this host has {used}"
-        return (said if others or lacks else ""), lacks
+        return (description if alternatives or lacks else ""), lacks
     return "", ""
 
 
-def _version_and_place(other: Toolchain) -> str:
+def _describe_toolchain(other: Toolchain) -> str:
     return f"{other.version or '(unknown version)'} at {other.file}"
 
 
-def _path(build: BuildProposal) -> str:
+def _get_path(build: BuildProposal) -> str:
     return build.environment.get("PATH", BASE_VARIABLES["PATH"])
 
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
     """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
-    if tool not in VERSION_WORD:
-        return describe_whereabouts(tool, path)
-    used = choose_toolchain(toolchains(tool, path), build.least.get(tool, ""))
-    there = shutil.which(tool, path=path)
-    return None if used is None or (there and used.file.samefile(there)) else used.file
+    if tool not in VERSION_ARGUMENT:
+        return find_tool_outside(tool, path)
+    used = choose_toolchain(list_toolchains(tool, path), build.least.get(tool, ""))
+    present = shutil.which(tool, path=path)
+    return None if used is None or (present and used.file.samefile(present)) else used.file
 
 
-def _rustup_home(tool: Path, home: Path) -> Path | None:
-    """Return the folder of the toolchains of which a tool starts one; None if rustup did not install the tool."""
+def _find_rustup_home(tool: Path, home: Path) -> Path | None:
+    """Return the folder of rustup's toolchains; None if rustup did not install the tool."""
     folder = tool.parent
     if not (folder / "rustup").exists() and not tool.is_relative_to(home / ".cargo"):
         return None
     usual = (folder.parent.parent / ".rustup", home / ".rustup")
-    named = os.environ.get("RUSTUP_HOME")
-    return next((place for place in (*((Path(named),) if named else ()), *usual) if place.is_dir()), None)
+    configured = os.environ.get("RUSTUP_HOME")
+    return next((place for place in (*((Path(configured),) if configured else ()), *usual) if place.is_dir()), None)
 
 
 def _make_portable(folder: Path, home: Path) -> str:
