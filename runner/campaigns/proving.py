@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
-from runner.contract.nomination import Nomination
+from runner.contract.nomination import Nomination, Power
 from runner.contract.report import Case, Revision
 from runner.measuring.comparison import Pairs
 from runner.reporting.client import Service
@@ -19,6 +19,8 @@ PROOF_SHARE = 0.1
 """Share of a command's time that it spends on proofs, if that is more."""
 MIN_COMPARISON_SECONDS = 5.0
 """With less time left, no further comparison is begun."""
+MAX_MIDDLES = 3
+"""Commits near the middle of a range that are tried, if some of them do not build."""
 MAX_LEFT_DIFFERENCE = 0.25
 """By which share the change in one half may differ from the whole if the other half has no part of it."""
 
@@ -47,6 +49,8 @@ class ProofSummary(Struct):
     seconds: float = 0.0
     left_open: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
+    powers: list[Power] = field(default_factory=list)
+    """What comparisons of the noisy cases can find."""
 
     def build_document(self) -> dict[str, Any]:
         """Return it as --json prints it."""
@@ -56,6 +60,7 @@ class ProofSummary(Struct):
             "undecided": self.undecided,
             "seconds": round(self.seconds, 1),
             "left_open": [nomination.model_dump(mode="json") for nomination in self.left_open],
+            "powers": [power.model_dump(mode="json") for power in self.powers],
         }
 
 
@@ -77,8 +82,10 @@ class Prover(Struct):
 
     pairs: CommitPairs
     service: Service
-    revisions: Sequence[Revision]
-    """The measured range, oldest first."""
+    find_revision: Callable[[str], Revision | None]
+    """Returns a commit by its hash; None if this clone does not have it."""
+    list_between: Callable[[str, str], Sequence[str]]
+    """Returns the commits between two of them, oldest first."""
     cases: frozenset[str]
     """Names of the cases that may be measured."""
     watcher: ProofObserver
@@ -92,10 +99,10 @@ class Prover(Struct):
         """Compare the commits of one nomination after the other; ask again after each, because a proof changes them."""
         began = time.monotonic()
         while True:
-            waiting = [nomination for nomination in list_nominations() if self._can_prove(nomination)]
-            if not waiting or self._left() < MIN_COMPARISON_SECONDS:
+            waiting = [nomination for nomination in list_nominations() if self._is_open(nomination)]
+            nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
+            if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
                 break
-            nomination = waiting[0]
             self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
@@ -104,41 +111,48 @@ class Prover(Struct):
     def _left(self) -> float:
         return self.until - time.monotonic()
 
-    def _can_prove(self, nomination: Nomination) -> bool:
-        commits = {revision.commit for revision in self.revisions}
+    def _is_open(self, nomination: Nomination) -> bool:
         key = nomination.case.name, nomination.base, nomination.head
-        return nomination.case.name in self.cases and key not in self.decided and {*key[1:]} <= commits
+        return nomination.case.name in self.cases and key not in self.decided
+
+    def _has_commits(self, nomination: Nomination) -> bool:
+        return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
     def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
         """Compare two commits, and if they differ, halve the range between them down to neighbours."""
         whole = self._compare(case, base, head)
         change = _find_change(whole, metric)
-        between = self._list_between(base, head)
+        between = self.list_between(base, head)
         if change is None or not between:
             return
-        middle = between[len(between) // 2]
-        older = _find_change(self._compare(case, base, middle), metric)
-        if older is not None:
+        # A commit near the middle; one that does not build gives way to its neighbours.
+        half = len(between) // 2
+        nearest = sorted(range(len(between)), key=lambda place: abs(place - half))[:MAX_MIDDLES]
+        compared = ((between[place], self._compare(case, base, between[place])) for place in nearest)
+        middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
+        if older_half is None:
+            return
+        # The half that has the change, or both if each has a part of it.
+        older_change = _find_change(older_half, metric)
+        if older_change is not None:
             self._resolve(case, metric, base, middle)
-        if older is None or abs(change - older) > MAX_LEFT_DIFFERENCE * abs(change):
+        if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
             self._resolve(case, metric, middle, head)
-
-    def _list_between(self, base: str, head: str) -> list[str]:
-        commits = [revision.commit for revision in self.revisions]
-        return commits[commits.index(base) + 1 : commits.index(head)]
 
     def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = case.name, base, head
         if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
             return self.decided.get(key)
-        by_commit = {revision.commit: revision for revision in self.revisions}
+        older, newer = self.find_revision(base), self.find_revision(head)
+        if older is None or newer is None:
+            return None
         self.watcher.on_proof_start(base, head, case, self._left())
         try:
             compared = self.pairs.compare(
                 case,
-                by_commit[base],
-                by_commit[head],
+                older,
+                newer,
                 self.service.compare,
                 pairs=Pairs.for_proof(self.pairs.workload),
                 until=self.until,

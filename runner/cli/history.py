@@ -1,5 +1,6 @@
 """``faultwatch history``: measure a range of a repository's history."""
 
+import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,12 +255,24 @@ class PreparedHistory(Struct, frozen=True):
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
                 service=patient,
-                revisions=self._measured,
+                find_revision=functools.cache(self.repository.find_revision),
+                list_between=self._list_between,
                 cases=frozenset(case.name for case in self.cases),
                 watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
             )
-            return prover.prove(lambda: patient.list_nominations(**self.own).items)
+            summary = prover.prove(lambda: patient.list_nominations(**self.own).items)
+        names = {case.name for case in self.cases}
+        powers = patient.list_nominations(**self.own).powers
+        summary.powers = [power for power in powers if power.case.name in names and power.percent is not None]
+        return summary
+
+    def _list_between(self, base: str, head: str) -> list[str]:
+        """Return the commits between two of them along the first parents; none if the older is no ancestor."""
+        if base not in self.repository.find_merge_bases(base, head):
+            return []
+        revisions = self.repository.list_revisions(f"{base}..{head}")
+        return [revision.commit for revision in revisions if revision.commit != head]
 
 
 def prepare(

@@ -15,6 +15,9 @@ _DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
+_MAX_POWERS = 3
+"""Statements of what comparisons can find, so that a matrix does not fill the screen."""
+
 
 def show_history(
     summary: HistorySummary,
@@ -154,6 +157,13 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    for power in proofs.powers[:_MAX_POWERS]:
+        console.print(
+            f"[dim]{escape_text(power.metric)} of {escape_text(power.case.name)} varies. "
+            f"{escape_text(power.sentence)}[/]",
+            highlight=False,
+            soft_wrap=True,
+        )
     if proofs.left_open:
         console.print(
             f"[yellow]There was no time to prove {format_count(len(proofs.left_open), 'likely change')}: "
@@ -173,15 +183,17 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     # Where the position of the change is uncertain, the candidates lie between other runs than these two.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     candidates_known = drift.get("candidates_known", True)
-    provisional = bool(drift.get("evidence", {}).get("wants_rerun"))
-    if provisional:
-        cause = f"provisional: {cause}"
+    is_suspected = bool(drift.get("evidence", {}).get("wants_rerun"))
+    if is_suspected:
+        cause = f"suspected: {cause}"
     if drift["cause"] not in {"commit", "both"}:
-        decides = ["    the runs of the next commits decide"] if provisional else []
+        decides = ["    the runs of the next commits decide"] if is_suspected else []
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
     if len(commits) < 2 and candidates_known:
-        only = "the only candidate is " if provisional and commits else ""
-        decides = [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if provisional else []
+        only = "the only candidate is " if is_suspected and commits else ""
+        decides = (
+            [f"    `{target.suggest('compare', f'{good}..{bad}', drift['case'])}` decides"] if is_suspected else []
+        )
         return [f"  {cause}  {only}{commits[0] if commits else after} {drift['title']}".rstrip(), *decides]
     who = (
         f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
@@ -190,4 +202,4 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     )
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)
-    return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if provisional else ''}says which"]
+    return [f"  {cause}  {who}", f"    `{command}` {'decides, and ' if is_suspected else ''}says which"]

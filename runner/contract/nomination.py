@@ -24,7 +24,23 @@ class Nomination(Strict):
     """Whether the change is likelier than not; the others are worth a comparison if there is time."""
 
 
+class Power(Strict):
+    """How soon interleaved pairs would prove a small rise of a count, from how its samples vary."""
+
+    case: Case
+    metric: str
+    percent: float | None
+    """The rise; None for one event more, if the count repeats."""
+    pairs: int | None
+    """The pairs that most likely prove it; None if a comparison does not take as many."""
+    seconds: float
+    """How long they take."""
+    sentence: str
+
+
 class NominationList(Strict):
     """The nominations of a workload on one host, the most likely first."""
 
     items: tuple[Nomination, ...] = Field(max_length=10_000)
+    powers: tuple[Power, ...] = Field(default=(), max_length=10_000)
+    """What comparisons of these cases can find."""

@@ -8,9 +8,11 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from runner.contract import Case
-from runner.contract.nomination import Nomination, NominationList
+from runner.contract.level import median
+from runner.contract.nomination import Nomination, NominationList, Power
+from service.rules.comparison.power import compute_power, describe_power
 from service.rules.relative_change import percent_change
-from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.find_drifts import is_exact_count, nominate_newest
 from service.rules.series.proofs import Proof, is_covered
 from service.rules.series.tracks import Points
 from service.schemas.history import Drift, SeriesHead
@@ -19,6 +21,10 @@ from service.store.series.series import SeriesFilter
 
 MAX_NOMINATIONS = 1000
 """Most nominations in one answer."""
+RUNS_FOR_POWER = 6
+"""Newest runs whose samples show how a count varies."""
+MAX_LEVEL_DIFFERENCE = 0.25
+"""Share of the newest level by which samples may differ from it: others are of another level."""
 
 
 class _Ranked(NamedTuple):
@@ -34,14 +40,40 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
     trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
     stored = drifts.map_rows_by_series(session, ids)
     ranked: list[_Ranked] = []
+    powers: list[Power] = []
     for row in rows:
         head = series.read_head(row)
         found = [Drift.model_validate(drift.document) for drift in stored[row.id]]
         measured = tuple(point for point in trends[row.id].path if not point.is_reused)
         ranked += _list_suspected(head, found)
         ranked += _list_worthwhile(head, found, measured, proven[row.id])
+        if is_exact_count(head) and measured and len(powers) < MAX_NOMINATIONS:
+            powers += _compute_power(session, head, measured[-RUNS_FOR_POWER:])
     ranked.sort(key=lambda entry: entry.rank)
-    return NominationList(items=tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS]))
+    items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
+    return NominationList(items=items, powers=tuple(powers))
+
+
+def _compute_power(session: Session, head: SeriesHead, newest: Points) -> Iterator[Power]:
+    """Yield what a comparison of a case can find, by the samples of its newest runs and the time that they took."""
+    elapsed = median(points.map_levels(session, [newest[-1].run_id]).get("elapsed", ()))
+    last = newest[-1].value
+    samples = [value for point in newest if point.environment == newest[-1].environment for value in point.samples]
+    near = [value for value in samples if abs(value - last) <= MAX_LEVEL_DIFFERENCE * abs(last)]
+    power = compute_power(near, float(elapsed or 0))
+    if power is not None:
+        yield Power(
+            case=_build_case(head),
+            metric=head.metric,
+            percent=power.percent,
+            pairs=power.pairs,
+            seconds=power.seconds,
+            sentence=describe_power(power),
+        )
+
+
+def _build_case(head: SeriesHead) -> Case:
+    return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
 def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_Ranked]:
@@ -74,8 +106,14 @@ def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, pro
 
 def _rank(head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool) -> _Ranked:
     percent = percent_change(after - before, before)
-    case = Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
     nomination = Nomination(
-        case=case, metric=head.metric, base=base, head=end, before=before, after=after, percent=percent, likely=likely
+        case=_build_case(head),
+        metric=head.metric,
+        base=base,
+        head=end,
+        before=before,
+        after=after,
+        percent=percent,
+        likely=likely,
     )
     return _Ranked((not likely, -abs(percent or 0.0)), nomination)
