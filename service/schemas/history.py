@@ -47,6 +47,17 @@ class Direction(StrEnum):
     IMPROVEMENT = "improvement"
 
 
+class Standing(StrEnum):
+    """How sure it is that a change happened."""
+
+    PROVEN = "proven"
+    """Interleaved pairs of its two commits differ."""
+    CERTAIN = "certain"
+    """Its runs alone show it."""
+    SUSPECTED = "suspected"
+    """It is likelier than not, and nobody has compared its two commits yet."""
+
+
 class Certainty(StrEnum):
     """How sure it is that a change happened, and what caused it."""
 
@@ -226,7 +237,17 @@ class Evidence(View):
     wants_rerun: bool
     """True while one more run is needed before the drift is a fact."""
     pairs: int | None = None
-    """Interleaved pairs of its two commits that have proven it; None where its runs alone show it."""
+    """Interleaved pairs of its two commits that have proven it; None if its runs alone show it."""
+    standing: Standing = Standing.CERTAIN
+    """How sure the change itself is, whatever caused it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _decide_standing(cls, values: Any) -> Any:
+        if not isinstance(values, dict):
+            return values
+        suspected = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN
+        return {**values, "standing": Standing.PROVEN if values.get("pairs") else suspected}
 
 
 class Companion(View):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 SHORT_HASH_DIGITS = 10
 """Digits of a commit's hash in a sentence."""
-PROVISIONAL = "provisional: "
+PROVISIONAL = "suspected: "
 """Begins whatever is said of a cause while further runs still have to confirm the change itself."""
 _MAX_COMMITS = 3
 """Commits that a headline lists."""

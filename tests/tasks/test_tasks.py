@@ -89,7 +89,7 @@ def test_1_no_commit_is_blamed_that_is_not_the_only_one(page: Watched, history: 
         candidates = detail(history, event)["candidates"]
         row = listed[event["id"]]
         if event["found"] and event["cause"] == "commit" and (len(candidates) > 1 or not event["candidates_known"]):
-            assert row["cause"].removeprefix("provisional: ").startswith("one of "), row
+            assert row["cause"].removeprefix("suspected: ").startswith("one of "), row
         if len(candidates) != 1 or not event["candidates_known"]:
             assert (event["title"], event["author"]) == ("", ""), "mail and the feed name this author"
         if len(candidates) > 1:
@@ -164,7 +164,7 @@ def test_3_the_matrix_colours_what_the_detector_flagged_and_no_noise(page: Watch
         between = [drift["certainty"] for drift in points["drifts"] if then < place.get(drift["run_after"], -1) <= now]
         assert bool(cell["shade"]) == bool(set(between) - {"provisional"}), (cell, measured)
         if not cell["shade"]:
-            assert ("provisional" if between else "no drift") in cell["text"]
+            assert ("suspected" if between else "no drift") in cell["text"]
 
 
 def test_4_what_runs_of_the_same_bytes_can_show_is_folded(page: Watched, history: RunningService) -> None:
@@ -308,10 +308,10 @@ def test_7_what_needs_one_more_run_says_so(own: RunningService, opened: Opener) 
     page = watched.open("/?since=all&certainty=provisional")
     (row,) = rows(page)
     assert "+5,000" in row["title"]
-    assert "provisional" in row["meta"]
+    assert "suspected" in row["meta"]
     assert row["next"].endswith("Permanently in doubt: decide, or dismiss it"), "its host has not measured for a year"
     page.locator("a.title").click()
-    assert "provisional" in text_of(page.locator("header.head"))
+    assert "suspected" in text_of(page.locator("header.head"))
     watched.assert_quiet()
 
 

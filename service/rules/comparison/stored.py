@@ -124,7 +124,7 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     culprit = settings if drift["cause"] == "config" else by_commit
     in_doubt = drift["evidence"]["wants_rerun"]
     description = (
-        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (provisional)' if in_doubt else ''}"
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (suspected)' if in_doubt else ''}"
     )
     environments = drift["environment_before"], drift["environment_after"]
     return DriftSummary(position, *environments, description, in_doubt)

@@ -129,7 +129,7 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
 
 
 def _mark_provisional(drift: Drift, first: Drift) -> str:
-    return " (provisional)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
+    return " (suspected)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
 
 
 def _describe_change(drift: Drift) -> str:

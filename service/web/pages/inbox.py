@@ -279,7 +279,7 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("single", "only candidate"),
             ("confirmed", "no commit"),
             ("range", "range of commits"),
-            ("provisional", "provisional"),
+            ("provisional", "suspected"),
         ],
         "sort": [
             ("importance", "most important"),

@@ -74,7 +74,7 @@ def test_a_drift_that_begins_at_the_nights_revision_is_told(api: Api) -> None:
     assert not before["drifts"]
     (drift,) = [one for one in put(api, carried_out(3, host=host))["drifts"] if one["metric"] == "minor-faults"]
     assert (drift["before"], drift["after"]) == (100, 150)
-    assert drift["title"] == "provisional: the only candidate is Change 3"
+    assert drift["title"] == "suspected: the only candidate is Change 3"
 
 
 def test_a_drift_below_the_floor_is_folded_as_on_the_first_page(api: Api) -> None:

@@ -123,12 +123,12 @@ def test_a_range_of_commits_names_nobody() -> None:
 def test_what_is_not_a_fact_yet_says_so_wherever_it_names_a_cause() -> None:
     doubtful = event(confirmed=False, blamed=name_candidates(["c" * 40], "Grow the buffers", confirmed=False))
     mail = write_message("k", [doubtful], BASE)
-    assert mail.subject == "[demo] provisional: +50 minor faults (+50 %) in copy[mib=4]"
-    assert "Cause: provisional: the only candidate is Grow the buffers" in mail.lines
+    assert mail.subject == "[demo] suspected: +50 minor faults (+50 %) in copy[mib=4]"
+    assert "Cause: suspected: the only candidate is Grow the buffers" in mail.lines
     atom = feed.write_feed([doubtful], BASE, "/events.atom").decode()
-    assert "Cause: provisional: the only candidate is Grow the buffers." in atom
+    assert "Cause: suspected: the only candidate is Grow the buffers." in atom
     assert (doubtful.title, doubtful.author) == ("", "")
     for text in ("\n".join(mail.lines), atom):
         assert "Ada" not in text
     setting = event(confirmed=False, cause=Cause.CONFIG, n_candidates=0, blamed="")
-    assert "Cause: provisional: configuration" in write_message("k", [setting], BASE).lines
+    assert "Cause: suspected: configuration" in write_message("k", [setting], BASE).lines

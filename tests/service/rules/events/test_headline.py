@@ -48,7 +48,7 @@ def test_what_is_a_fact_leads_and_what_is_not_says_so() -> None:
     sure, doubtful = moved("sure", 100, 110), in_doubt(moved("doubtful", 100, 900))
     assert choose_leading_drift([doubtful, sure]) is sure
     assert write_headline([doubtful, sure]) == (
-        "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (provisional)"
+        "+10 minor faults (+10 %) in sure and 1 more, up to +800 minor faults (+800 %) in doubtful (suspected)"
     )
 
 
@@ -56,15 +56,15 @@ def test_a_drift_in_doubt_names_no_author_and_says_so_before_its_cause() -> None
     sure = moved("copy", 100, 110)
     assert (sure.cause_words, sure.author) == (sure.title, "Ada Writer")
     doubtful = in_doubt(sure)
-    assert doubtful.cause_words == f"provisional: the only candidate is {sure.title}"
+    assert doubtful.cause_words == f"suspected: the only candidate is {sure.title}"
     assert (doubtful.title, doubtful.author) == ("", "")
     before, after = made_series.point(0, 100), made_series.point(1, 110)
     setting = made_series.drift(1, before, after, Cause.CONFIG)
     assert setting.cause_words == "variable.MALLOC_CONF, variable.LD_PRELOAD changed"
-    assert in_doubt(setting).cause_words == "provisional: variable.MALLOC_CONF, variable.LD_PRELOAD changed"
+    assert in_doubt(setting).cause_words == "suspected: variable.MALLOC_CONF, variable.LD_PRELOAD changed"
     unknown = made_series.drift(1, before, after, Cause.UNKNOWN)
     assert unknown.cause_words == "Nothing recorded changed"
-    assert in_doubt(unknown).cause_words == "provisional: nothing recorded changed"
+    assert in_doubt(unknown).cause_words == "suspected: nothing recorded changed"
 
 
 def test_a_kernel_is_named_before_what_follows_from_it() -> None:

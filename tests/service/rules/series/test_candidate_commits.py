@@ -38,9 +38,9 @@ def test_a_headline_names_a_commit_only_if_it_is_the_only_one():
 
 
 def test_a_headline_says_first_that_a_change_is_not_confirmed():
-    assert name_candidates(["a" * 40], "Do it", confirmed=False) == "provisional: the only candidate is Do it"
+    assert name_candidates(["a" * 40], "Do it", confirmed=False) == "suspected: the only candidate is Do it"
     many = [character * 40 for character in "abc"]
-    assert name_candidates(many, "Do it", confirmed=False) == "provisional: one of 3 commits, aaaaaaaaaa…cccccccccc"
+    assert name_candidates(many, "Do it", confirmed=False) == "suspected: one of 3 commits, aaaaaaaaaa…cccccccccc"
 
 
 def test_a_commit_without_known_parents_is_not_taken_for_the_only_candidate():
