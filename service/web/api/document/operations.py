@@ -48,6 +48,8 @@ _IDS: Mapping[str, str] = {
     "nightly_runs.get": "get_nightly_run",
     "nightly_runs.put": "store_nightly_run",
     "plans.post": "plan_runs",
+    "proofs.index": "list_nominations",
+    "proofs.post": "prove",
     "profiles.download": "download_stacks",
     "profiles.get": "get_profile",
     "profiles.index": "list_profiles",
