@@ -163,7 +163,7 @@ def compare(
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
                 of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [drift for drift in of_series if _lies_between(drift, pair)] if of_series else ()
+                between = [drift for drift in of_series if lies_between(drift, pair)] if of_series else ()
                 decision = _decide_by_trend(base, head, between) if between else _judge(entry, pair, base, head, error)
                 compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
@@ -201,7 +201,7 @@ def _pooled_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
     return {name: _pooled([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))}
 
 
-def _lies_between(drift: DriftSummary, pair: Pair) -> bool:
+def lies_between(drift: DriftSummary, pair: Pair) -> bool:
     """Return whether a drift lies on the way from base to head.
 
     Between two environments, the way can lead through others, so that drifts in those count as well.
