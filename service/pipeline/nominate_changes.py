@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from sqlalchemy.orm import Session
@@ -21,6 +22,8 @@ from service.store.series.series import SeriesFilter
 
 MAX_NOMINATIONS = 1000
 """Most nominations in one answer."""
+MAX_EXACT_STEPS = 10
+"""Most steps between neighbours that are worth a comparison."""
 RUNS_FOR_POWER = 6
 """Newest runs whose samples show how a count varies."""
 MAX_LEVEL_DIFFERENCE = 0.25
@@ -72,6 +75,19 @@ def _compute_power(session: Session, head: SeriesHead, newest: Points) -> Iterat
         )
 
 
+def _list_exact_steps(level: Points) -> list[tuple[int, int]]:
+    """Return the neighbours on a level that differ although each of them repeats its count, the largest step first.
+
+    Several successive commits that each move an exact count look like noise.
+    """
+    steps = [
+        (abs(after.value - before.value), place)
+        for place, (before, after) in enumerate(pairwise(level))
+        if len(set(before.samples)) == 1 == len(set(after.samples)) and before.value != after.value
+    ]
+    return [(place, place + 1) for _, place in sorted(steps, key=lambda step: (-step[0], step[1]))[:MAX_EXACT_STEPS]]
+
+
 def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
@@ -95,9 +111,10 @@ def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, pro
     if len({value for point in level for value in point.samples}) == 1:
         return  # every sample is the same
     nomination = nominate_newest(level)
-    ends = [(0, len(level) - 1)]
+    ends = _list_exact_steps(level)
     if nomination:
-        ends.insert(0, (nomination.low - 1, nomination.high))
+        ends.append((nomination.low - 1, nomination.high))
+    ends.append((0, len(level) - 1))
     for first, last in dict.fromkeys(ends):
         base, end = level[first], level[last]
         if base.revision != end.revision and not is_covered(base, end, proven, level):
