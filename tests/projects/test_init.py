@@ -261,7 +261,7 @@ def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder
         "the file"
     ) in done.stderr
     assert load_workload(project.folder).run.command == ("./project",)
-    assert "`./project` only says how it is used, so this counts next to nothing" in done.stdout
+    assert "`./project` only prints its usage, so this counts little more than the program's start" in done.stdout
     assert "such as `./project … INPUT`" in done.stdout
 
     (project.folder / "workload.toml").unlink()

@@ -25,6 +25,8 @@ MAX_LIKELY_CHANCE = 0.02
 in some fifty moves a metric."""
 MAX_WORTHWHILE_CHANCE = 0.9
 """The same for a change that is worth a comparison if there is time."""
+MIN_RUNS_TO_CLIP, MAX_OUTLIER_DEVIATIONS = 8, 4.0
+"""From so many runs on, runs are clipped that lie further off their median than so many standard deviations."""
 MIN_INTERVAL_LOSS = 2.0
 """By how much the log-likelihood of another position may be lower for it to be a candidate."""
 PRIOR_DEGREES = 2.0
@@ -86,7 +88,7 @@ def nominate(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> N
     begin = max(0, len(values) - MAX_NOMINATED_POINTS)
     if len(values) - begin < 2:
         return None
-    runs = np.asarray(centre(values[begin:], values[begin]))
+    runs = _clip_outliers(np.asarray(centre(values[begin:], values[begin])))
     prior = _estimate_variance(samples[begin:])
     statistics, degrees = compute_split_statistics(runs, prior)
     if degrees <= 0:
@@ -109,6 +111,16 @@ def nominate(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> N
         after=median(values[begin + best + 1 :]),
         chance=chance,
     )
+
+
+def _clip_outliers(runs: Floats) -> Floats:
+    """Return runs with those clipped that lie far off the median of many: single outliers are no change."""
+    middle = float(np.median(runs))
+    reach = MAX_OUTLIER_DEVIATIONS * 1.4826 * float(np.median(np.abs(runs - middle)))
+    if len(runs) < MIN_RUNS_TO_CLIP or reach == 0:
+        return runs
+    clipped: Floats = np.clip(runs, middle - reach, middle + reach)
+    return clipped
 
 
 def compute_split_statistics(runs: Floats, prior: float) -> tuple[Floats, float]:

@@ -115,6 +115,6 @@ class _Unreachable:
 
     app_id = 1
 
-    def with_repository(self, name: str, _: object) -> None:
+    def call_with_repository(self, name: str, _: object) -> None:
         assert isinstance(name, str)
         raise requests.ConnectionError("nobody is there")

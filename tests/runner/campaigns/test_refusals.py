@@ -28,7 +28,7 @@ def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_pat
     home, proxy.fail = tmp_path / "home", refuse_runs
     status, output, _ = faultwatch(home, "history", "--repo", "repo", "repo/workload.toml", "HEAD~2..", url=proxy.url)
     assert status == 1
-    assert "The service refused 2 reports" in output
+    assert "The service refused 3 reports" in output
     assert "413" in output
 
     sent = proxy.count("PUT", "/runs/")
@@ -45,7 +45,7 @@ def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_pat
     for file in (home / "spool").glob("*.refused"):
         file.rename(file.with_suffix(".json"))
     assert faultwatch(home, "spool", "--flush", url=proxy.url)[0] == 0
-    assert proxy.ask("/runs")["total"] == 3
+    assert proxy.ask("/runs")["total"] == 4
 
 
 def test_a_report_that_the_service_stumbles_over_stops_no_later_command(proxy: Proxy, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     )
     assert status == 0, messages
     assert "is not in this clone" in messages
-    assert json.loads(output)["measured"] == 1
+    assert json.loads(output)["measured"] == 2
 
     # A shallow clone lacks the newest measured revision, too.
     for title in ("Further", "Latest"):
@@ -103,7 +103,7 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     )
     assert status == 0, messages
     assert "is not in this clone" in messages
-    assert json.loads(output)["measured"] == 1
+    assert json.loads(output)["measured"] == 2
 
 
 def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_path: Path) -> None:

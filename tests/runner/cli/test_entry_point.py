@@ -265,9 +265,9 @@ def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path)
     assert first.returncode == 0, first.stderr
     assert "\x1b" not in first.stderr, "titles are text, not commands to the terminal"
     document = json.loads(first.stdout)
-    assert (document["measured"], document["stored"], document["failed"]) == (2, 0, [])
+    assert (document["measured"], document["stored"], document["failed"]) == (3, 0, [])
     again = json.loads(faultwatch(*arguments, home=tmp_path).stdout)
-    assert (again["measured"], again["stored"]) == (0, 2)
+    assert (again["measured"], again["stored"]) == (0, 3)
     assert not list((tmp_path / "data" / "spool").iterdir())
 
 

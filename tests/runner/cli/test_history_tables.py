@@ -63,23 +63,23 @@ def test_commits_of_merged_branches_are_said_to_be_left_out(capsys: pytest.Captu
     show_history(HistorySummary(revisions=3, left_out=2), [], TARGET)
     assert "2 commits of merged branches are left out" in (text := capsys.readouterr().out)
     assert "--all-parents measures them, too" in text
-    show_history(HistorySummary(revisions=3), [], TARGET)
+    show_history(HistorySummary(revisions=3, stored=3), [], TARGET)
     assert "left out" not in capsys.readouterr().out
 
 
 def test_the_addresses_of_the_charts_come_last(capsys: pytest.CaptureFixture[str]) -> None:
-    show_history(HistorySummary(revisions=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
+    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"])
     assert capsys.readouterr().out.endswith("No drift.\nChart: http://127.0.0.1:8080/series/1\n")
 
 
 def test_where_no_service_answers_the_command_that_serves_the_chart_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_history(HistorySummary(revisions=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
+    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, ["http://127.0.0.1:8080/series/1"], served=False)
     chart, last = capsys.readouterr().out.splitlines()[-2:]
     assert chart == "Chart: http://127.0.0.1:8080/series/1"
     assert "`faultwatch-service serve`" in last
-    show_history(HistorySummary(revisions=3), [], TARGET, served=False)
+    show_history(HistorySummary(revisions=3, stored=3), [], TARGET, served=False)
     assert "serve" not in capsys.readouterr().out, "there is no chart"
 
 
@@ -90,8 +90,17 @@ def test_a_drift_between_unknown_commits_names_none() -> None:
 
 
 def test_a_suspicion_is_called_one() -> None:
-    assert "not confirmed yet" in shown(evidence={"wants_rerun": True})
-    assert "confirmed" not in shown(evidence={"wants_rerun": False})
+    runs = {"n_before": 2, "n_after": 1}
+    assert "suspected by 2 runs before and 1 after, not measured interleaved" in shown(
+        evidence={"wants_rerun": True, **runs}
+    )
+    assert "certain by its runs" in shown(evidence={"wants_rerun": False})
+    assert "proven in 20 interleaved pairs" in shown(evidence={"wants_rerun": False, "pairs": 20})
+
+
+def test_nothing_is_said_of_drifts_if_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    show_history(HistorySummary(revisions=2), [], TARGET)
+    assert "Nothing was measured, so nothing is judged." in capsys.readouterr().out
 
 
 def test_a_suspicion_says_what_decides_it() -> None:

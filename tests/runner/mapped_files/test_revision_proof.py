@@ -18,7 +18,7 @@ SYSTEM = "/usr/lib/x86_64-linux-gnu"
             ["program", "lib/libz.so.1"],
             ["program"],
             ["libz.so.1.2.13"],
-            ["loaded {}/libz.so.1.2.13, and not lib/libz.so.1"],
+            ["loaded {}/libz.so.1.2.13 instead of lib/libz.so.1"],
         ),
         (["program", "libz.so"], ["program", "libz.so"], ["libz.so.1.2.13"], []),
         (["program", "libz.a"], ["program"], ["libz.so.1.2.13"], []),

@@ -104,7 +104,7 @@ def test_the_command_says_what_goes_and_asks(
     assert "18 × run" in run("demo", "--dry-run")
     assert "forgotten" not in run("demo", answer="n\n")
     assert api.get("/runs")["total"] == 18
-    assert "demo is forgotten" in run("demo", "--yes")
+    assert "demo was deleted" in run("demo", "--yes")
     assert api.get("/runs")["total"] == 0
     assert api.get("/audit")["items"][0]["action"] == "subject forgotten"
     unknown = CliRunner().invoke(cli, ["forget", "demo"])

@@ -69,7 +69,15 @@ WITH_TOKEN = {
     *("evidence.order_remedy", "api.jobs.order", "api.jobs.cancel", "api.jobs.pause", "api.jobs.resume"),
     *("api.jobs.claim", "api.jobs.progress", "api.jobs.finish"),
     *("subjects.change", "api.subjects.change", "api.runner_tokens.post", "api.revisions.put", "api.runs.put"),
-    *("api.runs.post", "api.plans.post", "api.comparisons.post", "api.diagnoses.post", "api.profiles.put"),
+    *(
+        "api.runs.post",
+        "api.plans.post",
+        "api.comparisons.post",
+        "api.proofs.post",
+        "api.proofs.index",
+        "api.diagnoses.post",
+        "api.profiles.put",
+    ),
     *("api.gates.base", "api.gates.post", "api.nightly_runs.put", "api.searches.post", "api.searches.post_settings"),
 }
 SECRETS = {

@@ -43,6 +43,8 @@ def test_every_operation_is_described(document: dict[str, Any]) -> None:
         ("/api/v1/plans", "post"),
         ("/api/v1/audit", "get"),
         ("/api/v1/comparisons", "post"),
+        ("/api/v1/nominations", "get"),
+        ("/api/v1/proofs", "post"),
         ("/api/v1/searches", "post"),
         ("/api/v1/setting-searches", "post"),
         ("/api/v1/diagnoses", "post"),

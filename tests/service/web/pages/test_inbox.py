@@ -96,10 +96,10 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
 @pytest.mark.parametrize(
     ("query", "problem"),
     [
-        ("sort=age", "sort: is one of importance, size, price, found, committed"),
+        ("sort=age", "sort: must be one of importance, size, price, found, committed"),
         ("since=yesterday", "is not a date: write 2026-11-20, friday, 7d or all"),
-        ("direction=up", "direction: is one of regression, improvement"),
-        ("state=lost", "state: is one of open, new"),
+        ("direction=up", "direction: must be one of regression, improvement"),
+        ("state=lost", "state: must be one of open, new"),
     ],
 )
 def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:
