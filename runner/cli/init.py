@@ -325,7 +325,7 @@ def _describe_weakness(tried: "Tried") -> str:
     """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
     if not tried.worked:
-        says = "how it is used" if tried.usage else "what it is"
+        says = "its usage" if tried.usage else "what it is"
         return _ONLY_USAGE_REMARK.format(
             run.command, says, run.command.removesuffix(" --version").removesuffix(" --help")
         )
