@@ -12,6 +12,7 @@ from datetime import datetime
 
 from runner.contract import Verdict
 from service.rules.detect import LevelChange
+from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number
@@ -180,7 +181,12 @@ def _say(change: LevelChange, words: str) -> LevelChange:
 
 
 def _confirm(drift: SeriesDrift, span: _Span) -> SeriesDrift:
-    return replace(drift, change=replace(drift.change, wants_rerun=False), pairs=span.proof.pairs)
+    change = _say(drift.change, f"; {_describe_pairs(span.proof)}")
+    return replace(drift, change=replace(change, wants_rerun=False), pairs=span.proof.pairs)
+
+
+def _describe_pairs(proof: Proof) -> str:
+    return f"{proof.pairs} interleaved pairs of the two commits differ, {format_change(proof.before, proof.after)}"
 
 
 def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -> SeriesDrift:
@@ -192,7 +198,9 @@ def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -
         Whether no other pairs have a part of the drift: then its levels are those of its runs.
     """
     proof = span.proof
-    change = replace(drift.change, wants_rerun=False)
+    change = replace(_say(drift.change, f"; {_describe_pairs(proof)}"), wants_rerun=False)
+    if drift.change.wants_rerun:
+        change = replace(change, rule="paired", evidence=_describe_pairs(proof))
     if not is_whole:
         change = replace(change, before=proof.before, after=proof.after)
     old, new = _split(points, span, drift)
@@ -244,7 +252,7 @@ def _make_drifts(span: _Span, points: Points) -> list[SeriesDrift]:
     old, new = _split(points, span)
     if not old or not new:
         return []
-    evidence = f"{proof.before:,} → {proof.after:,} in one session"
+    evidence = _describe_pairs(proof)
     change = LevelChange(len(old), proof.before, proof.after, len(old), len(old), "paired", evidence)
     return [
         SeriesDrift(
