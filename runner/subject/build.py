@@ -31,7 +31,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_empty_folders
+from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
@@ -387,7 +387,7 @@ def run_build_command(
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
         environment = {**OFFLINE_VARIABLES, **environment}
-        sandbox = replace(sandbox, empty=list_empty_folders(environment, sandbox))
+        sandbox = replace(sandbox, empty=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
             sandbox = sandbox.add_readable(provide_own_folder(workload))
     before = _read_children_cpu_seconds()
