@@ -724,7 +724,7 @@ class StoredProfile(Base):
     started_at: Mapped[datetime] = mapped_column(index=True)
     digest: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the document as sent: tells a repeated profile from a different one with the same id."""
-    gist: Mapped[bytes] = mapped_column(LargeBinary)
+    summary: Mapped[bytes] = mapped_column("gist", LargeBinary)
     """The profile summary, without stacks, as zlib-compressed JSON: pages show it before they load the stacks."""
     document: Mapped[bytes] = mapped_column(LargeBinary)
     """The whole profile as gzip-compressed JSON, which browsers accept as it is."""

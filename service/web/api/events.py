@@ -103,7 +103,7 @@ def log(event_id: str) -> triage_schemas.DecisionList:
 @bp.get("/events/<event_id>/deliveries")
 @bp.output(triage_schemas.DeliveryList)
 def delivered(event_id: str) -> triage_schemas.DeliveryList:
-    """Return the notifications of an event: channels, times, and pending retries."""
+    """Return the notifications about an event: the channel of each, when it was sent, and when it is tried again."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
