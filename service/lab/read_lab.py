@@ -136,7 +136,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     # The cells as the page shows them, and the best of them.
-    refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
+    refusal = "These results were imported, so no host can measure them again." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]

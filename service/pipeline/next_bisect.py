@@ -117,7 +117,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
 
 
 def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift needs no bisect any more, empty if it does; and whether the drift is in doubt."""
+    """Return why a drift no longer needs a bisect, empty if it does; and whether the drift is in doubt."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:

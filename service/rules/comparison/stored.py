@@ -63,7 +63,7 @@ _NOISY, _DIFFERS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
-        f"{what}, and the two were not measured interleaved: their sessions may differ by as much.",
+        f"{what}, but base and head were not measured interleaved: their sessions may differ by as much.",
     )
     for what in ("The metric is noisy", "The counts differ")
 )

@@ -1,7 +1,7 @@
 """Decides what becomes of the bisects that the service ordered by itself while others want the host.
 
-They measure on idle hosts alone: one gives way to any job that somebody ordered for its host, and goes on when the host
-is idle again. It ends when its event needs no commit any more.
+These bisects measure only on idle hosts. A bisect pauses for any job that somebody ordered for its host, and goes on
+when the host is idle again. It ends when its event no longer needs a commit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OpenJob:
     in_doubt
         Whether the drift that it explains may be none.
     settled
-        Why the event that it explains needs no bisect any more; empty if it does, or where it explains none.
+        Why its event no longer needs a bisect; empty if the event does, or if the bisect belongs to no event.
     """
 
     id: int

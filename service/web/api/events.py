@@ -122,7 +122,8 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
             raise make_not_found(f"event {event_id}")
         if event.merged_into is not None:
             raise ProblemError(
-                HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."
+                HTTPStatus.CONFLICT,
+                f"The event was merged into event {event.merged_into}: decide about event {event.merged_into}.",
             )
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
