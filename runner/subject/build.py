@@ -209,7 +209,7 @@ class Builder(Struct, frozen=True):
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
         record = self._read_record(repository, commit, workload)
-        return record is not None and not (record.failure and self.again)
+        return record is not None and record.is_usable(self.again)
 
     def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build that did not fail."""
@@ -226,9 +226,9 @@ class Builder(Struct, frozen=True):
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
         try:
             record = read_record(place)
-            if record and record.failure:
-                return None if self.again else record
-            if record:
+            if record is None or not record.is_usable(self.again):
+                return None
+            if not record.failure:
                 restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:

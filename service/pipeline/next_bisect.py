@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.jobs import drifts_to_bisect
+from service.rules.jobs.bisect_policy import offers_bisects
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent
 from service.schemas.history import Certainty, Drift
@@ -57,7 +58,7 @@ def find_next_steps(
         event
         for event in summaries
         if event.open and event.found and event.confirmed and event.merged_into is None and not event.culprits
-        if policies[event.subject] is not BisectPolicy.OFF
+        if offers_bisects(policies[event.subject])
     ]
     bisected = {
         event_id

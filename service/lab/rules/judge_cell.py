@@ -15,7 +15,7 @@ from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
-from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 
