@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.rules.jobs.bisect_policy import orders_bisects
-from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, NextStep, State
 from service.text.candidates import prefix_provisional
 

@@ -15,7 +15,8 @@ from service.rules.jobs import drifts_to_bisect
 from service.rules.jobs.bisect_policy import offers_bisects
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent
-from service.schemas.history import Certainty, Drift
+from service.schemas.certainty import Certainty
+from service.schemas.history import Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
 from service.store import forges, jobs, subjects
 from service.store.bisects import bisect_results

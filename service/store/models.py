@@ -29,7 +29,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status, Verdict
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.schemas.history import Cause, Certainty, Direction, Number
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction, Number
 from service.schemas.triage import Action, BisectPolicy, State
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, State
 
 _MAX_NAMED_AUTHORS = 2

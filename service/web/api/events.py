@@ -12,7 +12,8 @@ from service.pipeline import decide_events, detect_drifts, next_bisect, triage_e
 from service.rules.events import lifecycle
 from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
-from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventOrder, State
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, guard

@@ -18,7 +18,8 @@ from service.rules.events import time_filter
 from service.rules.events.advice import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
-from service.schemas.history import Certainty, Direction, Drift
+from service.schemas.certainty import Certainty
+from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
 from service.store import hosts, overview, subjects
 from service.store.events import events
