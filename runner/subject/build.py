@@ -22,8 +22,8 @@ from runner.execution.execute import TIMEOUT_WORDS, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
-from runner.subject.build_cache import BuildCache, make_empty_folder, move_aside
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
+from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, overlay_files, restore_original_tree
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
@@ -86,7 +86,7 @@ class Builder(Struct, frozen=True):
 
     Attributes
     ----------
-    cache
+    places
         Where the builds are kept.
     machine
         What else than the build's tools decides what they make: the processor, the C library.
@@ -101,7 +101,7 @@ class Builder(Struct, frozen=True):
         Find out which files a build depends on, so that it may serve other revisions, too.
     """
 
-    cache: BuildCache
+    places: BuildPlaces
     machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
@@ -131,12 +131,12 @@ class Builder(Struct, frozen=True):
         """
         if lacking := find_missing_programs(workload, self._hiding_sandbox):
             raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
-        place = self.cache.acquire_place(self._compute_key(repository, commit, workload, number))
+        place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
         if record is None:
             record = self._build_in_place(repository, commit, workload, place)
-            self.cache.evict()
+            self.places.evict()
         if cached:
             log_step("uses the build of %s in %s", commit[:10], place)
         build = record.build.model_copy(update={"cached": cached})
@@ -203,7 +203,7 @@ class Builder(Struct, frozen=True):
         changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
-        inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known_commit, workload)))
+        inputs = Inputs(self.places.get_first_place(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
@@ -218,7 +218,7 @@ class Builder(Struct, frozen=True):
 
     def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         try:
-            return read_record(self.cache.get_first_place(self._compute_key(repository, commit, workload)))
+            return read_record(self.places.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
             return None
 
