@@ -290,7 +290,7 @@ class EventDrift(View):
 
 
 class WithdrawnDrift(View):
-    """A drift of an event that was sure, and is not sure or not found any more."""
+    """A drift of an event that was sure, and is no longer sure or no longer found."""
 
     series_id: int
     host: str

@@ -95,7 +95,7 @@ class InboxQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event as the list shows it, with its leading drift; None if no drift of it is found any more."""
+    """An event as the list shows it, with its leading drift; None if none of its drifts is still found."""
 
     event: EventSummary
     drift: Drift | None
