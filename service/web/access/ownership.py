@@ -13,7 +13,7 @@ from service.web.problems import ProblemError
 
 
 def require_access_to_report(
-    subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: bool = False
+    subjects: Iterable[str | None], hosts: Iterable[str] = (), *, read_only: bool = False
 ) -> None:
     """Refuse a report beyond the caller's limits. A subject without an owner then belongs to the caller's repository.
 
@@ -23,7 +23,7 @@ def require_access_to_report(
         What the request is about.
     hosts
         The hosts as which it measured, or will.
-    asking
+    read_only
         Whether the request only reads: no subject changes its owner.
 
     Raises
@@ -43,7 +43,7 @@ def require_access_to_report(
         foreign = ownership.map_foreign_owners(session, repository, names, limits.subjects)
     if foreign:
         raise make_refusal(repository, _explain_foreign(foreign))
-    if asking:
+    if read_only:
         return
     with get_database().writing() as session:
         # Again: another job may have reported meanwhile.
