@@ -263,9 +263,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
-    return FaultwatchError(
-        f"no program could be measured; `{first.run.command}`, the first of them: {first.problem}", tip
-    )
+    return FaultwatchError(f"no program could be measured; the first was {first.run.command}: {first.problem}", tip)
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
