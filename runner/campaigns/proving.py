@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -64,6 +64,14 @@ class ProofSummary(Struct):
         }
 
 
+class ComparisonKey(NamedTuple):
+    """Identifies a comparison: the name of its case, and its two commits."""
+
+    case: str
+    base: str
+    head: str
+
+
 def compute_budget(seconds: float, command_seconds: float) -> float:
     """Return how many seconds to spend on proofs: those that were asked for, or a share of the command's time.
 
@@ -91,8 +99,8 @@ class Prover(Struct):
     watcher: ProofObserver
     until: float
     """The monotonic time at which it ends."""
-    decided: dict[tuple[str, str, str], Comparison | None] = field(default_factory=dict)
-    """What was compared: by case, base and head."""
+    decided: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
+    """The verdicts so far; None where a commit does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], Iterable[Nomination]]) -> ProofSummary:
@@ -112,7 +120,7 @@ class Prover(Struct):
         return self.until - time.monotonic()
 
     def _is_open(self, nomination: Nomination) -> bool:
-        key = nomination.case.name, nomination.base, nomination.head
+        key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
         return nomination.case.name in self.cases and key not in self.decided
 
     def _has_commits(self, nomination: Nomination) -> bool:
@@ -141,7 +149,7 @@ class Prover(Struct):
 
     def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
-        key = case.name, base, head
+        key = ComparisonKey(case.name, base, head)
         if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
             return self.decided.get(key)
         older, newer = self.find_revision(base), self.find_revision(head)
@@ -166,15 +174,15 @@ class Prover(Struct):
             judging = self.pairs.workload.metrics.judging
             decision = self.service.prove(compared.build_request(judging))
         self.decided[key] = decision
-        self._note(key, decision, len(compared.head.samples))
+        self._record_verdict(base, head, decision, len(compared.head.samples))
         return decision
 
-    def _note(self, key: tuple[str, str, str], decision: Comparison | None, pairs: int) -> None:
+    def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
         self.summary.proven += verdict is Verdict.CHANGED
         self.summary.refuted += verdict is Verdict.SAME
         self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
-        self.watcher.on_proof(key[1], key[2], verdict, pairs)
+        self.watcher.on_proof(base, head, verdict, pairs)
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

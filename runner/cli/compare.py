@@ -27,7 +27,6 @@ from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
-from runner.contract.gate import BaseQuery
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import (
@@ -35,10 +34,10 @@ from runner.measuring.comparison import (
     Compared,
     Pairs,
     compare,
-    compare_with_stored,
     make_undecided,
 )
 from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.stored_base import build_base_query, compare_with_stored
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
@@ -134,7 +133,7 @@ def compare_cases(
     contests: Sequence[Contest],
     samples: int | None = None,
     *,
-    from_store: bool = False,
+    may_use_stored_base: bool = False,
 ) -> list[Compared]:
     """Build base and head, and measure them interleaved, case by case.
 
@@ -146,8 +145,8 @@ def compare_cases(
         The two revisions: base, head.
     contests
         The cases, and by which workload each side is built and run.
-    from_store
-        Skip measuring base if its stored run shows that head is the same.
+    may_use_stored_base
+        Do not measure base if a stored run of base shows that head is the same.
     """
     results = []
     with show_activity("comparing") as activity:
@@ -160,7 +159,7 @@ def compare_cases(
                 results.append(_report_added_case(base.find_side(contest.head), head.find_side(contest.head), case))
                 continue
             sides = base.find_side(contest.base), head.find_side(contest.head)
-            stored = _compare_with_stored(*sides, case, session) if from_store and contest.alike else None
+            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and contest.alike else None
             results.append(stored or _compare(sides, (contest.base_case, case), session))
     return results
 
@@ -277,7 +276,7 @@ class _Session(Struct):
         return decision
 
 
-def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
+def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured interleaved.
@@ -287,14 +286,7 @@ def _compare_with_stored(base: _Side, head: _Side, case: Case, session: _Session
     trial = head.get_trial(case)
     if trial.obstacle:
         return None
-    query = BaseQuery(
-        subject=head.repository.name,
-        revision=base.revision.commit,
-        case=case,
-        host=trial.host.name,
-        environment=trial.environment.hash,
-    )
-    stored = session.service.find_stored_base(query)
+    stored = session.service.find_stored_base(build_base_query(base.revision.commit, trial))
     if stored is None:
         return None
     session.start_executing(1 + max(2, session.pairs.first))

@@ -73,13 +73,13 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
 
 
 def _describe_unwatched(result: Compared) -> list[str]:
-    """Return a remark on the sides whose files are unprepared because no execution could be watched."""
+    """Return a remark on the sides whose mapped files are not prepared because no execution could be traced."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
         return []
     return [
-        f"{' and '.join(sides)}: no execution could be watched, so the page cache of the files that the program maps "
-        f"was not prepared: it can cause small differences"
+        f"{' and '.join(sides)}: Faultwatch could not trace any execution, so it did not prepare the page cache of the "
+        f"mapped files. Small differences may come from that."
     ]
 
 

@@ -14,7 +14,7 @@ _MAX_COMPLETIONS = 200
 
 
 def complete_workload(_context: click.Context, _parameter: click.Parameter, word: str) -> list[CompletionItem]:
-    """Offer the shipped workloads by name, and files where no name fits."""
+    """Offer the shipped workloads by name, and files where no name matches."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
     # Bash forgets what comes before a file.

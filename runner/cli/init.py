@@ -282,7 +282,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
                 if kept_workload:
                     remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
-                say(f"{failure.what}\n  → continuing without them")
+                say(f"{failure.what}\n  → continuing without the submodules")
             missing = find_missing_submodules(top)
     return missing
 
@@ -422,7 +422,7 @@ def _get_work_tree(repository: "Repository") -> Path:
         return repository.get_work_tree()
     except FaultwatchError:
         what = f"{repository.path} has no work tree to write files to"
-        raise FaultwatchError(what, "pass a clone that has one") from None
+        raise FaultwatchError(what, "pass a clone with a work tree") from None
 
 
 def _get_remote(repository: Any) -> str:

@@ -99,7 +99,7 @@ def choose_build_and_run(
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
-        say(f"  with {variables}: {_format_range(steady.faults)} minor faults: the count {repeats}")
+        say(f"  with {variables}: {_format_range(steady.faults)} minor faults; the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
             f"{name}={value}"
@@ -263,7 +263,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
-    return FaultwatchError(f"no program could be measured; the first: {first.run.command}: {first.problem}", tip)
+    return FaultwatchError(f"no program could be measured; the first was {first.run.command}: {first.problem}", tip)
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":

@@ -15,7 +15,7 @@ class TypedTarget(Struct, frozen=True):
     ----------
     workload
         The name of the workload.
-    word
+    name_argument
         The WORKLOAD of the command; None if it was left out.
     repo
         Its ``--repo``; None if it was left out.
@@ -24,7 +24,7 @@ class TypedTarget(Struct, frozen=True):
     """
 
     workload: str
-    word: str | None = None
+    name_argument: str | None = None
     repo: str | None = None
     variables: tuple[str, ...] = ()
 
@@ -41,8 +41,8 @@ class TypedTarget(Struct, frozen=True):
             What follows.
         """
         other = case.partition("[")[0]
-        workload_word = self.word if other == self.workload else other
-        words = ["faultwatch", command, *([workload_word] if workload_word else []), *([span] if span else [])]
+        argument = self.name_argument if other == self.workload else other
+        words = ["faultwatch", command, *([argument] if argument else []), *([span] if span else [])]
         words += ["--repo", self.repo] if self.repo else []
         words += ["--case", case]
         for variable in self.variables:

@@ -36,7 +36,7 @@ class Finding(Strict):
     report: Line
     """The report in which the pathology was described."""
     price: float = Field(ge=0, allow_inf_nan=False, validation_alias=AliasChoices("price", "weight"))
-    """The largest share of the time that the remedies can win; findings are sorted by it.
+    """The largest share of the run time that the remedies can save; findings are sorted by it.
 
     Stored summaries of profiles have it as ``weight``."""
 

@@ -38,7 +38,7 @@ SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "meas
 """Why runs of a bisect are not judged with the history: a search reads them."""
 OUTSIDE_HISTORY = (ASIDE_REASON, *SEARCH_PURPOSES.values())
 """Why runs are outside of the history, although their host counts right."""
-NOT_FROM_HOST = (*OUTSIDE_HISTORY, REUSED)
+REASONS_UNRELATED_TO_HOST = (*OUTSIDE_HISTORY, REUSED)
 """Why runs are no evidence, although their host counts right."""
 
 

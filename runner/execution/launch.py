@@ -92,7 +92,8 @@ class Launch:
     refusal
         Why it could not be started; empty if it could.
     outlived
-        The names of processes that were still running a while after the program had ended; empty if there were none.
+        The names of the processes that kept running 250 ms after the program had ended (``PATIENCE`` in ``launch.c``);
+        empty if none did.
     """
 
     def __init__(self, start: Start, prepare: Callable[[int], None] = lambda _: None) -> None:
@@ -178,6 +179,10 @@ class Launch:
         """Read the last messages of the launcher."""
         while self.serve(0) and self.ending is None and self._describe_unread():
             pass
+
+    def describe_outlived(self) -> str:
+        """Return that processes of the program kept running, as the second half of a sentence; empty if none did."""
+        return f"ended, but processes that it started kept running: {self.outlived}" if self.outlived else ""
 
     def close(self) -> None:
         """Close the channel. A program that still waits is never started."""

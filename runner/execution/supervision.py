@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from runner.execution.process_end import wait_for_end
+from runner.execution.wait_for_child import wait_for_child
 
 _END_TIMEOUT_SECONDS = 12.0
 """Seconds within which a supervisor ends all processes; a little more than it allows itself."""
@@ -94,7 +94,7 @@ class SupervisedProcess:
 
     def wait(self, seconds: float) -> None:
         """Wait for the process to end."""
-        wait_for_end(self._popen, seconds)
+        wait_for_child(self._popen, seconds)
 
     def end(self) -> None:
         """Kill the process and all its descendants unless it has ended; store its status.
@@ -109,7 +109,7 @@ class SupervisedProcess:
         if self._channel:
             self._channel.close()
             self._channel = None
-            wait_for_end(self._popen, _END_TIMEOUT_SECONDS)
+            wait_for_child(self._popen, _END_TIMEOUT_SECONDS)
         # Without a supervisor, or if somebody has killed it.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)

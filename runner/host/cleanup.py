@@ -7,7 +7,7 @@ from runner.process_state.grace_period import restore_grace_period
 from runner.process_state.memory_group import MemoryGroup
 from runner.reporting.spool import Spool
 from runner.settings import Settings
-from runner.subject.build_cache import BuildCache
+from runner.subject.build_places import BuildPlaces
 from runner.subject.registry import remove_abandoned_entries
 from runner.system.scratch import remove_abandoned
 from runner.system.tree import Tree
@@ -25,6 +25,6 @@ def clear_abandoned(settings: Settings) -> None:
         remove_abandoned(folder)
     for store in BuildStore:
         with suppress(OSError):
-            BuildCache(settings.builds, store).remove_unfinished()
+            BuildPlaces(settings.builds, store).remove_unfinished()
     Spool(settings.spool).remove_abandoned()
     remove_abandoned_entries(settings)

@@ -53,13 +53,13 @@ def run(job: ClaimedJob) -> JobResult:
     for side in sorted(failed, key=lambda side: side.outcome is Outcome.SKIPPED):  # the other one was skipped for it
         assert side.failure is not None
         raise FaultwatchError(side.failure.explained)
-    figures = list_changes(result)
-    sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in figures.items())
+    medians = compute_medians(result)
+    sentence = "; ".join(_describe_effect(name, before, after) for name, (before, after) in medians.items())
     settings = ", ".join(
         f"{name}={value}" if value is not None else f"no {name}" for name, value in sorted(question.settings.items())
     )
     job.report_measured(f"{settings} is measured.", 0)
-    return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": figures})
+    return JobResult(f"With {settings}: {sentence}.", {"settings": dict(question.settings), "metrics": medians})
 
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
@@ -73,8 +73,8 @@ def _mark_aside(report: Report) -> Report:
     return report.model_copy(update={"aside": True})
 
 
-def list_changes(result: Compared) -> dict[str, tuple[float, float]]:
-    """Return the medians of the metrics by which a remedy is judged, without and with it."""
+def compute_medians(result: Compared) -> dict[str, tuple[float, float]]:
+    """Return the medians, without and with the remedy, of each metric by which a remedy is judged."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
     }

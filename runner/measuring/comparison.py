@@ -9,7 +9,7 @@ from typing import Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
+from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
@@ -305,43 +305,6 @@ def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, m
         cases=cases,
         most=most,
     )
-
-
-def compare_with_stored(
-    base: Report,
-    head: Trial,
-    decide: Decide,
-    *,
-    pairs: Pairs,
-    cases: int = 1,
-    progress: Callable[[], None] = lambda: None,
-) -> Compared | None:
-    """Execute head alone, and compare it with a stored run of base in the same environment; see :func:`compare`.
-
-    Returns None unless the counts repeat and are the same: any difference has to be measured interleaved.
-    """
-    session = uuid.uuid4()
-    samples: list[Sample] = []
-    target = max(2, pairs.first)
-    with raise_priority():
-        try:
-            restore_tree(head.tree)
-            head.warm_up()
-            progress()
-            while True:
-                for number in range(len(samples), target):
-                    samples.append(head.execute().model_copy(update={"place": number}))
-                    progress()
-                report = head.report_measured(samples, session)
-                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
-                decision = decide(request)
-                if decision.verdict is Verdict.SAME:
-                    return Compared(base, report, decision, base_stored=True, most=pairs.most)
-                if decision.more == 0 or target >= pairs.most:
-                    return None
-                target = min(pairs.most, target + decision.more)
-        except (ExecutionFailure, SpoiledSession):
-            return None
 
 
 def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:

@@ -20,7 +20,7 @@ from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
 from runner.subject.build import Builder
-from runner.subject.build_cache import BuildCache
+from runner.subject.build_places import BuildPlaces
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
 from runner.system.path_length import compute_path_length
@@ -106,7 +106,7 @@ def prepare_bench(
     box = create_sandbox() if confined else None
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
-    cache = BuildCache(settings.builds, store, most_bytes, settings.builds_days)
+    places = BuildPlaces(settings.builds, store, most_bytes, settings.builds_days)
     session_settings = {
         "counting.scope": scope,
         "process.path_length": str(compute_path_length(settings.builds)),
@@ -125,5 +125,5 @@ def prepare_bench(
     bench = Bench(Host(name=settings.host), capture_session_environment, variables, trust, settings.cpus, box)
     warnings = (*trust.list_warnings(actual), *state.list_remarks()) if examined else ()
     return Workbench(
-        bench, Builder(cache, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
+        bench, Builder(places, machine, box, say, reveals_host=origin is CodeOrigin.OWN), variables, warnings
     )

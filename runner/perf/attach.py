@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from runner.contract.report import Reading, Status
 from runner.execution.execution_log import log_command
-from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.wait_for_child import wait_for_child
 from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.program import get_perf_program
@@ -91,9 +91,9 @@ class ControlledPerf:
     def end(self, timeout: float = 5) -> None:
         """Tell perf to write its results, and wait for it to end."""
         self.stop()
-        if not wait_for_end(self._perf, timeout):
+        if not wait_for_child(self._perf, timeout):
             self._perf.kill()
-            wait_for_end(self._perf, timeout)
+            wait_for_child(self._perf, timeout)
 
     def close(self) -> None:
         """Kill perf if it still runs, and close the pipes."""

@@ -142,8 +142,8 @@ class CountedProgram:
             return f"could not be executed: {self.launch.refusal}"
         if done.status is None or ending is None:
             return done.problem or "vanished"
-        if self.launch.outlived and not ending.status:
-            return f"ended, but processes that it started kept running: {self.launch.outlived}"
+        if not ending.status and (outlived := self.launch.describe_outlived()):
+            return outlived
         return Finished(ending.status, "", "", done.seconds, done.deadline).problem
 
     def describe_program_end(self, done: Finished) -> Finished:

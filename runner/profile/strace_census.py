@@ -10,8 +10,8 @@ from pathlib import Path
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command
-from runner.execution.process_end import wait_for_end
 from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.wait_for_child import wait_for_child
 from runner.profile.recording_plan import TRACED_CALLS
 
 _TIMEOUT_SECONDS = 10.0
@@ -53,7 +53,7 @@ class StraceCensus:
             raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         while b" attached" not in error_file.read_bytes():
-            if time.monotonic() > deadline or wait_for_end(self._process, 0.02):
+            if time.monotonic() > deadline or wait_for_child(self._process, 0.02):
                 message = error_file.read_text(encoding="utf-8", errors="replace").strip()
                 raise FaultwatchError(
                     f"strace could not attach: {message[:300]}", "`sysctl kernel.yama.ptrace_scope=0` allows it"
@@ -61,7 +61,7 @@ class StraceCensus:
 
     def close(self) -> None:
         """Wait until strace has written its counts."""
-        if self._process is not None and not wait_for_end(self._process, _TIMEOUT_SECONDS):
+        if self._process is not None and not wait_for_child(self._process, _TIMEOUT_SECONDS):
             with suppress(ProcessLookupError):
                 self._process.kill()
             self._process.wait()

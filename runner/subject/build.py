@@ -22,8 +22,8 @@ from runner.execution.execute import TIMEOUT_WORDS, execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
-from runner.subject.build_cache import BuildCache, make_empty_folder, move_aside
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
+from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, overlay_files, restore_original_tree
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
@@ -31,7 +31,7 @@ from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
 from runner.subject.packages import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
-from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_empty_folders
+from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
@@ -86,7 +86,7 @@ class Builder(Struct, frozen=True):
 
     Attributes
     ----------
-    cache
+    places
         Where the builds are kept.
     machine
         What else than the build's tools decides what they make: the processor, the C library.
@@ -101,7 +101,7 @@ class Builder(Struct, frozen=True):
         Find out which files a build depends on, so that it may serve other revisions, too.
     """
 
-    cache: BuildCache
+    places: BuildPlaces
     machine: Mapping[str, str]
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
@@ -131,12 +131,12 @@ class Builder(Struct, frozen=True):
         """
         if lacking := find_missing_programs(workload, self._hiding_sandbox):
             raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
-        place = self.cache.acquire_place(self._compute_key(repository, commit, workload, number))
+        place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
         if record is None:
             record = self._build_in_place(repository, commit, workload, place)
-            self.cache.evict()
+            self.places.evict()
         if cached:
             log_step("uses the build of %s in %s", commit[:10], place)
         build = record.build.model_copy(update={"cached": cached})
@@ -203,13 +203,13 @@ class Builder(Struct, frozen=True):
         changed = find_changed_files(repository, before, after)
         if changed is None:
             return None
-        inputs = Inputs(self.cache.get_first_place(self._compute_key(repository, known_commit, workload)))
+        inputs = Inputs(self.places.get_first_place(self._compute_key(repository, known_commit, workload)))
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build, as far as can be seen without using it."""
         record = self._read_record(repository, commit, workload)
-        return record is not None and not (record.failure and self.again)
+        return record is not None and record.is_usable(self.again)
 
     def has_successful_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build that did not fail."""
@@ -218,7 +218,7 @@ class Builder(Struct, frozen=True):
 
     def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
         try:
-            return read_record(self.cache.get_first_place(self._compute_key(repository, commit, workload)))
+            return read_record(self.places.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
             return None
 
@@ -226,9 +226,9 @@ class Builder(Struct, frozen=True):
         """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
         try:
             record = read_record(place)
-            if record and record.failure:
-                return None if self.again else record
-            if record:
+            if record is None or not record.is_usable(self.again):
+                return None
+            if not record.failure:
                 restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
@@ -387,7 +387,7 @@ def run_build_command(
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
         environment = {**OFFLINE_VARIABLES, **environment}
-        sandbox = replace(sandbox, empty=list_empty_folders(environment, sandbox))
+        sandbox = replace(sandbox, empty=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
             sandbox = sandbox.add_readable(provide_own_folder(workload))
     before = _read_children_cpu_seconds()

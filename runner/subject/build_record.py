@@ -41,6 +41,10 @@ class BuildRecord(Strict):
     bytes: int = 0
     """The disk space of the tree and its copy."""
 
+    def is_usable(self, again: bool) -> bool:
+        """Return whether the build can be used: a failed one only if failed builds are not to be built again."""
+        return not (self.failure and again)
+
 
 def read_record(place: Path) -> BuildRecord | None:
     """Return the record of a place; None if it has none, because nothing was built there or a build was interrupted.

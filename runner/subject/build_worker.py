@@ -15,7 +15,7 @@ from msgspec import Struct, convert, to_builtins
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildCache, release_all
+from runner.subject.build_places import BuildPlaces, release_all
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.lookup import find_workload
@@ -24,7 +24,7 @@ from runner.workload.lookup import find_workload
 class BuildOrder(Struct, frozen=True):
     """Whose revisions a worker builds, and how. ``workload`` is the path of the workload's file."""
 
-    cache: BuildCache
+    places: BuildPlaces
     machine: dict[str, str]
     sandbox: Sandbox | None
     again: bool
@@ -37,7 +37,7 @@ class BuildOrder(Struct, frozen=True):
 def encode_order(builder: Builder, repository: Repository, workload: Workload) -> str:
     """Return the line of JSON that tells a worker what to build."""
     order = BuildOrder(
-        cache=builder.cache,
+        places=builder.places,
         machine=dict(builder.machine),
         sandbox=builder.sandbox,
         again=builder.again,
@@ -54,7 +54,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
     """Decode a line of :func:`encode_order`."""
     order = convert(json.loads(line), BuildOrder, dec_hook=lambda _, path: Path(path))
     builder = Builder(
-        order.cache,
+        order.places,
         order.machine,
         order.sandbox,
         again=order.again,

@@ -1,8 +1,8 @@
-"""Reads workload files as a commit has them.
+"""Reads the workload file of a commit.
 
-What a pull request does to its own file, such as moving it or making a folder of its name, must not hide the file by
-which it is judged: so a file is looked for by the word that a person wrote, by the path at which head has it, and by
-the name of the workload.
+A pull request may move its workload file, or put a folder with the same name in its place. This must not hide the file
+by which the pull request is judged. So the file is searched in several ways: by the argument of the command, by the
+path in the work tree, and by the name of the workload.
 """
 
 import os
@@ -23,33 +23,33 @@ _MAX_FILES = 100
 
 
 class RequestedWorkload(Struct, frozen=True):
-    """A workload file in a work tree, as a person asked for it.
+    """A workload file in the work tree, and the argument by which the command found it.
 
     Attributes
     ----------
     workload
-        What was found.
+        The loaded workload.
     path
-        Where it lies, relative to the top of the work tree, without links.
-    written
-        The path that the person wrote, with links; empty if they wrote none.
-    word
-        What the person wrote, if that may be the name of a workload.
+        The path of its file, relative to the top of the work tree, with symbolic links resolved.
+    path_argument
+        The argument as a path, relative to the top of the work tree, with its symbolic links; empty if it is no path.
+    name_argument
+        The argument, if it may be the name of a workload; else empty.
     """
 
     workload: Workload
     path: str
-    written: str = ""
-    word: str = ""
+    path_argument: str = ""
+    name_argument: str = ""
 
 
 def locate_requested_workload(repository: Repository, workload: Workload, name: str | None) -> RequestedWorkload | None:
-    """Return where a workload file lies in the work tree of a repository; None if it lies outside.
+    """Return the workload file with its path in the work tree of a repository; None if it is not in the work tree.
 
     Parameters
     ----------
     name
-        What the person wrote; None if they left it out.
+        The argument of the command; None if there is none.
     """
     try:
         top = repository.get_work_tree().resolve()
@@ -57,45 +57,46 @@ def locate_requested_workload(repository: Repository, workload: Workload, name: 
         return None
     if not workload.path.is_relative_to(top):
         return None
-    written, word = "", ""
+    path_argument, name_argument = "", ""
     if name and is_path(name):
-        place = Path(os.path.normpath(Path.cwd() / name))
-        place = place / WORKLOAD_FILE if place.is_dir() else place
-        written = place.relative_to(top).as_posix() if place.is_relative_to(top) else ""
+        file = Path(os.path.normpath(Path.cwd() / name))
+        file = file / WORKLOAD_FILE if file.is_dir() else file
+        path_argument = file.relative_to(top).as_posix() if file.is_relative_to(top) else ""
     if name and "/" not in name and not name.endswith(".toml"):
-        word = name
-    return RequestedWorkload(workload, workload.path.relative_to(top).as_posix(), written, word)
+        name_argument = name
+    return RequestedWorkload(workload, workload.path.relative_to(top).as_posix(), path_argument, name_argument)
 
 
 def load_committed_workload(
-    repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, by_name: bool = True
+    repository: Repository, commit: str, requested: RequestedWorkload, scratch: Path, *, search_all_folders: bool = True
 ) -> Workload | None:
-    """Return the workload of a commit that a person requested; None if the commit has none.
+    """Return the requested workload as a commit has it; None if the commit does not have it.
 
     Parameters
     ----------
     scratch
-        A folder for what the workload needs of the commit.
-    by_name
-        Whether to look in all folders as well. That takes long in a tree without end, as a stranger can make it.
+        The folder for the files that are read from the commit.
+    search_all_folders
+        Whether to search all folders of the commit for a workload with the requested name. That takes long in a very
+        large tree, which a stranger can make.
 
     Raises
     ------
     FaultwatchError
-        The file that the commit has is not valid.
+        The workload file of the commit is not valid.
     """
-    place = _Place(repository, commit, scratch)
-    path = requested.written if place.get_mode(requested.written) else ""
-    if by_name and requested.word:
-        path = path or place.find_path(requested.word)
-    path = path or (requested.path if place.get_mode(requested.path) else "")
-    if by_name:
-        path = path or place.find_path(requested.workload.name)
-    return place.load_workload(path, requested) if path else None
+    tree = _CommitTree(repository, commit, scratch)
+    path = requested.path_argument if tree.has_file(requested.path_argument) else ""
+    if search_all_folders and requested.name_argument:
+        path = path or tree.find_path(requested.name_argument)
+    path = path or (requested.path if tree.has_file(requested.path) else "")
+    if search_all_folders:
+        path = path or tree.find_path(requested.workload.name)
+    return tree.load_workload(path, requested) if path else None
 
 
-class _Place(Struct, frozen=True):
-    """A commit, and a folder for what is read of it."""
+class _CommitTree(Struct, frozen=True):
+    """The files of a commit, and the folder into which they are written."""
 
     repository: Repository
     commit: str
@@ -111,7 +112,7 @@ class _Place(Struct, frozen=True):
         return load_workload(self._read_folder() / path)
 
     def find_path(self, name: str) -> str:
-        """Return the path of the workload file that gives a name, that nearest to the top; empty if there is none."""
+        """Return the path of the workload file with a name, the one nearest to the top; empty if there is none."""
         listed = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
         files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
@@ -120,14 +121,17 @@ class _Place(Struct, frozen=True):
                     return path
         return ""
 
-    def get_mode(self, path: str) -> str:
-        """Return the mode of a file; empty if there is none, or if it is a folder or a submodule."""
-        mode, _ = self._read_entry(self.commit, path) if path else ("", "")
-        return mode if mode in {_FILE_MODE, _PROGRAM_MODE, _LINK_MODE} else ""
+    def has_file(self, path: str) -> bool:
+        """Return whether the commit has a file or a symbolic link at a path."""
+        return self._read_mode(path) in {_FILE_MODE, _PROGRAM_MODE, _LINK_MODE}
+
+    def _read_mode(self, path: str) -> str:
+        """Return the mode of what the commit has at a path; empty if there is nothing."""
+        return self._read_entry(self.commit, path)[0] if path else ""
 
     def _load(self, path: str) -> Workload:
-        """Load a workload file alone; one that is a link is loaded among the other files."""
-        if self.get_mode(path) == _LINK_MODE:
+        """Load only the workload file; for a symbolic link, write all files of the commit first."""
+        if self._read_mode(path) == _LINK_MODE:
             return load_workload(self._read_folder() / path)
         file = self.scratch / f"{self.commit}-files" / path
         if not file.exists():
@@ -144,7 +148,7 @@ class _Place(Struct, frozen=True):
             raise FaultwatchError(what, error.remedy) from None
 
     def _has_same_folder(self, path: str) -> bool:
-        """Return whether a folder is the same as in the commit that is checked out, and no link leads out of it."""
+        """Return whether a folder is the same as in the commit that is checked out, and has no symbolic links."""
         folder = PurePosixPath(path).parent.as_posix()
         if folder == ".":
             return self.repository.resolve("HEAD") == self.commit
@@ -161,7 +165,7 @@ class _Place(Struct, frozen=True):
         return mode, name
 
     def _read_folder(self) -> Path:
-        """Return a folder with all files of the commit."""
+        """Write all files of the commit into a folder, once; return the folder."""
         tree = self.scratch / self.commit
         if not tree.exists():
             try:

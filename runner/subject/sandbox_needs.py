@@ -71,10 +71,11 @@ def list_hidden(needed: Iterable[Need], sandbox: Sandbox) -> list[Need]:
     return [need for need in needed if need.folder.exists() and not sandbox.is_visible(need.folder)]
 
 
-def list_empty_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
-    """Return the folders of package managers that a sandbox hides: they are empty ones there, which can be written.
+def list_masked_cache_folders(environment: Mapping[str, str], sandbox: Sandbox) -> tuple[str, ...]:
+    """Return the cache folders of package managers that a sandbox replaces with empty, writable folders.
 
-    Nothing else than these variables counts, and only folders in the home of this user.
+    They are the folders in the user's home that the variables of package managers name and that the sandbox does not
+    show.
     """
     folders = (environment.get(name, "") for name in (*_MANAGER_BY_VARIABLE, *GO_CACHE_VARIABLES))
     inside = f"{Path.home()}{os.sep}"

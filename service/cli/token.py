@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from service.errors import ServiceError
-from service.rules.access.reach import Reach
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def create_token(
     """Create a token called NAME and print it. It cannot be shown again."""
     from service.store import audit, tokens  # noqa: PLC0415 - so that --help stays fast
 
-    now, reach = datetime.now(UTC), Reach(hosts or None, subjects or None, repositories or None)
-    detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(reach)}
+    now, limits = datetime.now(UTC), TokenLimits(hosts or None, subjects or None, repositories or None)
+    detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(limits)}
     try:
         with _open_database().writing() as session:
-            issued = tokens.issue_token(session, name, [Scope(scope) for scope in scopes], days, now, reach=reach)
+            issued = tokens.issue_token(session, name, [Scope(scope) for scope in scopes], days, now, limits=limits)
             audit.record_entry(
                 session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now
             )

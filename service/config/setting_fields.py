@@ -59,7 +59,11 @@ class SecretFile:
             return None
         secret = _read_file(file, variable)
         if self.is_token and not (secret and secret.isascii() and secret.isprintable()):
-            raise ServiceError("This file has no token", variable, "Write it there, on one line.")
+            raise ServiceError(
+                "The token file is empty or contains characters that a token cannot have",
+                variable,
+                "Write only the token to the file, on one line.",
+            )
         if len(secret.encode()) < self.min_length:
             remedy = f"Use at least {self.min_length} characters: `openssl rand -hex 32` generates some."
             raise ServiceError(f"{self.what} is too short", variable, remedy)

@@ -155,7 +155,7 @@ class NoteForge(ABC):
             if self.client.find_newest_status(repository, head) != (status.passed, status.description):
                 self.client.create_status(repository, head, status)
         except Exception as error:
-            if not self._is_deleted(error):  # a commit that a force-push removed can have no status any more
+            if not self._is_deleted(error):  # a commit that a force-push removed can no longer have a status
                 raise
 
     def _is_deleted(self, error: Exception) -> bool:

@@ -12,9 +12,9 @@ from service.config.settings import HOST_IDLE_TIME, NARROWING_RUNS
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import next_bisect
 from service.rules.jobs import bisect_preemption
-from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_preemption import OpenJob
 from service.rules.jobs.bisect_question import build_bisect_question
+from service.rules.jobs.job_descriptions import SERVICE
 from service.schemas.audit import AuditAction
 from service.store import audit, hosts, jobs, subjects
 from service.store.audit import Actor

@@ -12,8 +12,8 @@ from runner.contract.job import Backend, JobOrder, ProfileQuestion, Where
 from service.config.settings import HOST_IDLE_TIME
 from service.jobs.scheduler import JobScheduler
 from service.rules.jobs import drifts_to_profile
-from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.bisect_question import build_bisect_question
+from service.rules.jobs.job_descriptions import SERVICE
 from service.schemas.history import Drift
 from service.store import jobs, profiles
 from service.store.jobs import Requester

@@ -18,7 +18,7 @@ from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.job import Job, JobOrder
 from service.config.settings import read_host_name
 from service.rules.access.scope import Scope
-from service.rules.jobs.automatic_acts import describe_job, suggest_command_to_go_first
+from service.rules.jobs.job_descriptions import describe_job, suggest_command_to_go_first
 from service.store import tokens
 from service.store.engine.database import Database
 

@@ -10,9 +10,10 @@ from typing import Protocol
 
 from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import JOB_LEASE
-from service.rules.jobs.automatic_acts import SERVICE, AutomaticAct, find_due_act
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import build_bisect_question
+from service.rules.jobs.due_job_acts import DueAct, find_due_act
+from service.rules.jobs.job_descriptions import SERVICE
 from service.rules.jobs.states import Act
 from service.store import jobs
 from service.store.engine.database import Database
@@ -179,7 +180,7 @@ class JobScheduler:
         while self._post_result():
             pass
 
-    def _find_due_act(self, row: JobRow) -> AutomaticAct | None:
+    def _find_due_act(self, row: JobRow) -> DueAct | None:
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
         due = find_due_act(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)

@@ -148,7 +148,7 @@ def read_lab_at(session: Session, address: LabAddress) -> SettingsLab | None:
         There is no such lab.
     """
     query = address.build_query()
-    target = read_lab.find_target(session, address.subject, address.case, address.host, address.commit)
+    target = read_lab.resolve_target(session, address.subject, address.case, address.host, address.commit)
     if target is None:
         return None
     try:

@@ -72,11 +72,13 @@ class LabProblem(ValueError):
         self.field = field_name
 
 
-def find_target(session: Session, subject: str, case: str, host: str, commit: str) -> LabTarget | None:
-    """Return the case, host and commit of a lab: those of the newest run that fits the given names; None without a run.
+def resolve_target(session: Session, subject: str, case: str, host: str, commit: str) -> LabTarget | None:
+    """Return the case, host and commit of a lab; None if nothing was measured yet.
 
     Parameters
     ----------
+    subject, case, host
+        Names; where one is empty, that of the newest run with the other names.
     commit
         A tag, a branch, a date or a part of a hash; empty for the newest measured one.
 
@@ -89,23 +91,27 @@ def find_target(session: Session, subject: str, case: str, host: str, commit: st
     if newest is None:
         if queries.find_newest_target(session) is None:
             return None
-        filters = (("subject", subject), ("case", case), ("host", host))
-        wrong = next((name for name, text in filters if text and not _is_known(session, name, text)), "case")
-        what = {"subject": subject, "case": case, "host": host}[wrong] or "this combination"
-        raise LabProblem(wrong, f"No stored run of {what} can be measured again by a host.")
+        raise _make_target_problem(session, {"subject": subject, "case": case, "host": host})
     if not commit:
         return newest
-    commit_entry, why = name_commit(session, commit, newest.subject)
-    if commit_entry is None:
-        raise LabProblem("commit", why)
+    revision, problem = name_commit(session, commit, newest.subject)
+    if revision is None:
+        raise LabProblem("commit", problem)
     target = queries.find_newest_target(
-        session, newest.subject, case or newest.case, host or newest.host, commit_entry.commit
+        session, newest.subject, case or newest.case, host or newest.host, revision.commit
     )
-    return target or replace(newest, commit=commit_entry.commit)
+    return target or replace(newest, commit=revision.commit)
 
 
-def _is_known(session: Session, name: str, text: str) -> bool:
-    return queries.find_newest_target(session, **{name: text}) is not None
+def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProblem:
+    """Return the problem that no run has these names; it refers to the first name that no run has."""
+    field_name = next((key for key, name in names.items() if name and not _is_measured(session, key, name)), "case")
+    what = names[field_name] or "this combination"
+    return LabProblem(field_name, f"No stored run of {what} can be measured again by a host.")
+
+
+def _is_measured(session: Session, field_name: str, name: str) -> bool:
+    return queries.find_newest_target(session, **{field_name: name}) is not None
 
 
 def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLab | None:
@@ -130,7 +136,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     shown_runs = {run.number: run for cell in grid.all_cells for run in (cell.run, cell.beside) if run is not None}
     reports = queries.read_reports(session, {default.number, *shown_runs}, METRICS)
     # The cells as the page shows them, and the best of them.
-    refusal = "These results were imported: no host can measure them." if is_imported(default.settings) else ""
+    refusal = "These results were imported, so no host can measure them again." if is_imported(default.settings) else ""
     cells = _Cells(target, default, grid, reports, queries.list_orders(session, target), query.pairs, refusal)
     views = tuple(tuple(cells.build_cell(cell) for cell in row) for row in grid.cells)
     flat = [cell for row in views for cell in row]

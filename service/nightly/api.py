@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from runner.contract.nightly import NightlyDigest, NightlyName, NightlyPart
 from service.nightly.queries import nightly_drifts, nightly_runs
 from service.store.series.series import SeriesFilter
-from service.web.access.ownership import require_own_nightly_run, require_reach_of_report
+from service.web.access.ownership import require_access_to_report, require_own_nightly_run
 from service.web.api import judging_wait
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError, make_not_found
@@ -48,7 +48,7 @@ def put(name: str, json_data: NightlyPart) -> NightlyDigest:
         ) from None
     owner = require_own_nightly_run(name)
     # A plan names the cells of all hosts; what was carried out is reported by the host that did it.
-    require_reach_of_report(
+    require_access_to_report(
         {cell.subject for cell in json_data.cells}, {cell.host for cell in json_data.cells if cell.carried_out}
     )
     with get_database().writing() as session:

@@ -27,9 +27,6 @@ from service.store.events import deliveries, events
 
 log = logging.getLogger(__name__)
 
-MAX_SINGLE = 5
-"""Up to as many new events have a message each; more of them share one message."""
-
 
 @dataclass(slots=True)
 class RoundResult:
@@ -84,10 +81,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
             for occasion in occasions
             if occasion.event_id in by_id and _is_concerned(channel, by_id[occasion.event_id])
         ]
-        in_one_message = (
-            channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
-        )
-        batches = [new] if in_one_message and new else [[occasion] for occasion in new]
+        batches = delivery_schedule.group_into_messages(channel, new)
         return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from service.schemas.history import Cause, Certainty, Direction
-from service.schemas.triage import BisectPolicy, EventSummary, NextStep, State
+from service.rules.jobs.bisect_policy import orders_bisects
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
+from service.schemas.triage import EventSummary, NextStep, State
 from service.text.candidates import prefix_provisional
 
 MAX_EVENTS = 25
@@ -107,14 +109,6 @@ def make_plain(text: str, max_characters: int = 200) -> str:
     return line if len(line) <= max_characters else line[: max_characters - 1] + "…"
 
 
-def escape_for_slack(message: Message) -> dict[str, str]:
-    """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
-    text = "\n".join((message.subject, *message.lines))
-    for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        text = text.replace(character, escaped)
-    return {"text": text}
-
-
 def describe_cause(event: EventSummary) -> str:
     """Return what caused an event. A commit and its author are named only if it surely is the cause, or proven."""
     if event.cause is not Cause.COMMIT:
@@ -147,7 +141,7 @@ def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep
 def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     """Return the offer to bisect, with the command; the page of the event has a button."""
     runs = f", with about {step.runs} measurements" if step.runs else ""
-    if step.policy is BisectPolicy.DO:
+    if orders_bisects(step.policy):
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.
     command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""

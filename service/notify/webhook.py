@@ -9,7 +9,7 @@ import requests
 from service.config.notifications import WebhookChannel
 from service.notify import address
 from service.notify.mail import NotSentError
-from service.notify.message import Message, escape_for_slack
+from service.notify.message import Message
 
 TIMEOUT = (5, 20)
 """Timeouts in seconds: to connect, and between two parts of the answer."""
@@ -41,3 +41,11 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
         raise NotSentError(
             f"the receiver answered {status}{' (redirects are not followed)' if status // 100 == 3 else ''}"
         )
+
+
+def escape_for_slack(message: Message) -> dict[str, str]:
+    """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
+    text = "\n".join((message.subject, *message.lines))
+    for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(character, escaped)
+    return {"text": text}

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
 from service.rules.jobs import states
-from service.rules.jobs.automatic_acts import SERVICE, describe_job, suggest_command_to_go_first
+from service.rules.jobs.job_descriptions import SERVICE, describe_job, suggest_command_to_go_first
 from service.rules.jobs.states import Act
 from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject

@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.jobs import drifts_to_bisect
+from service.rules.jobs.bisect_policy import offers_bisects
 from service.rules.jobs.bisect_question import build_bisect_question
 from service.rules.jobs.drifts_to_bisect import OpenEvent
-from service.schemas.history import Certainty, Drift
+from service.schemas.certainty import Certainty
+from service.schemas.history import Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
 from service.store import forges, jobs, subjects
 from service.store.bisects import bisect_results
@@ -57,7 +59,7 @@ def find_next_steps(
         event
         for event in summaries
         if event.open and event.found and event.confirmed and event.merged_into is None and not event.culprits
-        if policies[event.subject] is not BisectPolicy.OFF
+        if offers_bisects(policies[event.subject])
     ]
     bisected = {
         event_id
@@ -117,7 +119,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
 
 
 def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift needs no bisect any more, empty if it does; and whether the drift is in doubt."""
+    """Return why a drift no longer needs a bisect, empty if it does; and whether the drift is in doubt."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:

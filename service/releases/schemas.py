@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.history import Cause, Certainty, Direction, Number, View
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction, Number, View
 
 
 class ReleasePart(View):

@@ -1,14 +1,20 @@
-"""Decides when a channel may send."""
+"""Decides when a channel may send, and which events share a message."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from service.config.notifications import DAYS, ChannelSettings, Quiet
 
 FIRST_WAIT = timedelta(minutes=1)
 MAX_WAIT = timedelta(hours=6)
+MAX_SINGLE = 5
+"""Up to so many new events have a message each; more of them share one message."""
+
+Event = TypeVar("Event")
 
 
 def may_send(channel: ChannelSettings, now: datetime, last_digest: datetime | None) -> bool:
@@ -47,6 +53,18 @@ def find_digest_due(channel: ChannelSettings, now: datetime) -> datetime:
     if due_at.astimezone(UTC) > now:
         due_at = datetime.combine(due_at.date() - timedelta(days=days_between), channel.digest, zone)
     return due_at.astimezone(UTC)
+
+
+def group_into_messages(channel: ChannelSettings, new: Sequence[Event]) -> list[Sequence[Event]]:
+    """Return new events by the message that reports them.
+
+    A digest reports all of them in one message. So does a channel with quiet hours, because several events may have
+    waited for the end of these hours, and any channel that has too many events to report.
+    """
+    is_shared = channel.digest is not None or (channel.quiet is not None and len(new) > 1) or len(new) > MAX_SINGLE
+    if is_shared and new:
+        return [new]
+    return [[event] for event in new]
 
 
 def choose_wait(attempts: int) -> timedelta:

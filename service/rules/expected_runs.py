@@ -47,8 +47,8 @@ class CaseOnHost:
 def describe_end_of_doubt(case: CaseOnHost, now: datetime) -> str:
     """Return what ends the doubt about a drift that is not confirmed, or why nothing does."""
     if case.imported:
-        return "These results were imported: only an import of later ones can confirm it."
+        return "These results were imported, so only an import of later results can confirm the change."
     if not case.expects_runs(now):
         since = f"since {case.last_seen:%Y-%m-%d}" if case.last_seen else "yet"
-        return f"{case.host} has not reported {since}: no further run is expected to confirm it."
+        return f"{case.host} has not reported {since}, so no further run is expected to confirm the change."
     return f"The next runs on {case.host} decide."

@@ -117,14 +117,15 @@ def _describe_price(
     varies: bool,
 ) -> str:
     costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in each))
-    change = format_difference(seconds, "s")
+    change, reason = format_difference(seconds, "s"), ""
     if uncertainty:
         why = "the count varies" if varies else "profiles of one program differ"
-        change += f" ± {format_quantity(uncertainty, 's')}, because {why},"
+        change += f" ± {format_quantity(uncertainty, 's')}"
+        reason = f"; uncertain because {why}"
     if share is None:
         worth = f"{change} of CPU time"
     elif abs(share) < _MIN_CPU_SHARE:
-        worth = f"hardly any CPU time: {change.rstrip(',')} ({format_percent(100 * share)})"
+        worth = f"almost no CPU time: {change} ({format_percent(100 * share)})"
     else:
         worth = f"{change} of CPU time ({format_percent(100 * share)})"
-    return f"{worth}, at {costs} a fault by {source}"
+    return f"{worth}, at {costs} per fault according to {source}{reason}"

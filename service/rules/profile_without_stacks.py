@@ -6,15 +6,15 @@ from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.diagnose.profile_numbers import Facts
-from service.schemas.profile_summaries import ProfileGist, ProfileSummary, StackHead
+from service.schemas.profile_summaries import ProfileSummary, ProfileWithoutStacks, StackHead
 
 
-def summarise_profile(profile: Profile) -> ProfileGist:
+def summarise_profile(profile: Profile) -> ProfileWithoutStacks:
     """Return a profile without its stacks, with its diagnosis."""
     same_fields = profile.model_dump(
         include={"profile_id", "subject", "runner_version", "started_at", "finished_at", "scope", "processes"}
     )
-    return ProfileGist(
+    return ProfileWithoutStacks(
         **same_fields,
         revision=profile.revision,
         case=profile.case,
@@ -42,7 +42,7 @@ def summarise_profile(profile: Profile) -> ProfileGist:
     )
 
 
-def build_list_entry(summary: ProfileGist) -> ProfileSummary:
+def build_list_entry(summary: ProfileWithoutStacks) -> ProfileSummary:
     """Return the entry of a profile in a list."""
     return ProfileSummary(
         profile_id=summary.profile_id,

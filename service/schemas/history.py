@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from runner.contract import Kind, Outcome, Stage, Status
 from runner.contract.base import Parameter
 from runner.contract.budget import Budget
+from service.schemas.certainty import Cause as Cause  # noqa: PLC0414
+from service.schemas.certainty import Certainty, decide_certainty
 from service.text.candidates import name_candidates, prefix_provisional
 
 _MAX_NAMED_SETTINGS = 2
@@ -27,17 +29,6 @@ class View(BaseModel):
     """Base of all answers: immutable, and an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Cause(StrEnum):
-    """The cause that a change of level is blamed on."""
-
-    COMMIT = "commit"
-    CONFIG = "config"
-    BOTH = "both"
-    """Commit and configuration changed at once, or it is uncertain between which points the change lies."""
-    UNKNOWN = "unknown"
-    """Neither changed."""
 
 
 class Direction(StrEnum):
@@ -56,44 +47,6 @@ class Standing(StrEnum):
     """Its runs alone show it."""
     SUSPECTED = "suspected"
     """It is likelier than not, and nobody has compared its two commits yet."""
-
-
-class Certainty(StrEnum):
-    """How sure it is that a change happened, and what caused it."""
-
-    PROVISIONAL = "provisional"
-    """One more run is needed before the change is a fact."""
-    RANGE = "range"
-    """Several commits can have caused it, or a commit and the configuration."""
-    SINGLE = "single"
-    """Only one commit can have caused it."""
-    PROVEN = "proven"
-    """The commits that caused it were measured interleaved with their parents."""
-    CONFIRMED = "confirmed"
-    """The change is a fact, and no commit caused it."""
-
-
-def decide_certainty(
-    cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False
-) -> Certainty:
-    """Return how sure a change and its cause are.
-
-    Parameters
-    ----------
-    n_candidates, all_known
-        How many commits can have caused it, and whether there are no others.
-    sure
-        Whether the change is a fact.
-    proven
-        Whether interleaved pairs have proven the commits that caused it.
-    """
-    if not sure:
-        return Certainty.PROVISIONAL
-    if proven:
-        return Certainty.PROVEN
-    if cause in {Cause.CONFIG, Cause.UNKNOWN}:
-        return Certainty.CONFIRMED
-    return Certainty.SINGLE if cause is Cause.COMMIT and all_known and n_candidates == 1 else Certainty.RANGE
 
 
 class Health(View):

@@ -25,7 +25,7 @@ class StackHead(View):
     """Number of different stacks."""
 
 
-class ProfileGist(View):
+class ProfileWithoutStacks(View):
     """A profile without its stacks and readings, with its diagnosis."""
 
     profile_id: UUID

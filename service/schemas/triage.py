@@ -9,17 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash
-from service.schemas.history import (
-    Candidate,
-    Cause,
-    Certainty,
-    Direction,
-    FaultPrice,
-    Number,
-    SettingChange,
-    View,
-    decide_certainty,
-)
+from service.schemas.certainty import Certainty, decide_certainty
+from service.schemas.history import Candidate, Cause, Direction, FaultPrice, Number, SettingChange, View
 from service.text.candidates import prefix_provisional
 
 Author = Annotated[
@@ -299,7 +290,7 @@ class EventDrift(View):
 
 
 class WithdrawnDrift(View):
-    """A drift of an event that was sure, and is not sure or not found any more."""
+    """A drift of an event that was sure, and is no longer sure or no longer found."""
 
     series_id: int
     host: str

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.orm import Session
 
-from runner.contract.report import NOT_FROM_HOST
+from runner.contract.report import REASONS_UNRELATED_TO_HOST
 from service.schemas.directory import HostEntry
 from service.store.engine import bulk
 from service.store.models import Environment, EnvironmentCount, Host, Run, StoredReport
@@ -19,7 +19,9 @@ from service.store.runs.stored_reports import unpack_report
 def list_hosts(session: Session, name: str | None = None) -> list[HostEntry]:
     """Return all hosts that have reported, by name; or only the one of this name."""
     hosts = true() if name is None else Host.name == name
-    newest = runs.map_newest_runs_of_hosts(session, hosts, func.coalesce(Run.quarantine, "").not_in(NOT_FROM_HOST))
+    newest = runs.map_newest_runs_of_hosts(
+        session, hosts, func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
+    )
     rows = session.execute(
         select(Host.id, Host.name, Run.id, Run.outcome, Run.quarantine, Environment.hash, StoredReport.document)
         .select_from(Run)

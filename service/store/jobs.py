@@ -20,7 +20,8 @@ from runner.contract.job import (
 )
 from runner.contract.report import hash_document
 from service.rules.jobs import states
-from service.rules.jobs.automatic_acts import SERVICE, JobSnapshot
+from service.rules.jobs.due_job_acts import JobSnapshot
+from service.rules.jobs.job_descriptions import SERVICE
 from service.rules.jobs.states import Act
 from service.store.models import Job
 

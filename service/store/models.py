@@ -29,7 +29,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from runner.contract import Outcome, Stage, Status, Verdict
 from runner.contract.job import Backend, Where
 from runner.contract.job import State as JobState
-from service.schemas.history import Cause, Certainty, Direction, Number
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction, Number
 from service.schemas.triage import Action, BisectPolicy, State
 
 
@@ -468,7 +469,7 @@ class EventDriftRow(Base):
     returned: Mapped[bool]
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
-    """Why the drift, which was sure, is not sure or not found any more; None if it is sure, or never was."""
+    """Why the drift, which was sure, is no longer sure or no longer found; None if it is sure, or never was."""
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))
@@ -589,7 +590,7 @@ class Token(Base):
     repository: Mapped[str | None] = mapped_column(String(140))
     """For the token of an Actions job: the only repository that it may report about."""
     hosts: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
-    """Patterns of the host names under which it may report; None for all. See service.rules.access.reach."""
+    """Patterns of the host names under which it may report; None for all. See service.rules.access.token_limits."""
     subjects: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     """Patterns of the subjects about which it may report; None for all."""
     repositories: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
@@ -724,7 +725,7 @@ class StoredProfile(Base):
     started_at: Mapped[datetime] = mapped_column(index=True)
     digest: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the document as sent: tells a repeated profile from a different one with the same id."""
-    gist: Mapped[bytes] = mapped_column(LargeBinary)
+    summary: Mapped[bytes] = mapped_column("gist", LargeBinary)
     """The profile summary, without stacks, as zlib-compressed JSON: pages show it before they load the stacks."""
     document: Mapped[bytes] = mapped_column(LargeBinary)
     """The whole profile as gzip-compressed JSON, which browsers accept as it is."""

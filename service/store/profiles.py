@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from runner.contract.profile import Profile
 from service.rules.profile_without_stacks import build_list_entry, summarise_profile
 from service.rules.retention import thin_profile
-from service.schemas.profile_summaries import ProfileGist, ProfileList
+from service.schemas.profile_summaries import ProfileList, ProfileWithoutStacks
 from service.store import shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
@@ -42,7 +42,7 @@ class PreparedProfile:
 
     profile: Profile
     digest: str
-    gist: bytes
+    summary: bytes
     document: bytes
 
 
@@ -72,18 +72,18 @@ _NEWEST_FIRST = (StoredProfile.started_at.desc(), StoredProfile.number.desc())
 def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, environment: str) -> float | None:
     """Return the CPU time of one fault by the newest profile in an environment; None if it was not measured."""
     chosen = (
-        select(StoredProfile.gist)
+        select(StoredProfile.summary)
         .join(Environment, StoredProfile.environment_id == Environment.id)
         .where(Environment.hash == environment, *profile_filter.list_conditions())
     )
     packed = session.scalar(chosen.order_by(*_NEWEST_FIRST).limit(1))
-    return None if packed is None else _unpack_gist(packed).seconds_per_fault
+    return None if packed is None else _unpack_summary(packed).seconds_per_fault
 
 
 def prepare_profile(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile."""
     text = _encode_profile(profile)
-    return PreparedProfile(profile, sha256(text).hexdigest(), _pack_gist(profile), _zip_profile(text))
+    return PreparedProfile(profile, sha256(text).hexdigest(), _pack_summary(profile), _zip_profile(text))
 
 
 def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
@@ -107,7 +107,7 @@ def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
             environment_id=shared.environments[environment],
             started_at=sent.started_at,
             digest=prepared.digest,
-            gist=prepared.gist,
+            summary=prepared.summary,
             document=prepared.document,
         )
     )
@@ -135,18 +135,18 @@ def unzip_text(document: bytes) -> bytes:
     return gzip.decompress(document)
 
 
-def read_gist(session: Session, profile_id: UUID) -> ProfileGist | None:
+def read_summary(session: Session, profile_id: UUID) -> ProfileWithoutStacks | None:
     """Return the summary of a profile, which lacks its stacks."""
-    packed = session.scalar(select(StoredProfile.gist).where(StoredProfile.id == profile_id))
-    return None if packed is None else _unpack_gist(packed)
+    packed = session.scalar(select(StoredProfile.summary).where(StoredProfile.id == profile_id))
+    return None if packed is None else _unpack_summary(packed)
 
 
 def list_page(session: Session, profile_filter: ProfileFilter, limit: int, offset: int) -> ProfileList:
     """Return a page of profiles, the newest first."""
     conditions = profile_filter.list_conditions()
     total = session.scalar(select(func.count()).select_from(StoredProfile).where(*conditions)) or 0
-    chosen = select(StoredProfile.gist).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
-    items = [build_list_entry(_unpack_gist(packed)) for packed in session.scalars(chosen)]
+    chosen = select(StoredProfile.summary).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
+    items = [build_list_entry(_unpack_summary(packed)) for packed in session.scalars(chosen)]
     return ProfileList(items=items, total=total, limit=limit, offset=offset)
 
 
@@ -230,7 +230,7 @@ def _select_older(before: datetime, subjects: Collection[str]) -> tuple[ColumnEl
 
 
 def _select_sizes(*conditions: ColumnElement[bool]) -> Select[Any]:
-    size = func.length(StoredProfile.document) + func.length(StoredProfile.gist)
+    size = func.length(StoredProfile.document) + func.length(StoredProfile.summary)
     return select(func.count(), func.coalesce(func.sum(size), 0)).where(*conditions)
 
 
@@ -242,9 +242,9 @@ def _zip_profile(text: bytes) -> bytes:
     return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 
-def _pack_gist(profile: Profile) -> bytes:
+def _pack_summary(profile: Profile) -> bytes:
     return zlib.compress(summarise_profile(profile).model_dump_json(exclude_defaults=True).encode())
 
 
-def _unpack_gist(packed: bytes) -> ProfileGist:
-    return ProfileGist.model_validate_json(zlib.decompress(packed))
+def _unpack_summary(packed: bytes) -> ProfileWithoutStacks:
+    return ProfileWithoutStacks.model_validate_json(zlib.decompress(packed))

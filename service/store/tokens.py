@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
 from service.rules.access.throttle import WINDOW
 from service.rules.access.token import PresentedToken
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.rules.events.visit import Visit
 from service.store.models import ActionsToken, FailedSignIn, Token, VisitRow
 
@@ -29,7 +29,7 @@ class WrongTokenError(ValueError):
 
 
 def issue_token(
-    session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, reach: Reach = EVERYWHERE
+    session: Session, name: str, scopes: Iterable[Scope], days: int, now: datetime, *, limits: TokenLimits = NO_LIMITS
 ) -> PresentedToken:
     """Create a token that is valid for some days; return it with its secret, which is not stored.
 
@@ -42,7 +42,7 @@ def issue_token(
     name = name.strip()
     if not name or len(name) > MAX_NAME_CHARACTERS or not name.isprintable():
         raise WrongTokenError("name", f"use up to {MAX_NAME_CHARACTERS} printable characters")
-    if objection := reach.explain_objection(scopes):
+    if objection := limits.explain_objection(scopes):
         raise WrongTokenError("limits", objection)
     presented = generate_token()
     add_token(
@@ -54,20 +54,22 @@ def issue_token(
             scopes=[scope.value for scope in scopes],
             created_at=now,
             expires_at=now + timedelta(days=days),
-            **list_limits(reach),
+            **list_limits(limits),
         ),
     )
     return presented
 
 
-def list_limits(reach: Reach) -> dict[str, list[str] | None]:
+def list_limits(limits: TokenLimits) -> dict[str, list[str] | None]:
     """Return the columns of a token's limits."""
-    return {name: None if (values := getattr(reach, name)) is None else list(values) for name in _LIMITS}
+    return {name: None if (values := getattr(limits, name)) is None else list(values) for name in _LIMITS}
 
 
-def build_reach(token: Token) -> Reach:
+def build_limits(token: Token) -> TokenLimits:
     """Return the limits of a token."""
-    return Reach(**{name: None if (values := getattr(token, name)) is None else tuple(values) for name in _LIMITS})
+    return TokenLimits(
+        **{name: None if (values := getattr(token, name)) is None else tuple(values) for name in _LIMITS}
+    )
 
 
 def generate_token() -> PresentedToken:

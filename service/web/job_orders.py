@@ -34,11 +34,11 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
     if order.github is not None:
-        ownership.require_reach_of_publication(order.github)
+        ownership.require_access_to_publication(order.github)
     try:
         order = find_scheduler().fill_in_question(order)
         if order.question is not None:
-            ownership.require_reach_of_question(order.question.subject, order.question.host)
+            ownership.require_access_to_subject(order.question.subject, order.question.host)
         job, new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
         raise make_unprocessable(error.part, str(error)) from None
@@ -86,7 +86,7 @@ def open_for_change(
         row = jobs.find_job(session, job_id)
         if row is None:
             raise make_not_found(f"job {job_id}")
-        ownership.require_reach_of_question(row.question["subject"], claiming or row.host or row.question.get("host"))
+        ownership.require_access_to_subject(row.question["subject"], claiming or row.host or row.question.get("host"))
         if own:
             ownership.require_own_job(row.github)
         try:

@@ -18,7 +18,7 @@ def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectE
     ProblemError
         403, where the caller's token is limited to other subjects, or to hosts: the service orders from any.
     """
-    ownership.require_reach_of_question(name, None)
+    ownership.require_access_to_subject(name, None)
     with get_database().writing() as session:
         before = subjects.find_subject_entry(session, name)
         after = subjects.set_bisect_policy(session, name, settings.bisect_policy)

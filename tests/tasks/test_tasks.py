@@ -309,7 +309,9 @@ def test_7_what_needs_one_more_run_says_so(own: RunningService, opened: Opener) 
     (row,) = rows(page)
     assert "+5,000" in row["title"]
     assert "suspected" in row["meta"]
-    assert row["next"].endswith("Permanently in doubt: decide, or dismiss it"), "its host has not measured for a year"
+    assert row["next"].endswith("Permanently in doubt: decide about the change, or dismiss it"), (
+        "its host has not measured for a year"
+    )
     page.locator("a.title").click()
     assert "suspected" in text_of(page.locator("header.head"))
     watched.assert_quiet()

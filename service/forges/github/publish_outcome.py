@@ -94,7 +94,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
         if run.status != "completed":
             run.edit(status="completed", conclusion=check.conclusion)
     except GithubException as error:
-        # A commit that a force-push removed can have no check run any more.
+        # A commit that a force-push removed can no longer have a check run.
         if error.status != 422 or "no commit found" not in str(error.message or "").lower():
             raise
 

@@ -44,7 +44,7 @@ def _run_command(
         unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."
         return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
-        return False, "The pull request is closed: it is not measured any more."
+        return False, "The pull request is closed, so it is no longer measured."
     if command.verb is Verb.RERUN:
         problem = dispatch_workflow(repository, workflow, {"base": pull.base.sha, "head": head})
         return not problem, problem or f"Measuring {head[:10]} again."

@@ -56,7 +56,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         listed = "; ".join(names[:_MAX_LISTED]) + (
             f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         )
-        sentence = f"No single cell is the best: {len(names)} have the fewest page faults, and do not differ: {listed}."
+        sentence = f"No single cell is the best: {len(names)} cells have equally few page faults: {listed}."
         return BestCell(None, sentence + caveat + undecided)
     won = _get_metric(first, FAULTS)
     relative = f" ({format_percent(won.percent)})" if won.percent is not None else ""

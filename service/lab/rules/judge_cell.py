@@ -15,7 +15,7 @@ from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.decision import decide_count, decide_noisy, repeats
-from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 
@@ -102,11 +102,11 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
     entry, change = metric(level.metric), level.change or 0
     if not (entry.exact and default.counted and cell.counted):
         sentence = (
-            "Measured in a different session from the default, so only an interleaved measurement can compare it."
+            "Measured in a different session from the default, so only an interleaved measurement can compare the two."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
-        sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare it."
+        sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (

@@ -82,7 +82,7 @@ def mark_reported(session: Session, nightly_run: str, drift_ids: Iterable[str]) 
 def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[NightlyDrift]:
     """Return the drifts that a nightly run has reported, as they are known now.
 
-    One that was a fact and does not stand any more says why; one that was provisional and is gone is left out.
+    A drift that was a fact and no longer stands says why; a drift that was provisional and is gone is left out.
     """
     rows = session.execute(
         select(EventDriftRow, Host.name, Case.name, Series.metric, DriftRow.document)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
-from service.schemas.history import Cause, Certainty, Drift, Number, decide_certainty
+from service.schemas.certainty import Certainty, decide_certainty
+from service.schemas.history import Cause, Drift, Number
 from service.text.candidates import prefix_provisional
 
 

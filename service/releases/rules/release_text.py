@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract import metric
 from service.releases.schemas import ReleaseChange, ReleasePart, Releases
-from service.schemas.history import Certainty
+from service.schemas.certainty import Certainty
 from service.text.markdown import format_code, make_plain
 from service.text.numbers import format_difference, format_number, format_percent
 

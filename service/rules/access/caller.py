@@ -1,11 +1,11 @@
-"""Defines the caller of a request: its scopes and the reach of its token."""
+"""Defines the caller of a request: its scopes and the limits of its token."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Caller:
     """The only repository that a job of GitHub Actions may report on; None for other callers."""
     token_id: str | None = None
     """The token that the caller showed; None if the service requires none."""
-    reach: Reach = EVERYWHERE
+    limits: TokenLimits = NO_LIMITS
 
     @property
     def holder(self) -> str | None:

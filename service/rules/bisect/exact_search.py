@@ -96,10 +96,9 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
 def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
     low, high = min(values.values()), max(values.values())
     return (
-        f"Not proven: the metric moves at more than {MAX_PLACES} places of the range: {len(values)} commits measured "
-        f"between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. "
-        "State the smallest difference "
-        "that matters (--least), or search a shorter range."
+        f"Not proven: the metric moves at more than {MAX_PLACES} places of the range. The {len(values)} measured "
+        f"commits lie between {question.format_quantity(low, high)} and {question.format_quantity(high, low)}. State "
+        "the smallest difference that matters (--least), or search a shorter range."
     )
 
 

@@ -237,7 +237,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
         return ""
     likely = int(belief.each.argmax())
     return (
-        f"no commit is certain after {n_runs} runs, and the most probable one is "
+        f"no commit is certain after {n_runs} runs, and the most probable commit is "
         f"{measurements.names[likely + 1][:10]}, with a probability of {format_number(float(belief.each[likely]))}"
     )
 
@@ -317,4 +317,4 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(none)
-    return f"it is not certain that the ends differ: {levels}, which are the same with a probability of {probability}"
+    return f"it is not certain that the ends differ: {levels}; the probability that they are the same is {probability}"

@@ -145,7 +145,7 @@ def explain_giving_up(
     Parameters
     ----------
     n_refuted
-        How many culprits a proof has refuted so that they are not among the culprits any more.
+        How many culprits were refuted by a proof and are no longer among the culprits.
     """
     proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
     standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]

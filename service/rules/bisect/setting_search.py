@@ -241,9 +241,9 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     # The runs that a search may take are used up.
     if len(measured) >= MAX_RUNS:
         return Refused(
-            sentence=f"No answer is certain: {len(measured)} runs fit no set of up to {MAX_NECESSARY_TOGETHER} "
-            f"settings well: {', '.join(sorted(explanations[best]))} with a probability of "
-            f"{format_number(float(belief.each[best]))}."
+            sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
+            f"{len(measured)} runs well. The most probable set is {', '.join(sorted(explanations[best]))}, with a "
+            f"probability of {format_number(float(belief.each[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
     if belief.none > MAX_NO_STEP_PROBABILITY:

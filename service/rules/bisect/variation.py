@@ -25,7 +25,7 @@ _REMEDY = f"{USUAL_CAUSES} Make it repeat, or search between commits that differ
 
 
 def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
-    """Return the question with the rules that fit: those for noise where an exact count varies in its range."""
+    """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
     if not question.exact:
         return question
     if not has_varying_count([run for run in observations if run.commit in question.graph.place], question.least):

@@ -110,10 +110,14 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
         sentence = (
-            f"The count is the same {shown}; these are too few to exclude a change that shows only in some executions."
+            f"The count is the same {shown}, but there are too few samples to rule out a change that shows only in "
+            "some executions."
         )
     elif repeating:
-        sentence = f"The counts differ, {shown}; these are too few to be sure."
+        sentence = (
+            f"The counts differ and mostly repeat (in {_agreeing(base)} of {n} base samples and {_agreeing(head)} of "
+            f"{n} head samples), but there are too few samples to be sure."
+        )
     else:
         sentence = f"The count varies, {_split(signs)}."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))

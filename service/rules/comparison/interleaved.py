@@ -1,8 +1,8 @@
 """Compares a base and a head that were measured interleaved: every metric, with its budget.
 
-:mod:`service.rules.comparison.decision` decides on each metric. Without a change, the probability that a gate calls any
-metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller looks: each case gets an
-equal share of it.
+:mod:`service.rules.comparison.decision` decides on each metric, and :mod:`service.rules.comparison.error_shares` says
+with which error probability. So the probability that a gate without a change calls any metric of any case changed is at
+most ``FALSE_ALARM_PROBABILITY``, however often the caller looks.
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
@@ -38,13 +38,12 @@ from runner.contract.level import Number, find_majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, exceeds_budget
 from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
+from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY as FALSE_ALARM_PROBABILITY  # noqa: PLC0414
+from service.rules.comparison.error_shares import share_errors
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache import decide_by_page_cache
 from service.rules.relative_change import percent_change
-
-FALSE_ALARM_PROBABILITY = 0.001
-"""Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
 
 
 class _Judged(NamedTuple):
@@ -58,7 +57,7 @@ def decide(request: ComparisonRequest) -> Comparison:
     base, head, judging = request.base, request.head, request.judging
     present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     names = list(dict.fromkeys((*present, *judging.requested)))
-    errors = _errors(names, judging, request.cases)
+    errors = share_errors(names, judging, request.cases)
     judged = [_judge(name, request, errors[name]) for name in names]
     counting = [entry for entry in judged if entry.verdict.counts]
     verdicts = {entry.verdict.verdict for entry in counting}
@@ -73,15 +72,6 @@ def decide(request: ComparisonRequest) -> Comparison:
         settings=list_differing_settings(base.environment, head.environment),
         same_bytes=have_same_answers(request),
     )
-
-
-def _errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
-    """Share the error of a case: half of it among the metrics that count, half among those that are only shown."""
-    counting = [name for name in names if judging.decides_comparison(name)]
-    return {
-        name: FALSE_ALARM_PROBABILITY / cases / 2 / (len(counting) if name in counting else len(names) - len(counting))
-        for name in names
-    }
 
 
 def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:

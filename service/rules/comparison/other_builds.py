@@ -23,7 +23,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     if min(before) <= max(after) and min(after) <= max(before):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
-            f"much: those of base count {_list_counts(before)}, those of head {_list_counts(after)}."
+            f"much: base builds count {_list_counts(before)}, and head builds count {_list_counts(after)}."
         )
         same = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
         return verdict.model_copy(update=same)

@@ -46,8 +46,9 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
             )
         case "place":
             sentence = (
-                f"Base also counts {format_number(median(there) or 0)} when it is built and executed in head's place: "
-                f"the path or the state of the files there makes the difference, not the revision. {verdict.sentence}"
+                f"Base also counts {format_number(median(there) or 0)} when it is built and executed in head's place, "
+                f"so the path or the state of the files there makes the difference, not the revision. "
+                f"{verdict.sentence}"
             )
             same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
             return verdict.model_copy(update={**same, "sentence": sentence})

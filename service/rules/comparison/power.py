@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.contract.level import Number, median
 from service.rules.comparison.decision import LARGE_ERROR_SHARE, repeats
-from service.rules.comparison.interleaved import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.signs import Signs, lean
 
 MAX_PAIRS = 400

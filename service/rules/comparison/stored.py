@@ -24,6 +24,7 @@ from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import median
 from service.rules.comparison import interleaved
 from service.rules.comparison.decision import MetricDecision, decide_count, repeats
+from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
@@ -63,7 +64,7 @@ _NOISY, _DIFFERS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
-        f"{what}, and the two were not measured interleaved: their sessions may differ by as much.",
+        f"{what}, but base and head were not measured interleaved: their sessions may differ by as much.",
     )
     for what in ("The metric is noisy", "The counts differ")
 )
@@ -148,9 +149,7 @@ def compare(
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = interleaved.FALSE_ALARM_PROBABILITY / (
-        sum(count for name, count in times.items() if metric(name).exact) or 1
-    )
+    error = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:

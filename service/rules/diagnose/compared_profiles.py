@@ -82,7 +82,7 @@ HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
     condition=_describe_lost,
-    price=_share_of_slower_faults,
+    max_saving=_share_of_slower_faults,
     evidence=_describe_huge_pages,
     remedies=lambda _: (
         Remedy(
@@ -98,7 +98,7 @@ HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
     condition=_describe_gained,
-    price=_share_of_faster_faults,
+    max_saving=_share_of_faster_faults,
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
     report=_REPORT,
@@ -115,7 +115,7 @@ def _has_different_start(facts: Facts) -> bool:
     return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
 
 
-def _estimate_price_of_start(facts: Facts) -> float | None:
+def _estimate_saving_of_start(facts: Facts) -> float | None:
     """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
@@ -138,11 +138,11 @@ LOADER = Rule(
     name="loader",
     title="The program's start-up changed, not its work",
     condition=_has_different_start,
-    price=_estimate_price_of_start,
+    max_saving=_estimate_saving_of_start,
     evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
-        Remedy(text="judge this workload by its region, if start-up does not matter"),
+        Remedy(text="have only the region of this workload judged, if its start-up does not matter"),
     ),
     report="a program that only starts: 303 faults with -O3, 265 with -Os",
 )

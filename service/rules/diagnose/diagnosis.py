@@ -19,12 +19,12 @@ RULES: tuple[Rule, ...] = (
     compared_profiles.HUGE_PAGES_GAINED,
     compared_profiles.LOADER,
 )
-"""All rules. Of two with the same price, the more specific one stands first."""
+"""All rules. Of two rules that can save the same, the more specific one comes first."""
 
 
 def diagnose(request: DiagnosisRequest) -> Diagnosis:
     """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first."""
     facts = Facts.from_profile(request.profile, request.before)
-    findings = [finding for rule in RULES if (finding := rule.find(facts)) is not None]
+    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) is not None]
     findings.sort(key=lambda finding: -finding.price)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines())

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from runner.contract.diagnosis import Finding, Remedy
 from service.rules.diagnose.profile_numbers import Facts
 
-MIN_PRICE = 0.01
-"""The share of the time below which no remedy is worth a finding."""
+MIN_SAVING = 0.01
+"""The share of the run time that a remedy must be able to save to be worth a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +22,8 @@ class Rule:
         Its name, and what it is in one line.
     condition
         What must be so for the story to be true. Where a fact was not measured, the condition is false.
-    price
-        The largest share of the time that the remedy can win, from 0 to 1; None if it was not measured.
+    max_saving
+        The largest share of the run time that the remedies can save, from 0 to 1; None if that was not measured.
     evidence
         The measured facts, most important first.
     remedies
@@ -35,17 +35,20 @@ class Rule:
     name: str
     title: str
     condition: Callable[[Facts], bool]
-    price: Callable[[Facts], float | None]
+    max_saving: Callable[[Facts], float | None]
     evidence: Callable[[Facts], tuple[str, ...]]
     remedies: Callable[[Facts], tuple[Remedy, ...]]
     report: str
 
-    def find(self, facts: Facts) -> Finding | None:
-        """Return the finding; None if the condition is false or the remedy can win less than 1 % of the time."""
+    def evaluate(self, facts: Facts) -> Finding | None:
+        """Return the finding.
+
+        None if the condition is false or the remedy could save less than 1 % of the run time.
+        """
         if not self.condition(facts):
             return None
-        price = self.price(facts)
-        if price is None or not price >= MIN_PRICE:
+        max_saving = self.max_saving(facts)
+        if max_saving is None or not max_saving >= MIN_SAVING:
             return None
         return Finding(
             rule=self.name,
@@ -53,5 +56,5 @@ class Rule:
             evidence=self.evidence(facts),
             remedies=self.remedies(facts),
             report=self.report,
-            price=min(1.0, price),
+            price=min(1.0, max_saving),
         )

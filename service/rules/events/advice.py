@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, State
 
 _MAX_NAMED_AUTHORS = 2
@@ -37,15 +38,25 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
     if not event.open:
         return ""
     if event.certainty is Certainty.PROVISIONAL:
-        return "Wait: further runs decide" if can_be_confirmed else "Permanently in doubt: decide, or dismiss it"
+        return (
+            "Wait: further runs decide"
+            if can_be_confirmed
+            else "Permanently in doubt: decide about the change, or dismiss it"
+        )
     if event.only_builds is not None or event.cause is Cause.UNKNOWN:
-        return "Check the host" if event.only_builds is None else "Nothing: builds of the same commits differ as much"
+        return (
+            "Check the host" if event.only_builds is None else "Nothing: builds of the same commit differ just as much"
+        )
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
     if in_doubt and event.state is not State.ACKNOWLEDGED:
         return f"Find the commit among {event.n_candidates:,}" if event.candidates_known else "Find the commit"
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
-    return "Undo the setting, or accept it" if event.cause is Cause.CONFIG else "Fix it, or accept it"
+    return (
+        "Undo the setting, or accept the change"
+        if event.cause is Cause.CONFIG
+        else "Fix the regression, or accept the new level"
+    )
 
 
 def _join_names(authors: list[str]) -> str:

@@ -14,7 +14,8 @@ from math import log2
 
 from runner.contract import Kind, metric
 from service.rules.events.headline import choose_leading_drift
-from service.schemas.history import Certainty, Drift, decide_certainty
+from service.schemas.certainty import Certainty, decide_certainty
+from service.schemas.history import Drift
 
 MAX_SIZE_PERCENT = 10_000.0
 """The size of a change in percent from which on no change is larger; that of a change from zero."""

@@ -1,7 +1,7 @@
 """Decides what becomes of the bisects that the service ordered by itself while others want the host.
 
-They measure on idle hosts alone: one gives way to any job that somebody ordered for its host, and goes on when the host
-is idle again. It ends when its event needs no commit any more.
+These bisects measure only on idle hosts. A bisect pauses for any job that somebody ordered for its host, and goes on
+when the host is idle again. It ends when its event no longer needs a commit.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.automatic_acts import AutomaticAct
+from service.rules.jobs.due_job_acts import DueAct
 from service.rules.jobs.states import Act
 
 _MAX_START_DELAY = timedelta(minutes=15)
@@ -33,7 +33,7 @@ class OpenJob:
     in_doubt
         Whether the drift that it explains may be none.
     settled
-        Why the event that it explains needs no bisect any more; empty if it does, or where it explains none.
+        Why its event no longer needs a bisect; empty if the event does, or if the bisect belongs to no event.
     """
 
     id: int
@@ -47,7 +47,7 @@ class OpenJob:
     settled: str = ""
 
 
-def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, AutomaticAct]:
+def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAct]:
     """Return what to do with the bisects that the service ordered by itself, by the number of the job.
 
     Parameters
@@ -55,17 +55,17 @@ def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: da
     is_idle
         Returns whether a host is not measuring, as far as its runs show.
     """
-    acts_by_job: dict[int, AutomaticAct] = {}
+    acts_by_job: dict[int, DueAct] = {}
     for job in jobs:
         if not job.by_service:
             continue
         why = _explain_pause(job, jobs, now)
         if job.settled:
-            acts_by_job[job.id] = AutomaticAct(Act.CANCEL, job.settled)
+            acts_by_job[job.id] = DueAct(Act.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
-            acts_by_job[job.id] = AutomaticAct(Act.PAUSE, why)
+            acts_by_job[job.id] = DueAct(Act.PAUSE, why)
         elif job.was_paused and not why and job.host is not None and is_idle(job.host):
-            acts_by_job[job.id] = AutomaticAct(Act.RESUME, "The host is idle again.")
+            acts_by_job[job.id] = DueAct(Act.RESUME, "The host is idle again.")
     return acts_by_job
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from runner.contract import metric
 from runner.contract.job import State
 from service.rules.bisect import cost
+from service.rules.jobs.bisect_policy import orders_bisects
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
@@ -87,7 +88,7 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
         bisect.fruitless for bisect in recent[-MAX_FRUITLESS_BISECTS:]
     )
     too_many = sum(bisect.state.open for bisect in recent) >= MAX_OPEN_BISECTS or len(recent) >= MAX_BISECTS_A_DAY
-    if policy is not BisectPolicy.DO or too_many or is_stuck:
+    if not orders_bisects(policy) or too_many or is_stuck:
         return 0
     remaining = runs_a_day - sum(bisect.runs for bisect in recent)
     return min(remaining, MAX_RUNS) if remaining >= min(MIN_RUNS, runs_a_day) else 0

@@ -41,7 +41,7 @@ def describe_level_variation(values: Sequence[Number]) -> str:
     )
     if len(values) < MIN_LEVEL_RUNS:
         sentence += (
-            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, a step must last longer before it is certain."
+            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, only a step that lasts longer is certain."
         )
     return sentence
 

@@ -67,7 +67,7 @@ def explain_withdrawals(
 def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
     moved_drift = _find_moved(drift, new)
     moved = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
-    return f"Its branch was rewritten, and no branch or tag leads to its commits any more.{moved}"
+    return f"Its branch was rewritten, and its commits are no longer part of any branch or tag.{moved}"
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:

@@ -13,8 +13,8 @@ from runner.contract.job import Job as JobView
 from runner.contract.job import State
 from runner.contract.search import Found, NothingToFind, Search
 from service.rules.events.narrowing import BisectResult
-from service.rules.jobs.automatic_acts import SERVICE
 from service.rules.jobs.drifts_to_bisect import OrderedBisect
+from service.rules.jobs.job_descriptions import SERVICE
 from service.schemas.history import Drift
 from service.store import jobs, shared_rows
 from service.store.events import event_drifts

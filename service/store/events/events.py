@@ -18,7 +18,8 @@ from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
 from service.rules.series.suite_shift import NO_SERIES
 from service.schemas import triage
-from service.schemas.history import Cause, Certainty, Direction, Drift, Number
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction, Drift, Number
 from service.schemas.triage import EventOrder, State
 from service.store.events import cross_measurements, decisions, event_drifts, silences
 from service.store.models import ASSIGNED, Case, Event, EventDriftRow, Host, Series, Subject

@@ -96,7 +96,7 @@ def _import_duckdb() -> Any:
 
 
 def _find_newest(database: Database) -> int:
-    """Return the number of the newest run before which no run can appear any more: no writer is under way."""
+    """Return the number of the newest run before which no further run can appear, because no writer is at work."""
     with database.writing() as session:
         newest: int | None = session.scalar(select(func.max(Run.number)))
     return newest or 0

@@ -81,8 +81,10 @@ class _SeriesUpdate:
     """A series with the points added to it so far."""
 
     metric: str
-    latest_at: tuple[int, datetime] | None
-    """The position of the revision that has the newest level, and when that was measured."""
+    latest_position: int | None
+    """The position of the revision that has the newest level; None if no revision has a level."""
+    latest_at: datetime | None
+    """When the newest level was measured."""
     id: int
     version: int
     n_points: int
@@ -97,16 +99,20 @@ class _SeriesUpdate:
         self.judged = judging.is_judged_in_history(self.metric)
         self.budget = json.dumps(judging.budgets[self.metric]) if self.metric in judging.budgets else None
 
-    def update_latest(self, value: str, revision_id: int, at: tuple[int, datetime]) -> None:
-        """Set the newest level where this one is the newest."""
-        if self.latest_at is None or at >= self.latest_at:
-            self.latest, self.latest_revision_id, self.latest_at = value, revision_id, at
+    def update_latest(self, value: str, revision_id: int, position: int, at: datetime) -> None:
+        """Set the newest level, unless the series has a newer one."""
+        if (
+            self.latest_position is None
+            or self.latest_at is None
+            or (position, at) >= (self.latest_position, self.latest_at)
+        ):
+            self.latest, self.latest_revision_id = value, revision_id
+            self.latest_position, self.latest_at = position, at
 
-    @property
-    def row(self) -> tuple[object, ...]:
-        """Id and changed columns."""
+    def as_update_row(self) -> tuple[object, ...]:
+        """Return the id and the columns that the new points change."""
         n_points = self.n_points + len(self.points)
-        latest = (self.latest, self.latest_revision_id, self.latest_at and self.latest_at[1])
+        latest = (self.latest, self.latest_revision_id, self.latest_at)
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
@@ -124,13 +130,13 @@ def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None
     for run in runs:
         report, of_group = run.prepared.report, series[run.group]
         number, revision_id, judged = run.number, run.revision_id, not report.quarantine
-        judging, at = report.judging, (run.position, report.started_at)
+        judging = report.judging
         for metric, status, value, n, samples in run.prepared.points:
             update = of_group[metric]
             update.points.append((update.id, number, status, value, n, samples))
             newest[update.id] = update, judging
             if judged and value is not None:
-                update.update_latest(value, revision_id, at)
+                update.update_latest(value, revision_id, run.position, report.started_at)
     for update, judging in newest.values():
         update.update_judging(judging)
     # Sorted by primary key, so that each page of the table is written once.
@@ -139,7 +145,11 @@ def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None
     points = chain.from_iterable(update.points for update in changed)
     bulk.insert(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
     bulk.update(
-        session, bulk.get_table(Series), _SERIES_COLUMNS, [update.row for update in changed], encoded=("latest",)
+        session,
+        bulk.get_table(Series),
+        _SERIES_COLUMNS,
+        [update.as_update_row() for update in changed],
+        encoded=("latest",),
     )
 
 
@@ -234,6 +244,5 @@ def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_Seri
                 .where(Series.subject_id == subject_id, Series.host_id == host_id, Series.case_id.in_(chunk))
             )
             for position, case_id, measured_at, metric, *columns in rows:
-                at = None if measured_at is None else (position, measured_at)
-                by_case[case_id][metric] = _SeriesUpdate(metric, at, *columns)
+                by_case[case_id][metric] = _SeriesUpdate(metric, position, measured_at, *columns)
     return series

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session, contains_eager
 from runner import contract
 from runner.contract import Outcome
 from runner.contract.gate import BaseQuery
-from runner.contract.report import NOT_FROM_HOST
+from runner.contract.report import REASONS_UNRELATED_TO_HOST
 from runner.contract.reused_counts import REUSED
 from service.rules.run_plan import StoredRun
 from service.schemas.history import FailureSummary, RunPage, RunSummary
@@ -134,9 +134,9 @@ def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummar
     return [_build_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
-def list_quarantined_hosts(session: Session) -> list[RunSummary]:
-    """Return the newest measured run of each host where that one is in quarantine."""
-    judged = func.coalesce(Run.quarantine, "").not_in(NOT_FROM_HOST)
+def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
+    """Return the newest measured run of each host whose newest measured run is in quarantine."""
+    judged = func.coalesce(Run.quarantine, "").not_in(REASONS_UNRELATED_TO_HOST)
     newest = map_newest_runs_of_hosts(session, true(), Run.outcome == Outcome.MEASURED, judged)
     in_quarantine = bulk.is_among(session, Run.number, newest), Run.quarantine.is_not(None)
     return [_build_summary(run) for run in session.scalars(_JOINED.where(*in_quarantine).order_by(Host.name))]

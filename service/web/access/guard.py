@@ -91,7 +91,7 @@ def _identify() -> Caller:
     if stored is None or not stored.is_valid(datetime.now(UTC)):
         return Caller("", frozenset())
     scopes = frozenset(Scope(scope) for scope in stored.scopes)
-    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.build_reach(stored))
+    return Caller(stored.name, scopes, stored.repository, stored.id, tokens.build_limits(stored))
 
 
 def _refuse_other_sites() -> None:

@@ -1,19 +1,21 @@
-"""Restricts a caller to the reach of its token, and a job of GitHub Actions to what its own repository owns."""
+"""Restricts a caller to the limits of its token, and a job of GitHub Actions to what its own repository owns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from service.rules.access.reach import Patterns, matches_any
+from service.rules.access.token_limits import Patterns, matches_any
 from service.store import ownership
 from service.web.access.guard import find_caller
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 
-def require_reach_of_report(subjects: Iterable[str | None], hosts: Iterable[str] = (), *, asking: bool = False) -> None:
-    """Refuse a report beyond the caller's reach; a subject without an owner becomes the repository's that may own it.
+def require_access_to_report(
+    subjects: Iterable[str | None], hosts: Iterable[str] = (), *, read_only: bool = False
+) -> None:
+    """Refuse a report beyond the caller's limits. A subject without an owner then belongs to the caller's repository.
 
     Parameters
     ----------
@@ -21,7 +23,7 @@ def require_reach_of_report(subjects: Iterable[str | None], hosts: Iterable[str]
         What the request is about.
     hosts
         The hosts as which it measured, or will.
-    asking
+    read_only
         Whether the request only reads: no subject changes its owner.
 
     Raises
@@ -29,31 +31,28 @@ def require_reach_of_report(subjects: Iterable[str | None], hosts: Iterable[str]
     ProblemError
         403, where a host or a subject is beyond the token's limits, or a subject is another repository's.
     """
-    repository, reach, names = (
-        find_caller().repository,
-        find_caller().reach,
-        {name for name in subjects if name is not None},
-    )
-    _require_within("host", hosts, reach.hosts)
+    repository, limits = find_caller().repository, find_caller().limits
+    names = {name for name in subjects if name is not None}
+    _require_within("host", hosts, limits.hosts)
     if repository is None:
-        _require_within("subject", names, reach.subjects)
+        _require_within("subject", names, limits.subjects)
         return
     if not names:
         return
     with get_database().reading() as session:
-        foreign = ownership.map_foreign_owners(session, repository, names, reach.subjects)
+        foreign = ownership.map_foreign_owners(session, repository, names, limits.subjects)
     if foreign:
         raise make_refusal(repository, _explain_foreign(foreign))
-    if asking:
+    if read_only:
         return
     with get_database().writing() as session:
         # Again: another job may have reported meanwhile.
-        if foreign := ownership.map_foreign_owners(session, repository, names, reach.subjects):
+        if foreign := ownership.map_foreign_owners(session, repository, names, limits.subjects):
             raise make_refusal(repository, _explain_foreign(foreign))
         ownership.claim_subjects(session, repository, names)
 
 
-def require_reach_of_question(subject: str, host: str | None) -> None:
+def require_access_to_subject(subject: str, host: str | None) -> None:
     """Refuse a job about a subject, or for a host, beyond the limits of the caller's token.
 
     Parameters
@@ -66,20 +65,20 @@ def require_reach_of_question(subject: str, host: str | None) -> None:
     ProblemError
         403.
     """
-    reach = find_caller().reach
+    limits = find_caller().limits
     if find_caller().repository is None:
-        _require_within("subject", [subject], reach.subjects)
-    if host is None and reach.hosts is not None:
-        limits = " ".join(reach.hosts)
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {limits}: specify the host of the job.")
-    _require_within("host", [host] if host is not None else [], reach.hosts)
+        _require_within("subject", [subject], limits.subjects)
+    if host is None and limits.hosts is not None:
+        allowed = " ".join(limits.hosts)
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is limited to {allowed}: specify the host of the job.")
+    _require_within("host", [host] if host is not None else [], limits.hosts)
 
 
 def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
     beyond = next((name for name in names if not matches_any(name, patterns)), None)
     if beyond is not None:
-        limits = " ".join(patterns or ())
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {limits}.")
+        allowed = " ".join(patterns or ())
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {allowed}.")
 
 
 def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
@@ -118,7 +117,7 @@ def require_own_job(repository: str | None) -> None:
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
 
 
-def require_reach_of_repository(repository: str) -> None:
+def require_access_to_repository(repository: str) -> None:
     """Refuse to register runners for a repository that the caller's token does not name.
 
     Raises
@@ -126,11 +125,11 @@ def require_reach_of_repository(repository: str) -> None:
     ProblemError
         403, where it names others.
     """
-    _require_within("repository", [repository], find_caller().reach.repositories)
+    _require_within("repository", [repository], find_caller().limits.repositories)
 
 
-def require_reach_of_publication(repository: str) -> None:
-    """Refuse to publish about a repository, or to start a workflow in it, beyond the caller's reach.
+def require_access_to_publication(repository: str) -> None:
+    """Refuse to publish about a repository, or to start a workflow in it, beyond the caller's limits.
 
     Parameters
     ----------
@@ -142,18 +141,18 @@ def require_reach_of_publication(repository: str) -> None:
     ProblemError
         403, where the caller is a job of another repository, or its token is limited and does not name this one.
     """
-    own_repository, reach = find_caller().repository, find_caller().reach
+    own_repository, limits = find_caller().repository, find_caller().limits
     if own_repository is not None and repository.lower() != own_repository:
         raise make_refusal(own_repository, f"{repository} is another repository")
-    if own_repository is None and not reach.includes(repository):
-        limits = f"only {' '.join(reach.repositories)}" if reach.repositories else "or any other repository"
+    if own_repository is None and not limits.includes(repository):
+        allowed = f"only {' '.join(limits.repositories)}" if limits.repositories else "or any other repository"
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
-            f"Your token is limited and does not cover the repository {repository}, {limits}: create a token with "
+            f"Your token is limited and does not cover the repository {repository}, {allowed}: create a token with "
             f"--repository {repository}.",
         )
 
 
 def make_refusal(repository: str, why: str) -> ProblemError:
-    """Return the problem that a job reaches beyond its repository."""
+    """Return the problem that a job asks for something outside its repository."""
     return ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}: {why}.")

@@ -11,8 +11,8 @@ from flask import current_app
 
 from runner.contract.sign_in import Admission, Identity
 from service.config.trusted_jobs import IdentityRefused, IssuerUnavailable, TrustedJobs
-from service.rules.access.reach import find_reach_of_job
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import compute_job_limits
 from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
@@ -69,7 +69,7 @@ def sign_in(json_data: Identity) -> Admission:
         created_at=now,
         expires_at=now + TOKEN_LIFETIME,
         repository=job.repository,
-        **tokens.list_limits(find_reach_of_job(job.repository, trusted.subjects, trusted.hosts or None)),
+        **tokens.list_limits(compute_job_limits(job.repository, trusted.subjects, trusted.hosts or None)),
     )
     with get_database().writing() as session:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):

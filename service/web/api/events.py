@@ -12,7 +12,8 @@ from service.pipeline import decide_events, detect_drifts, next_bisect, triage_e
 from service.rules.events import lifecycle
 from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
-from service.schemas.history import Cause, Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventOrder, State
 from service.store.events import decisions, deliveries, events
 from service.web.access import audit_log, guard
@@ -103,7 +104,7 @@ def log(event_id: str) -> triage_schemas.DecisionList:
 @bp.get("/events/<event_id>/deliveries")
 @bp.output(triage_schemas.DeliveryList)
 def delivered(event_id: str) -> triage_schemas.DeliveryList:
-    """Return the notifications of an event: channels, times, and pending retries."""
+    """Return the notifications about an event: the channel of each, when it was sent, and when it is tried again."""
     with get_database().reading() as session:
         if events.find_event(session, event_id) is None:
             raise make_not_found(f"event {event_id}")
@@ -122,7 +123,8 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
             raise make_not_found(f"event {event_id}")
         if event.merged_into is not None:
             raise ProblemError(
-                HTTPStatus.CONFLICT, f"The event was merged into event {event.merged_into}: decide about that one."
+                HTTPStatus.CONFLICT,
+                f"The event was merged into event {event.merged_into}: decide about event {event.merged_into}.",
             )
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))

@@ -20,7 +20,7 @@ from service.store import gate_baselines
 from service.store.runs import runs
 from service.store.series import proofs
 from service.text.markdown import make_plain
-from service.web.access.ownership import require_reach_of_publication, require_reach_of_report
+from service.web.access.ownership import require_access_to_publication, require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
@@ -35,7 +35,7 @@ _MAX_SUMMARY_BYTES = 1_000_000
 @bp.output(BaseAnswer)
 def base(json_data: BaseQuery) -> BaseAnswer:
     """Return the stored runs of a base that were measured on the same host in the same environment."""
-    require_reach_of_report([json_data.subject], asking=True)
+    require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
         return BaseAnswer(report=runs.find_newest_report(session, json_data))
 
@@ -51,9 +51,9 @@ def post(json_data: GateReport) -> GateAnswer:
     """
     repository = json_data.repository
     if repository is not None:
-        require_reach_of_publication(qualify_name(json_data.forge, repository))
+        require_access_to_publication(qualify_name(json_data.forge, repository))
     sides = [side for case in json_data.cases for side in (case.base, case.head)]
-    require_reach_of_report({side.subject for side in sides}, {side.host.name for side in sides})
+    require_access_to_report({side.subject for side in sides}, {side.host.name for side in sides})
     finding = judge_gate(json_data)
     with get_database().reading() as session:
         since = gate_baselines.find_baselines(session, json_data, finding.list_small_steps())

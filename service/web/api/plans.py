@@ -12,7 +12,7 @@ from service.store.plans import expected_counts, plan_orders
 from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.api import judging_wait
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
@@ -29,7 +29,7 @@ def post(json_data: PlanRequest) -> Plan:
     The commits must be known: send them first. The known drifts decide which runs are measured again, so the runs of
     the workload on this host are judged first; if that takes long, the response is 503 with Retry-After.
     """
-    require_reach_of_report([json_data.subject], [json_data.host.name], asking=True)
+    require_access_to_report([json_data.subject], [json_data.host.name], read_only=True)
     judging_wait.judge_or_refuse(_select_series(json_data))
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)

@@ -14,7 +14,7 @@ from runner.contract.profile import Profile, StackKind
 from service.pipeline import ingest_profiles
 from service.schemas.profile_summaries import ProfileList, ProfileReceipt
 from service.store import profiles
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
@@ -51,7 +51,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     if json_data.profile_id != profile_id:
         detail = f"is {json_data.profile_id}, but the address says {profile_id}"
         raise make_unprocessable("profile_id", detail)
-    require_reach_of_report([json_data.subject], [json_data.host.name])
+    require_access_to_report([json_data.subject], [json_data.host.name])
     is_new = ingest_profiles.ingest_profile(get_database(), json_data)
     if is_new is profiles.StoreResult.CONFLICTING:
         raise ProblemError(

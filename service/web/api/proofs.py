@@ -13,7 +13,7 @@ from service.rules.comparison import interleaved
 from service.schemas.history import View
 from service.store.series import proofs
 from service.store.series.series import SeriesFilter
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.api import judging_wait
 from service.web.api.comparisons import refuse_quarantined
 from service.web.app_resources import get_database
@@ -38,7 +38,7 @@ def post(json_data: ComparisonRequest) -> Comparison:
     The drifts of the series that have both commits are settled by it. The same session may be sent again.
     """
     refuse_quarantined(json_data)
-    require_reach_of_report([json_data.base.subject], [json_data.base.host.name])
+    require_access_to_report([json_data.base.subject], [json_data.base.host.name])
     decided = interleaved.decide(json_data)
     with get_database().writing([json_data.base.subject]) as session:
         proofs.store(session, json_data, decided)
@@ -54,7 +54,7 @@ def index(query_data: NominationQuery) -> NominationList:
 
     The series are judged first; where that takes long, the answer is 503 with Retry-After.
     """
-    require_reach_of_report([query_data.subject], [query_data.host], asking=True)
+    require_access_to_report([query_data.subject], [query_data.host], read_only=True)
     selected = SeriesFilter(subject=query_data.subject, host=query_data.host, definition=query_data.definition)
     judging_wait.judge_or_refuse(selected)
     with get_database().reading() as session:

@@ -11,7 +11,7 @@ from service.pipeline import detect_drifts
 from service.schemas.history import Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 
@@ -29,7 +29,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     Commits that are known already stay as they are, so the same list may be sent again.
     """
     _check_name(subject)
-    require_reach_of_report([subject])
+    require_access_to_report([subject])
     with get_database().writing() as session:
         number = shared_rows.ensure_subjects(session, [subject])[subject]
         revisions.add_commits(session, number, json_data.revisions)

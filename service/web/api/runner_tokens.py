@@ -12,7 +12,7 @@ from runner.contract.gate import ForgeKind
 from service.forges.extension import find_worker
 from service.schemas.audit import AuditAction
 from service.web.access import audit_log
-from service.web.access.ownership import require_reach_of_repository
+from service.web.access.ownership import require_access_to_repository
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
@@ -43,7 +43,7 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
 
     The token of the caller lists the repositories for which this is allowed.
     """
-    require_reach_of_repository(json_data.repository)
+    require_access_to_repository(json_data.repository)
     forge_worker = find_worker()
     github = forge_worker.forges.get(ForgeKind.GITHUB) if forge_worker else None
     if github is None:

@@ -14,7 +14,7 @@ from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import detect_drifts, ingest_reports
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.admission import admit_requests, find_admission
 from service.web.api.body import PageQuery, register_reader
 from service.web.app_resources import get_database
@@ -107,7 +107,7 @@ def pyperf(run_id: UUID) -> Response:
 def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
-    require_reach_of_report(subjects, {head.host.name for head in heads})
+    require_access_to_report(subjects, {head.host.name for head in heads})
     with find_admission().subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.

@@ -7,7 +7,7 @@ from apiflask import APIBlueprint
 from runner.contract import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from service.pipeline import bisect_search
-from service.web.access.ownership import require_reach_of_report
+from service.web.access.ownership import require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 
@@ -22,7 +22,7 @@ def post(json_data: SearchRequest) -> Search:
 
     Stored runs are used. The commits must be known: send them first.
     """
-    require_reach_of_report([json_data.subject], asking=True)
+    require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
         state = bisect_search.search_commits(session, json_data)
     if state is None:
@@ -40,6 +40,6 @@ def post_settings(json_data: SettingSearchRequest) -> SettingSearch:
 
     Stored runs are used.
     """
-    require_reach_of_report([json_data.subject], asking=True)
+    require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
         return bisect_search.search_settings(session, json_data)

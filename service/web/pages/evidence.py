@@ -110,7 +110,7 @@ def order_remedy(profile_id: UUID) -> ResponseReturnValue:
     """Order a trial of a remedy, by the button beside it."""
     form = forms.read_form()
     with get_database().reading() as session:
-        summary = profiles.read_gist(session, profile_id)
+        summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(404, "There is no such profile.")
     settings = {name.removeprefix("set."): value for name, value in request.form.items() if name.startswith("set.")}

@@ -18,7 +18,8 @@ from service.rules.events import time_filter
 from service.rules.events.advice import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
-from service.schemas.history import Certainty, Direction, Drift
+from service.schemas.certainty import Certainty
+from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
 from service.store import hosts, overview, subjects
 from service.store.events import events
@@ -94,7 +95,7 @@ class InboxQuery:
 
 @dataclass(frozen=True, slots=True)
 class ListedEvent:
-    """An event as the list shows it, with its leading drift; None if no drift of it is found any more."""
+    """An event as the list shows it, with its leading drift; None if none of its drifts is still found."""
 
     event: EventSummary
     drift: Drift | None
@@ -161,7 +162,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         chosen = FIRST_VISIT_SINCE
     start = _find_start(chosen, visit, now)
     with get_database().reading() as store:
-        # How many events fit; all open ones where nothing is new.
+        # How many events match; all open events where nothing is new.
         filter_ = query.build_filter(start)
         counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)

@@ -49,7 +49,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
     # What the page shows beside the events.
     with get_database().reading() as session:
         n_judged = overview.count_judged(session)
-        failures, quarantined = _list_failures(session), runs.list_quarantined_hosts(session)
+        failures, quarantined = _list_failures(session), runs.list_newest_quarantined_runs(session)
         all_hosts, activity = (
             hosts.list_hosts(session),
             overview.read_activity(session, datetime.now(UTC) - _ACTIVE_TIME),

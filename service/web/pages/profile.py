@@ -8,7 +8,7 @@ from uuid import UUID
 from flask import abort, request
 from sqlalchemy.orm import Session
 
-from service.schemas.profile_summaries import ProfileGist, ProfileList
+from service.schemas.profile_summaries import ProfileList, ProfileWithoutStacks
 from service.store import profiles
 from service.store.profiles import ProfileFilter
 from service.web import vendor
@@ -72,7 +72,7 @@ def find_pair(
 
 
 def _show_alone(session: Session, profile_id: UUID) -> ProfileView:
-    summary = profiles.read_gist(session, profile_id)
+    summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(
             404, "There is no such profile. It may belong to another Faultwatch service, or wait in a runner's spool."
@@ -100,7 +100,7 @@ def _find_compared(before: bytes, after: bytes) -> ProfileView:
     return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
-def _list_others(session: Session, summary: ProfileGist) -> ProfileList:
+def _list_others(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
     """Return other profiles of the case, which this one can be compared with."""
     return profiles.list_page(
         session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0

@@ -10,9 +10,9 @@ from typing import Any
 from flask import abort, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from service.rules.access.reach import Reach
 from service.rules.access.scope import MEANINGS, Scope
 from service.rules.access.token import PresentedToken
+from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
 from service.schemas.history import View
 from service.store import tokens
@@ -75,7 +75,7 @@ def make() -> ResponseReturnValue:
     try:
         with get_database().writing() as session:
             token = tokens.issue_token(
-                session, str(form["name"]), scopes, days, datetime.now(UTC), reach=Reach(**limits)
+                session, str(form["name"]), scopes, days, datetime.now(UTC), limits=TokenLimits(**limits)
             )
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
             audit_log.record(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)

@@ -81,16 +81,21 @@ def page(bp: Blueprint, rule: str, formats_rule: str | None = None) -> Callable[
     """
 
     def decorate(view: PageView) -> PageView:
-        def answer(form: str = "html", **variables: Any) -> Response:
-            format_ = form if form != "html" else read_requested_format()
+        def answer(extension: str = "html", **variables: Any) -> Response:
+            output_format = extension if extension != "html" else read_requested_format()
             etag = not_modified.find_current_etag()
             unchanged = not_modified.answer_unchanged(etag)
-            return unchanged or not_modified.make_cacheable(_render_page(view(**variables), format_), etag)
+            return unchanged or not_modified.make_cacheable(_render_page(view(**variables), output_format), etag)
 
         endpoint = view.__name__
         bp.add_url_rule(rule, endpoint, answer)
-        for form in ("json", "csv"):
-            bp.add_url_rule(f"{formats_rule or rule}.{form}", f"{endpoint}_{form}", answer, defaults={"form": form})
+        for extension in ("json", "csv"):
+            bp.add_url_rule(
+                f"{formats_rule or rule}.{extension}",
+                f"{endpoint}_{extension}",
+                answer,
+                defaults={"extension": extension},
+            )
         return view
 
     return decorate
@@ -128,11 +133,11 @@ def write_csv(table: Table) -> str:
     return text.getvalue()
 
 
-def _render_page(page_: Page, format_: str) -> Response:
-    if format_ == "json":
-        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[format_])
-    elif format_ == "csv":
-        response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[format_])
+def _render_page(page_: Page, output_format: str) -> Response:
+    if output_format == "json":
+        response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[output_format])
+    elif output_format == "csv":
+        response = Response(write_csv(page_.table()), mimetype=_MEDIA_TYPES[output_format])
     else:
-        response = Response(render_template(page_.template, **page_.context), mimetype=_MEDIA_TYPES[format_])
+        response = Response(render_template(page_.template, **page_.context), mimetype=_MEDIA_TYPES[output_format])
     return response

@@ -20,7 +20,7 @@ from runner.contract.profile_difference import (
 )
 from service.rules.diagnose.diagnosis import diagnose
 from service.rules.profile_without_stacks import summarise_profile
-from service.schemas.profile_summaries import ProfileGist
+from service.schemas.profile_summaries import ProfileWithoutStacks
 from service.text.commands import HERE, list_parameter_options
 
 _MAX_PLACES = 12
@@ -58,8 +58,8 @@ class StackRow:
 class ProfileView:
     """A profile as a page shows it, with the profile before it where there is one."""
 
-    after: ProfileGist
-    before: ProfileGist | None
+    after: ProfileWithoutStacks
+    before: ProfileWithoutStacks | None
     diagnosis: Diagnosis
     places: Sequence[tuple[Place, Change]] = ()
     """The subject's functions and lines by how much more or less they fault; empty without a profile before."""
@@ -106,7 +106,7 @@ class ProfileView:
         return build_try_command(self.after.revision.commit, self.after.case, remedy)
 
 
-def build_single_view(summary: ProfileGist) -> ProfileView:
+def build_single_view(summary: ProfileWithoutStacks) -> ProfileView:
     """Return one profile as a page shows it, without its stacks."""
     return ProfileView(summary, None, summary.diagnosis)
 

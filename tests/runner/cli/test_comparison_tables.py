@@ -129,4 +129,4 @@ def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
     show_comparison(Compared(watched, watched, comparison), TARGET)
     assert "watched" not in capsys.readouterr().out
     show_comparison(Compared(watched, watched.model_copy(update={"files": None}), comparison), TARGET)
-    assert "head: no execution could be watched" in capsys.readouterr().out
+    assert "head: Faultwatch could not trace any execution" in capsys.readouterr().out

@@ -7,7 +7,8 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
-from runner.measuring.comparison import Compared, Pairs, compare, compare_with_stored
+from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.stored_base import compare_with_stored
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.workload import Workload
 

@@ -13,7 +13,7 @@ from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_cache import BuildCache, release_all
+from runner.subject.build_places import BuildPlaces, release_all
 from runner.subject.build_record import RECORD_FILE, read_record
 from runner.subject.built_tree import COPY_FOLDER
 from runner.subject.repository import open_repository
@@ -33,7 +33,7 @@ def workload(command: str | list[str], **build: object) -> Workload:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildCache(tmp_path / "builds"), {"cpu.model": "one"})
+    return Builder(BuildPlaces(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 def test_builds_once_for_a_revision_and_a_recipe(builder: Builder, commit: Run, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_another_processor_makes_another_build(builder: Builder, commit: Run, tm
     head = commit("One", source="1")
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     tree, _ = builder.build(repository, head, workload("true"))
-    newer = Builder(builder.cache, {"cpu.model": "two"})
+    newer = Builder(builder.places, {"cpu.model": "two"})
     assert newer.build(repository, head, workload("true"))[0] != tree
 
 
@@ -199,7 +199,7 @@ def test_what_a_build_needs_and_this_host_lacks_is_told_and_not_remembered(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(BuildFailure, match="this host does not have no-such-compiler, which the build needs"):
         builder.build(repository, head, workload("true", needs=["sh", "no-such-compiler"]))
-    assert not builder.cache.folder.exists()
+    assert not builder.places.folder.exists()
     builder.build(repository, head, workload("true", needs=["sh"]))
 
 
@@ -210,7 +210,7 @@ def test_a_build_tool_that_is_missing_is_not_blamed_on_the_revision(
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     with pytest.raises(FaultwatchError, match="'no-such-make' is not installed"):
         builder.build(repository, head, workload("no-such-make all"))
-    assert not list(builder.cache.folder.glob("*/*/build.json"))
+    assert not list(builder.places.folder.glob("*/*/build.json"))
 
 
 def test_a_tool_outside_of_the_builds_path_is_named_with_its_place(
@@ -328,7 +328,7 @@ def test_a_script_of_a_virtual_environment_runs_from_its_build(builder: Builder,
 
 
 def test_a_build_makes_room_by_removing_what_nobody_used_for_long(commit: Run, tmp_path: Path) -> None:
-    builder = Builder(BuildCache(tmp_path / "builds", most_days=7), {})
+    builder = Builder(BuildPlaces(tmp_path / "builds", most_days=7), {})
     commits = [commit(title, source=title) for title in ("old", "recent", "new")]
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     places = [builder.build(repository, head, workload("true"))[0].parent for head in commits[:2]]
@@ -364,7 +364,7 @@ def test_a_power_cut_right_after_a_build_costs_at_most_that_build(journal: bool,
     repository = open_repository(str(tmp_path / "subject"), tmp_path)
     try:
         with disk(tmp_path / "disk", tmp_path / "storage", "32m") as storage:
-            builder = Builder(BuildCache(storage.folder / "builds"), {})
+            builder = Builder(BuildPlaces(storage.folder / "builds"), {})
             place = builder.build(repository, head, workload("cp source program"))[0].parent
             release_all()
             storage.cut(journal=journal)

@@ -16,8 +16,8 @@ from runner.execution.sandbox import Sandbox
 from runner.subject import build_ahead
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_ahead import BuildAhead, is_checked
-from runner.subject.build_cache import BuildCache
 from runner.subject.build_inputs import Inputs
+from runner.subject.build_places import BuildPlaces
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
@@ -40,7 +40,7 @@ def wait() -> Wait:
 
 @pytest.fixture
 def builder(tmp_path: Path) -> Builder:
-    return Builder(BuildCache(tmp_path / "builds"), {"cpu.model": "one"})
+    return Builder(BuildPlaces(tmp_path / "builds"), {"cpu.model": "one"})
 
 
 @pytest.fixture
@@ -152,11 +152,11 @@ with build_ahead.BuildAhead(*order, {commits!r}, 2) as builds:
 def test_an_order_is_read_as_it_was_written(
     repository: Repository, workload: Callable[[str], Workload], tmp_path: Path
 ) -> None:
-    cache = BuildCache(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
-    builder = Builder(cache, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), again=True)
+    places = BuildPlaces(tmp_path, BuildStore.PULL_REQUEST, 1000, 2.5)
+    builder = Builder(places, {"cpu.model": "one"}, Sandbox(1, 2, ("/opt",)), again=True)
     decoded, where, recipe = decode_order(encode_order(builder, repository, workload("true")))
-    assert (decoded.cache, decoded.machine, decoded.sandbox, decoded.again) == (
-        cache,
+    assert (decoded.places, decoded.machine, decoded.sandbox, decoded.again) == (
+        places,
         builder.machine,
         builder.sandbox,
         True,
@@ -166,9 +166,9 @@ def test_an_order_is_read_as_it_was_written(
 
 def test_an_order_may_have_paths_that_are_no_text(workload: Callable[[str], Workload], tmp_path: Path) -> None:
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    builder = Builder(BuildCache(odd), {"cpu.model": "one"}, Sandbox(readable=(str(odd),)))
+    builder = Builder(BuildPlaces(odd), {"cpu.model": "one"}, Sandbox(readable=(str(odd),)))
     decoded, where, _ = decode_order(encode_order(builder, Repository(odd, "odd"), workload("true")))
-    assert (decoded.cache, decoded.sandbox, where.path) == (builder.cache, builder.sandbox, odd)
+    assert (decoded.places, decoded.sandbox, where.path) == (builder.places, builder.sandbox, odd)
 
 
 def test_a_commit_that_changes_what_no_build_reads_uses_the_last_build(
@@ -241,7 +241,7 @@ def test_a_check_finds_that_a_build_depends_on_more_than_was_seen(
     workload: Callable[[str], Workload], commit: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    builder = Builder(BuildCache(tmp_path / "builds"), {}, say=said.append)
+    builder = Builder(BuildPlaces(tmp_path / "builds"), {}, say=said.append)
     commits = [commit("First", README="first")] + [commit(f"Document {n}", README=n * "x") for n in range(1, 4)]
     monkeypatch.setattr(build_ahead, "is_checked", lambda made: made == commits[2])
     # The watch sees each question. What is asked of another process, which answers from the same files, it does not.

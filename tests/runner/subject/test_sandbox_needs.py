@@ -6,7 +6,7 @@ import pytest
 
 from runner.execution.sandbox import Sandbox
 from runner.subject.packages import find_managers, find_network_error
-from runner.subject.sandbox_needs import describe_sandbox_failure, list_empty_folders, list_needs
+from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_cache_folders, list_needs
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 MEASURE = (
@@ -132,9 +132,9 @@ def test_a_tool_in_the_home_does_not_show_the_whole_home(home: Path) -> None:
 
 def test_only_folders_of_package_managers_in_the_home_are_made(home: Path) -> None:
     variables = {"CARGO_HOME": f"{home}/.cargo", "GOCACHE": "/etc", "X": f"{home}/x", "GOMODCACHE": f"{home}/../y"}
-    assert list_empty_folders(variables, Sandbox()) == (f"{home}/.cargo",)
-    assert list_empty_folders(variables, Sandbox(readable=(f"{home}/.cargo/registry",))) == (f"{home}/.cargo",)
-    assert list_empty_folders(variables, Sandbox(readable=(str(home),))) == ()
+    assert list_masked_cache_folders(variables, Sandbox()) == (f"{home}/.cargo",)
+    assert list_masked_cache_folders(variables, Sandbox(readable=(f"{home}/.cargo/registry",))) == (f"{home}/.cargo",)
+    assert list_masked_cache_folders(variables, Sandbox(readable=(str(home),))) == ()
 
 
 def test_package_managers_are_found_in_the_commands_of_a_shell() -> None:

@@ -55,7 +55,9 @@ def test_the_cells_show_faults_times_and_memory_and_how_sure_the_difference_is(r
 
 def test_what_is_not_measured_can_be_ordered_with_a_preview(lab: FlaskClient) -> None:
     text = plain(read(lab, LAB))
-    assert "Measure the empty cell 2 runs, each cell interleaved with the default: 52 executions, about" in text
+    assert (
+        "Measure the empty cell This takes 2 runs, each interleaved with the default cell: 52 executions, about" in text
+    )
     assert cells(lab)["libjemalloc.so.2", "never"]["state"] == "empty"
     answer = lab.post("/lab/orders?subject=demo")
     assert answer.status_code == 303

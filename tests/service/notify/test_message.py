@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose_mail
-from service.notify.message import MAX_EVENTS, escape_for_slack, make_plain, write_message
+from service.notify.message import MAX_EVENTS, make_plain, write_message
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.text.candidates import name_candidates
@@ -47,15 +47,6 @@ def test_a_message_about_many_says_how_many_more() -> None:
     message = write_message("k", many, BASE)
     assert message.subject == "[faultwatch] 31 events: 30 worse, 1 better"
     assert "… and 6 more." in message.lines
-
-
-def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
-    text = escape_for_slack(write_message("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))[
-        "text"
-    ]
-    assert "<" not in text
-    assert "&lt;!channel&gt;" in text
-    assert "&amp; co" in text
 
 
 @given(strange)

@@ -51,14 +51,14 @@ def test_fewer_faults_that_win_no_time_read_as_that_everywhere(api: Api, databas
     assert drift["price"]["seconds"] == -4_300 * 0.5e-6
     assert drift["price"]["source"] == "the host's canary"
     assert drift["price"]["uncertainty"] == 0
-    assert drift["price"]["sentence"].startswith("hardly any CPU time")
+    assert drift["price"]["sentence"].startswith("almost no CPU time")
     (event,) = api.get("/events")["items"]
     assert event["price"] == drift["price"]["sentence"]
     assert api.get(f"/events/{event['id']}")["drifts"][0]["price"] == drift["price"]
     with database.reading() as session:
         (summary,) = events.list_summaries(session, [event["id"]])
     lines = message.write_message(str(datetime.now(UTC)), [summary], "http://faults.example.org").lines
-    assert "hardly any CPU time" in "\n".join(lines)
+    assert "almost no CPU time" in "\n".join(lines)
 
 
 def test_without_a_measured_cost_nothing_is_said(api: Api) -> None:

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.config.notifications import ChannelSettings, Quiet
-from service.rules.delivery_schedule import MAX_WAIT, choose_wait, find_digest_due, is_quiet, may_send
+from service.rules.delivery_schedule import (
+    MAX_SINGLE,
+    MAX_WAIT,
+    choose_wait,
+    find_digest_due,
+    group_into_messages,
+    is_quiet,
+    may_send,
+)
 
 NIGHT = {"from": "22:00", "to": "07:00"}
 
@@ -76,3 +84,24 @@ def test_whoever_is_quiet_from_one_time_to_another_is_loud_the_other_way_round(
 @given(st.integers(1, 10_000))
 def test_the_wait_grows_up_to_a_limit(attempts: int) -> None:
     assert timedelta(minutes=1) <= choose_wait(attempts) <= choose_wait(attempts + 1) <= MAX_WAIT
+
+
+@pytest.mark.parametrize(
+    ("settings", "events", "messages"),
+    [
+        ({}, 0, 0),
+        ({}, MAX_SINGLE, MAX_SINGLE),
+        ({}, MAX_SINGLE + 1, 1),
+        ({"quiet": NIGHT}, 1, 1),
+        ({"quiet": NIGHT}, 2, 1),
+        ({"digest": "08:00"}, 0, 0),
+        ({"digest": "08:00"}, 2, 1),
+    ],
+)
+def test_many_events_and_those_that_waited_share_a_message(
+    settings: dict[str, Any], events: int, messages: int
+) -> None:
+    new = list(range(events))
+    batches = group_into_messages(channel(**settings), new)
+    assert len(batches) == messages
+    assert [event for batch in batches for event in batch] == new

@@ -21,8 +21,8 @@ def test_many_fewer_faults_that_win_no_time_read_as_that() -> None:
     assert price.seconds == pytest.approx(-4_300 * 0.5 * MICRO)
     assert price.share == pytest.approx(-0.00215)
     assert price.sentence == (
-        "hardly any CPU time: −2.15\N{NO-BREAK SPACE}ms (−0.215\N{NARROW NO-BREAK SPACE}%), "
-        "at 500\N{NO-BREAK SPACE}ns a fault by the host's canary"
+        "almost no CPU time: −2.15\N{NO-BREAK SPACE}ms (−0.215\N{NARROW NO-BREAK SPACE}%), "
+        "at 500\N{NO-BREAK SPACE}ns per fault according to the host's canary"
     )
 
 
@@ -39,7 +39,8 @@ def test_the_price_of_a_count_that_varies_has_an_uncertainty() -> None:
     assert price is not None
     assert price.uncertainty == pytest.approx(0.2)
     said = price.sentence.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("+1 s ± 200 ms, because the count varies, of CPU time (+100")
+    assert said.startswith("+1 s ± 200 ms of CPU time (+100")
+    assert said.endswith("per fault according to the host's canary; uncertain because the count varies")
     # What is smaller than the noise has no price.
     assert price_change("minor-faults", side(10), side(20), FaultCosts(host=MICRO), spread=14) is None
 
@@ -49,7 +50,7 @@ def test_two_faults_less_never_cost_time_although_two_profiles_of_one_cost_diffe
     price = price_change("page-faults", side(53_341), side(53_339), costs)
     assert price is not None
     assert price.seconds == pytest.approx(-2 * 1.75 * MICRO)
-    assert price.sentence.startswith("hardly any CPU time: −3.5\N{NO-BREAK SPACE}µs")
+    assert price.sentence.startswith("almost no CPU time: −3.5\N{NO-BREAK SPACE}µs")
 
 
 def test_each_side_has_its_own_cost_where_their_pages_differ() -> None:
@@ -60,7 +61,8 @@ def test_each_side_has_its_own_cost_where_their_pages_differ() -> None:
     assert price.seconds == pytest.approx(0.02 - 0.1)
     assert 0.02 < price.uncertainty < 0.03
     said = price.sentence.replace("\N{NO-BREAK SPACE}", " ")
-    assert said.startswith("−80 ms ± 25.5 ms, because profiles of one program differ, of CPU time")
+    assert said.startswith("−80 ms ± 25.5 ms of CPU time")
+    assert said.endswith("according to profiles of both sides; uncertain because profiles of one program differ")
     # A hundred times as expensive: whether it wins or loses is not known, so nothing is said.
     costs = FaultCosts(before=1 * MICRO, after=100 * MICRO)
     assert price_change("page-faults", side(100_000), side(1_000, policy="always"), costs) is None

@@ -13,7 +13,7 @@ from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from service.rules.diagnose.diagnosis import RULES, diagnose
 from service.rules.diagnose.profile_numbers import Facts
-from service.rules.diagnose.rule import MIN_PRICE
+from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
 
 AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}
@@ -332,11 +332,11 @@ def almost_profiles(draw: st.DrawFn) -> Profile:
 def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, before: Profile | None) -> None:
     diagnosis = diagnose(DiagnosisRequest(profile=made, before=before))
     facts = Facts.from_profile(made, before)
-    true = [rule.title for rule in RULES if rule.condition(facts) and (rule.price(facts) or 0) >= MIN_PRICE]
+    true = [rule.title for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
     assert sorted(finding.title for finding in diagnosis.findings) == sorted(true)
     prices = [finding.price for finding in diagnosis.findings]
     assert prices == sorted(prices, reverse=True)
-    assert all(MIN_PRICE <= price <= 1 for price in prices)
+    assert all(MIN_SAVING <= price <= 1 for price in prices)
     assert diagnosis.evidence
     assert all(finding.evidence and finding.remedies and finding.report for finding in diagnosis.findings)
     _check_stories(made, before, diagnosis.findings)

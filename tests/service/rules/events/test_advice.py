@@ -15,14 +15,18 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
 @pytest.mark.parametrize(
     ("changes", "who", "what"),
     [
-        ({"n_candidates": 1, "certainty": "single"}, "Ada", "Fix it, or accept it"),
+        ({"n_candidates": 1, "certainty": "single"}, "Ada", "Fix the regression, or accept the new level"),
         (
             {"n_candidates": 19, "authors": ["Ada", "Bo", "Cy"], "certainty": "range"},
             "",
             "Find the commit among 19",
         ),
         ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find the commit among 3"),
-        ({"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"}, "Cy", "Fix it, or accept it"),
+        (
+            {"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"},
+            "Cy",
+            "Fix the regression, or accept the new level",
+        ),
         ({"confirmed": False, "certainty": "provisional", "n_candidates": 3}, "", "Wait: further runs decide"),
         # A change that may be none has no author yet.
         ({"confirmed": False, "n_candidates": 1, "authors": ["Ada"]}, "", "Wait: further runs decide"),
@@ -31,7 +35,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
             "Di",
             "Wait: further runs decide",
         ),
-        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept it"),
+        ({"cause": Cause.CONFIG, "certainty": "confirmed"}, "", "Undo the setting, or accept the change"),
         ({"cause": Cause.UNKNOWN, "certainty": "confirmed"}, "", "Check the host"),
         (
             {"n_candidates": 1, "certainty": "single", "direction": Direction.IMPROVEMENT},
@@ -41,7 +45,7 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         (
             {"n_candidates": 19, "certainty": "range", "assignee": "Di", "state": State.ACKNOWLEDGED},
             "Di",
-            "Fix it, or accept it",
+            "Fix the regression, or accept the new level",
         ),
         ({"n_candidates": 1, "certainty": "single", "open": False, "state": State.FIXED}, "Ada", ""),
     ],
@@ -53,4 +57,7 @@ def test_a_row_says_who_looks_and_what_to_do(changes: dict[str, Any], who: str, 
 
 def test_a_row_does_not_promise_a_run_that_cannot_come() -> None:
     made = event(confirmed=False, certainty="provisional", n_candidates=3)
-    assert describe_next_step(made, can_be_confirmed=False) == "Permanently in doubt: decide, or dismiss it"
+    assert (
+        describe_next_step(made, can_be_confirmed=False)
+        == "Permanently in doubt: decide about the change, or dismiss it"
+    )

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.events.importance import EventTerms, compute_importance, is_below_floor, list_terms
-from service.schemas.history import Candidate, Certainty, Drift
+from service.schemas.certainty import Certainty
+from service.schemas.history import Candidate, Drift
 from tests.service import made_series
 
 SUREST_LAST = (

@@ -12,7 +12,7 @@ def test_a_zigzag_by_one_fault_on_a_young_level_is_explained() -> None:
     said = describe_level_variation([4100, 4101, 4100, 4100, 4101])
     assert said.startswith("The 5 runs of this level count 4,100 (3 times) or 4,101 (2 times), back and forth.")
     assert "within 1, and" in said
-    assert "until it has 12 runs, a step must last longer" in said
+    assert "until it has 12 runs, only a step that lasts longer is certain" in said
     assert "young" not in describe_level_variation([4100, 4101] * 6)
 
 

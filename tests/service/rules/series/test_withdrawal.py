@@ -85,7 +85,7 @@ def test_a_rewritten_branch_is_the_reason_and_the_living_commit_is_named() -> No
     former = [point for point in step if point.run_id == drift(6).run_after]
     living = [point for point in step if point not in former]
     (reason,) = explain_withdrawals([drift(6)], [], living, former).values()
-    assert reason == "Its branch was rewritten, and no branch or tag leads to its commits any more."
+    assert reason == "Its branch was rewritten, and its commits are no longer part of any branch or tag."
     (reason,) = explain_withdrawals([drift(6)], [drift(9, id="new")], living, former).values()
     assert reason.endswith("The same change lies at commit r9 now.")
 

@@ -9,7 +9,8 @@ from apiflask import APIFlask
 
 from service.rules.access.scope import Scope
 from service.rules.events.visit import Visit
-from service.schemas.history import Certainty, Direction
+from service.schemas.certainty import Certainty
+from service.schemas.history import Direction
 from service.schemas.triage import EventOrder
 from service.store import tokens
 from service.store.engine.database import Database

@@ -11,8 +11,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.schemas.audit import AuditAction
 from service.store import audit, tokens
 from service.store.audit import Actor
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 def given(closed: FlaskClient, database: Database) -> Given:
     def make(scope: Scope) -> dict[str, str]:
         with database.writing() as session:
-            reach = Reach(repositories=("*/*",)) if scope is Scope.REGISTER else EVERYWHERE
-            issued = tokens.issue_token(session, f"the {scope.value}", [scope], 1, datetime.now(UTC), reach=reach)
+            limits = TokenLimits(repositories=("*/*",)) if scope is Scope.REGISTER else NO_LIMITS
+            issued = tokens.issue_token(session, f"the {scope.value}", [scope], 1, datetime.now(UTC), limits=limits)
         return {"Authorization": f"Bearer {issued.text}"}
 
     return make

@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.report import Host
-from service.rules.access.reach import EVERYWHERE, Reach
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits
 from service.store import tokens
 from service.store.engine.database import Database
 from tests.service import reports
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 
 @pytest.fixture
 def give(closed: FlaskClient, database: Database) -> Give:
-    def make(reach: Reach = EVERYWHERE, scope: Scope = Scope.REPORT) -> dict[str, str]:
+    def make(limits: TokenLimits = NO_LIMITS, scope: Scope = Scope.REPORT) -> dict[str, str]:
         with database.writing() as session:
-            issued = tokens.issue_token(session, "a token", [scope], 1, datetime.now(UTC), reach=reach)
+            issued = tokens.issue_token(session, "a token", [scope], 1, datetime.now(UTC), limits=limits)
         return {"Authorization": f"Bearer {issued.text}"}
 
     return make
@@ -42,7 +42,7 @@ def put(client: FlaskClient, headers: dict[str, str], subject: str = "demo", hos
 
 
 def test_a_token_reports_only_as_its_hosts_and_about_its_subjects(closed: FlaskClient, give: Give) -> None:
-    limited = give(Reach(hosts=("lab-*",), subjects=("demo",)))
+    limited = give(TokenLimits(hosts=("lab-*",), subjects=("demo",)))
     assert put(closed, limited, host="lab-1") == 201
     assert put(closed, limited, host="box") == 403
     assert put(closed, limited, subject="other", host="lab-1") == 403
@@ -53,7 +53,7 @@ def test_a_job_is_claimed_only_as_a_host_of_the_token_and_kept_by_its_holder(clo
     question = {"kind": "measure", "subject": "demo", "case": "copy[mib=4]", "revision": "main"}
     job = {"question": question, "backend": "caller"}
     closed.post("/api/v1/jobs", json=job, headers=give(scope=Scope.ORDER))
-    spoofing, own, other = give(Reach(hosts=("lab-*",))), give(Reach(hosts=("box",))), give()
+    spoofing, own, other = give(TokenLimits(hosts=("lab-*",))), give(TokenLimits(hosts=("box",))), give()
     claim = {"host": "box"}
     assert closed.post("/api/v1/jobs/1/claim", json=claim, headers=spoofing).status_code == 403
     lease = closed.post("/api/v1/jobs/1/claim", json=claim, headers=own).get_json()["lease"]
@@ -73,8 +73,8 @@ def test_a_token_orders_and_cancels_only_jobs_within_its_limits(closed: FlaskCli
         job = {"question": question | changes, "backend": "caller"}
         return closed.post("/api/v1/jobs", json=job, headers=headers).status_code
 
-    by_subject = give(Reach(subjects=("demo",)), Scope.ORDER)
-    by_host = give(Reach(hosts=("lab-*",)), Scope.ORDER)
+    by_subject = give(TokenLimits(subjects=("demo",)), Scope.ORDER)
+    by_host = give(TokenLimits(hosts=("lab-*",)), Scope.ORDER)
     assert order(by_subject, subject="other") == 403
     assert order(by_host, host="box") == 403
     assert order(by_host, host=None) == 403, "any host is more than those of the token"
@@ -104,7 +104,7 @@ def test_a_job_has_no_runs_of_another_host(closed: FlaskClient, give: Give) -> N
 
 
 def test_a_token_registers_runners_of_its_repositories_alone(closed: FlaskClient, give: Give) -> None:
-    limited = give(Reach(repositories=("octo-org/*",)), Scope.REGISTER)
+    limited = give(TokenLimits(repositories=("octo-org/*",)), Scope.REGISTER)
     path = "/api/v1/github/runner-tokens"
     assert closed.post(path, json={"repository": "evil/copies"}, headers=limited).status_code == 403
     assert closed.post(path, json={"repository": "Octo-Org/copies"}, headers=limited).status_code == 404, "is no App"
@@ -112,7 +112,7 @@ def test_a_token_registers_runners_of_its_repositories_alone(closed: FlaskClient
 
 def test_an_order_and_the_settings_of_a_subject_are_within_the_limits(closed: FlaskClient, give: Give) -> None:
     assert put(closed, give()) == 201
-    limited = give(Reach(hosts=("lab-1", "lab-2")), Scope.ORDER)
+    limited = give(TokenLimits(hosts=("lab-1", "lab-2")), Scope.ORDER)
     Jobs(closed, limited).order(question={"host": "lab-1"}, backend="caller")
     Jobs(closed, limited).order(403, question={"host": "box"}, backend="caller")
 
@@ -120,34 +120,34 @@ def test_an_order_and_the_settings_of_a_subject_are_within_the_limits(closed: Fl
         body = {"bisect_policy": "do"}
         return closed.patch("/api/v1/subjects/demo", json=body, headers=headers).status_code
 
-    assert change(give(Reach(subjects=("other",)), Scope.ORDER)) == 403
+    assert change(give(TokenLimits(subjects=("other",)), Scope.ORDER)) == 403
     assert change(limited) == 403
     assert change(give()) == 403, "it needs the scope order"
-    assert change(give(Reach(subjects=("demo",)), Scope.ORDER)) == 200
+    assert change(give(TokenLimits(subjects=("demo",)), Scope.ORDER)) == 200
 
 
 @pytest.mark.parametrize(
-    ("reach", "forge", "repository", "allowed"),
+    ("limits", "forge", "repository", "allowed"),
     [
-        (EVERYWHERE, "gitlab", "group/other", True),
-        (Reach(subjects=("demo",), hosts=("box",)), "gitlab", "group/other", False),
-        (Reach(hosts=("box",)), "github", "octo-org/copies", False),
-        (Reach(hosts=("box",), repositories=("octo-org/*",)), "github", "Octo-Org/copies", True),
-        (Reach(repositories=("group/parser",)), "gitlab", "group/parser", False),
-        (Reach(repositories=("gitlab:group/sub/parser",)), "gitlab", "group/sub/parser", True),
-        (Reach(repositories=("gitlab:group/*",)), "gitlab", "group/sub/parser", False),
+        (NO_LIMITS, "gitlab", "group/other", True),
+        (TokenLimits(subjects=("demo",), hosts=("box",)), "gitlab", "group/other", False),
+        (TokenLimits(hosts=("box",)), "github", "octo-org/copies", False),
+        (TokenLimits(hosts=("box",), repositories=("octo-org/*",)), "github", "Octo-Org/copies", True),
+        (TokenLimits(repositories=("group/parser",)), "gitlab", "group/parser", False),
+        (TokenLimits(repositories=("gitlab:group/sub/parser",)), "gitlab", "group/sub/parser", True),
+        (TokenLimits(repositories=("gitlab:group/*",)), "gitlab", "group/sub/parser", False),
     ],
 )
 def test_a_limited_token_publishes_only_about_repositories_that_it_names(
-    closed: FlaskClient, give: Give, reach: Reach, forge: str, repository: str, allowed: bool
+    closed: FlaskClient, give: Give, limits: TokenLimits, forge: str, repository: str, allowed: bool
 ) -> None:
     report = made_gates.gate(made_gates.case([100] * 30, [100] * 30)).model_dump(mode="json")
     sent = report | {"forge": forge, "repository": repository}
-    answer = closed.post("/api/v1/gates", json=sent, headers=give(reach))
+    answer = closed.post("/api/v1/gates", json=sent, headers=give(limits))
     assert (answer.status_code == 200) is allowed, answer.get_json()
     if not allowed:
         assert f"--repository {'gitlab:' * (forge == 'gitlab')}{repository}" in answer.get_json()["detail"]
-    unpublished = closed.post("/api/v1/gates", json=report | {"repository": None}, headers=give(reach))
+    unpublished = closed.post("/api/v1/gates", json=report | {"repository": None}, headers=give(limits))
     assert unpublished.status_code == 200, "the verdict alone needs no repository"
 
 
@@ -155,9 +155,9 @@ def test_a_limited_token_starts_workflows_only_in_repositories_that_it_names(clo
     question = {"kind": "measure", "subject": "demo", "case": "copy[mib=4]", "revision": "main", "host": "lab-1"}
     order = {"question": question, "backend": "caller", "github": "octo-org/other"}
 
-    def place(reach: Reach) -> int:
-        return closed.post("/api/v1/jobs", json=order, headers=give(reach, Scope.ORDER)).status_code
+    def place(limits: TokenLimits) -> int:
+        return closed.post("/api/v1/jobs", json=order, headers=give(limits, Scope.ORDER)).status_code
 
-    assert place(Reach(subjects=("demo",))) == 403
-    assert place(Reach(subjects=("demo",), repositories=("octo-org/mine",))) == 403
-    assert place(Reach(subjects=("demo",), repositories=("octo-org/*",))) == 201
+    assert place(TokenLimits(subjects=("demo",))) == 403
+    assert place(TokenLimits(subjects=("demo",), repositories=("octo-org/mine",))) == 403
+    assert place(TokenLimits(subjects=("demo",), repositories=("octo-org/*",))) == 201

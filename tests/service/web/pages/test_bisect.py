@@ -104,7 +104,8 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     assert f"Culprit 1 {history.commit(4)[:10]} {history.TITLES[4]}" in text
     assert "Change +16,384" in text
     assert (
-        "Or one of these, which measurements of the range cannot tell apart from it: " + history.commit(HOSTILE)[:10]
+        "Or one of these commits, which measurements of the range cannot tell apart from the first: "
+        + history.commit(HOSTILE)[:10]
         in text
     )
     assert "proven Measured again interleaved with its parent" in text

@@ -83,7 +83,7 @@ def test_a_drift_that_is_not_certain_says_so(extremes: FlaskClient) -> None:
     assert "Not confirmed yet." in text
     assert "has not reported since 20" in text, "it promises no run: the history has ended"
     series = extremes.get(f"/api/v1/drifts/{drift}").json["series_id"]
-    assert "no further run is expected to confirm it." in read(extremes, f"/series/{series}")
+    assert "no further run is expected to confirm the change." in read(extremes, f"/series/{series}")
 
 
 def test_an_unknown_drift_is_a_page_that_says_so(client: FlaskClient) -> None:

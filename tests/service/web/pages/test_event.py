@@ -139,7 +139,7 @@ def test_events_are_listed_by_state_and_an_unknown_one_is_a_page(client: FlaskCl
     assert "3 open events" in read(client, "/events")
     assert "4 events" in read(client, "/events?state=all")
     assert "No expected events" in read(client, "/events?state=expected")
-    assert "Nothing waits for a decision." in read(empty, "/events")
+    assert "Nothing is waiting for a decision." in read(empty, "/events")
     assert "Nothing is silenced." in read(empty, "/silences")
     assert len(client.get("/events.csv").text.splitlines()) == 4
     assert client.get("/events/none").status_code == 404

@@ -28,12 +28,12 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 def test_a_drift_of_imported_results_offers_nothing_that_cannot_work(client: FlaskClient) -> None:
     drift = client.get("/api/v1/drifts").json["items"][-1]
     text = read(client, f"/drifts/{drift['id']}")
-    assert "These results were imported: no host can profile them." in text
+    assert "These results were imported, so no host can profile them." in text
     for offer in ("Prove this", "Bisect this", "faultwatch ", "Profile both sides", "Reproduce"):
         assert offer not in text
     event = client.get("/events.json?state=all").json["items"][-1]
     text = read(client, f"/events/{event['id']}")
-    assert "These results were imported: no host can bisect or profile them." in text
+    assert "These results were imported, so no host can bisect or profile them." in text
     assert "faultwatch " not in text
 
 
@@ -43,7 +43,7 @@ def test_a_drift_in_doubt_waits_for_no_run_of_a_host(client: FlaskClient) -> Non
     assert doubtful
     for drift in doubtful:
         text = read(client, f"/drifts/{drift['id']}")
-        assert "These results were imported: only an import of later ones can confirm it." in text
+        assert "These results were imported, so only an import of later results can confirm the change." in text
         assert "one more run" not in text
 
 

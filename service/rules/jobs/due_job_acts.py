@@ -13,13 +13,6 @@ MAX_ATTEMPTS = 3
 """How often a job is started if its runner is lost each time without a new measurement."""
 CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(minutes=2)}
 """How long a runner may take to claim a dispatched job. GitHub itself drops a job that no runner takes within a day."""
-SERVICE = "service"
-_KIND_WORDS = {
-    "measure": "a measurement",
-    "bisect": "a bisect",
-    "profile": "a profile",
-    "remedy": "a trial of settings",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,47 +33,34 @@ class JobSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class AutomaticAct:
+class DueAct:
     """An act that is due, and the reason."""
 
     act: Act
     why: str
 
 
-def find_due_act(job: JobSnapshot, now: datetime) -> AutomaticAct | None:
+def find_due_act(job: JobSnapshot, now: datetime) -> DueAct | None:
     """Return the act that is due on a job now; what follows from it is due at the next call."""
     return next(_list_due_acts(job, now), None) if job.state.open else None
 
 
-def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[AutomaticAct]:
+def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[DueAct]:
     if job.deadline_at is not None and now >= job.deadline_at:
-        yield AutomaticAct(Act.FAIL, "Its deadline has passed.")
+        yield DueAct(Act.FAIL, "Its deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.
     if job.most_runs is not None and job.runs > job.most_runs:
-        yield AutomaticAct(Act.FAIL, f"It measured more than the {job.most_runs} runs that it was allowed.")
+        yield DueAct(Act.FAIL, f"It measured more than the {job.most_runs} runs that it was allowed.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
-        yield AutomaticAct(Act.LOSE, "Its runner has gone silent.")
+        yield DueAct(Act.LOSE, "Its runner has gone silent.")
     limit = CLAIM_TIMEOUTS.get(job.backend)
     if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
-        yield AutomaticAct(Act.LOSE, "No runner took it.")
+        yield DueAct(Act.LOSE, "No runner took it.")
     if job.backend is Backend.CALLER:
         return  # The caller carries the job out and starts it again without being asked.
     if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:
-        yield AutomaticAct(Act.FAIL, f"It was started {job.fruitless} times without a measurement.")
+        yield DueAct(Act.FAIL, f"It was started {job.fruitless} times without a measurement.")
     if job.state is State.LOST:
-        yield AutomaticAct(Act.AGAIN, "It is ordered again.")
+        yield DueAct(Act.AGAIN, "It is ordered again.")
     if job.state is State.QUEUED and (job.due_at is None or now >= job.due_at):
-        yield AutomaticAct(Act.DISPATCH, "")
-
-
-def describe_job(kind: str, case: str, asked_by: str) -> str:
-    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
-    author_clause = (
-        "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    )
-    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
-
-
-def suggest_command_to_go_first(job_id: int) -> str:
-    """Return the command by which somebody who waits for a job goes first."""
-    return f"`faultwatch job pause {job_id}` lets others go first"
+        yield DueAct(Act.DISPATCH, "")

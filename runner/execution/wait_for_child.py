@@ -5,8 +5,8 @@ import select
 import subprocess
 
 
-def wait_for_end(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Wait for a child to end, without the polling of ``Popen.wait``; return whether it did."""
+def wait_for_child(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for a child to end, without the polling of ``Popen.wait``; return whether it has ended."""
     if process.poll() is None:
         descriptor = os.pidfd_open(process.pid)
         try:

@@ -33,8 +33,8 @@ _held_locks: OrderedDict[Path, int] = OrderedDict()
 """The locks of this process: descriptors by the path of the lock. The least recently used is first."""
 
 
-class BuildCache(Struct, frozen=True):
-    """The builds of one store.
+class BuildPlaces(Struct, frozen=True):
+    """The places of the builds of one store.
 
     Attributes
     ----------

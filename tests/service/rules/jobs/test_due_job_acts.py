@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.automatic_acts import MAX_ATTEMPTS, JobSnapshot, describe_job, find_due_act
+from service.rules.jobs.due_job_acts import MAX_ATTEMPTS, JobSnapshot, find_due_act
+from service.rules.jobs.job_descriptions import describe_job
 from service.rules.jobs.states import Act, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)

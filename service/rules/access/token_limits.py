@@ -1,4 +1,4 @@
-"""Decides how far a token reaches: as which hosts, about which subjects, and for which repositories."""
+"""Defines the limits of a token: its hosts, its subjects and its repositories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REPOSITORY = re.compile(r"(?:[a-z]+:)?[A-Za-z0-9_.*-]{1,100}(?:/[A-Za-z0-9_.*-]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TokenLimits:
     """The limits of a token. ``*`` in a pattern stands for any part of a name; None is no limit.
 
     Attributes
@@ -34,12 +34,12 @@ class Reach:
 
     def includes(self, repository: str) -> bool:
         """Return whether the token may publish about a repository: one with any limit names its repositories."""
-        return self == EVERYWHERE or (self.repositories is not None and matches_any(repository, self.repositories))
+        return self == NO_LIMITS or (self.repositories is not None and matches_any(repository, self.repositories))
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty if one may."""
         scopes = set(scopes)
-        if Scope.ADMIN in scopes and self != Reach():
+        if Scope.ADMIN in scopes and self != TokenLimits():
             return "a token with the scope admin has no limits"
         if Scope.REGISTER in scopes and not self.repositories:
             return "a token with the scope register names its repositories: owner/name, owner/*, or */* for all"
@@ -54,21 +54,22 @@ class Reach:
         return ""
 
 
-EVERYWHERE = Reach()
-"""No limits: tokens that were made before there were any, admins, and every caller of an open service."""
+NO_LIMITS = TokenLimits()
+"""No limits: those of old tokens, of admins, and of every caller of a service that requires no tokens."""
 
 
 def matches_any(name: str, patterns: Patterns | None) -> bool:
-    """Whether a name fits one of the patterns. Upper and lower case are the same, as for GitHub."""
+    """Whether a name matches one of the patterns. Upper and lower case are the same, as for GitHub."""
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
     )
 
 
-def find_reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> Reach:
-    """Return the reach of a job of a repository.
+def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], hosts: Patterns | None) -> TokenLimits:
+    """Return the limits of the token of a CI job.
 
-    The subject of the repository's own name is its own, unless the settings assign that to another repository.
+    The job may report on the subject named after its repository, unless the settings assign that subject to another
+    repository.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def find_reach_of_job(repository: str, assignments: Iterable[tuple[str, str]], h
     short_name, assignments = repository.partition("/")[2], tuple(assignments)
     elsewhere = any(matches_any(short_name, (pattern,)) for name, pattern in assignments if name != repository)
     assigned = tuple(pattern for name, pattern in assignments if name == repository)
-    return Reach(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
+    return TokenLimits(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
 
 
 def may_own_subject(repository: str, subject: str, assigned: Patterns | None) -> bool:

@@ -1,4 +1,4 @@
-"""How far a token reaches."""
+"""The limits of a token."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.access.reach import EVERYWHERE, Reach, find_reach_of_job, matches_any, may_own_subject
 from service.rules.access.scope import Scope
+from service.rules.access.token_limits import NO_LIMITS, TokenLimits, compute_job_limits, matches_any, may_own_subject
 
 _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
 
@@ -39,33 +39,33 @@ def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reach", "scopes", "objection"),
+    ("limits", "scopes", "objection"),
     [
-        (EVERYWHERE, {Scope.REPORT}, ""),
-        (EVERYWHERE, {Scope.ADMIN}, ""),
-        (EVERYWHERE, {Scope.REGISTER}, "names its repositories"),
-        (Reach(repositories=("octo/*",)), {Scope.REGISTER}, ""),
-        (Reach(repositories=("octo",)), {Scope.REGISTER}, "not a pattern of a repository"),
-        (Reach(hosts=("a b",)), {Scope.REPORT}, "not a pattern of a host"),
-        (Reach(subjects=("a/b",)), {Scope.REPORT}, "not a pattern of a subject"),
-        (Reach(hosts=("a",)), {Scope.ADMIN}, "has no limits"),
+        (NO_LIMITS, {Scope.REPORT}, ""),
+        (NO_LIMITS, {Scope.ADMIN}, ""),
+        (NO_LIMITS, {Scope.REGISTER}, "names its repositories"),
+        (TokenLimits(repositories=("octo/*",)), {Scope.REGISTER}, ""),
+        (TokenLimits(repositories=("octo",)), {Scope.REGISTER}, "not a pattern of a repository"),
+        (TokenLimits(hosts=("a b",)), {Scope.REPORT}, "not a pattern of a host"),
+        (TokenLimits(subjects=("a/b",)), {Scope.REPORT}, "not a pattern of a subject"),
+        (TokenLimits(hosts=("a",)), {Scope.ADMIN}, "has no limits"),
     ],
 )
-def test_limits_that_mean_nothing_are_refused(reach: Reach, scopes: set[Scope], objection: str) -> None:
-    found = reach.explain_objection(scopes)
+def test_limits_that_mean_nothing_are_refused(limits: TokenLimits, scopes: set[Scope], objection: str) -> None:
+    found = limits.explain_objection(scopes)
     assert (objection in found) if objection else not found
 
 
 def test_a_repository_takes_the_subject_of_its_name_and_those_assigned_to_it() -> None:
-    reach = find_reach_of_job("octo/copies", [("octo/copies", "bench-*")], None)
-    assert may_own_subject("octo/copies", "Copies", reach.subjects)
-    assert may_own_subject("octo/copies", "bench-sort", reach.subjects)
-    assert not may_own_subject("octo/copies", "sorted", reach.subjects)
+    limits = compute_job_limits("octo/copies", [("octo/copies", "bench-*")], None)
+    assert may_own_subject("octo/copies", "Copies", limits.subjects)
+    assert may_own_subject("octo/copies", "bench-sort", limits.subjects)
+    assert not may_own_subject("octo/copies", "sorted", limits.subjects)
     assert may_own_subject("octo/copies", "copies", None), "a token from before there were limits"
     assert not may_own_subject("octo/copies", "sorted", None)
 
 
 def test_a_name_that_is_assigned_to_another_repository_is_not_its_own() -> None:
-    reach = find_reach_of_job("fork/copies", [("octo/copies", "copies")], ("lab-*",))
-    assert not may_own_subject("fork/copies", "copies", reach.subjects)
-    assert reach.hosts == ("lab-*",)
+    limits = compute_job_limits("fork/copies", [("octo/copies", "copies")], ("lab-*",))
+    assert not may_own_subject("fork/copies", "copies", limits.subjects)
+    assert limits.hosts == ("lab-*",)

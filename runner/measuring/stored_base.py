@@ -1,0 +1,62 @@
+"""Compares head with a stored run of base, so that base need not be measured again."""
+
+import uuid
+from collections.abc import Callable
+
+from runner.contract.comparison import ComparisonRequest, Verdict
+from runner.contract.gate import BaseQuery
+from runner.contract.report import Report, Sample
+from runner.measuring.comparison import Compared, Decide, Pairs, raise_priority
+from runner.measuring.environment_change import SpoiledSession
+from runner.measuring.trial import Trial
+from runner.perf.session import ExecutionFailure
+from runner.subject.built_tree import restore_tree
+
+
+def build_base_query(base_commit: str, head: Trial) -> BaseQuery:
+    """Return the query for a stored run of base with the case, the host and the environment of head."""
+    return BaseQuery(
+        subject=head.subject.name,
+        revision=base_commit,
+        case=head.subject.case,
+        host=head.host.name,
+        environment=head.environment.hash,
+    )
+
+
+def compare_with_stored(
+    base: Report,
+    head: Trial,
+    decide: Decide,
+    *,
+    pairs: Pairs,
+    cases: int = 1,
+    progress: Callable[[], None] = lambda: None,
+) -> Compared | None:
+    """Execute only head, and compare it with a stored run of base in the same environment.
+
+    Returns None unless the counts repeat and are the same: any difference has to be measured interleaved. For the
+    parameters, see :func:`runner.measuring.comparison.compare`.
+    """
+    session = uuid.uuid4()
+    samples: list[Sample] = []
+    target = max(2, pairs.first)
+    with raise_priority():
+        try:
+            restore_tree(head.tree)
+            head.warm_up()
+            progress()
+            while True:
+                for number in range(len(samples), target):
+                    samples.append(head.execute().model_copy(update={"place": number}))
+                    progress()
+                report = head.report_measured(samples, session)
+                request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
+                decision = decide(request)
+                if decision.verdict is Verdict.SAME:
+                    return Compared(base, report, decision, base_stored=True, most=pairs.most)
+                if decision.more == 0 or target >= pairs.most:
+                    return None
+                target = min(pairs.most, target + decision.more)
+        except (ExecutionFailure, SpoiledSession):
+            return None

@@ -1,0 +1,25 @@
+"""Describes jobs in words."""
+
+from __future__ import annotations
+
+SERVICE = "service"
+"""Who ordered a job, if the service itself did."""
+_KIND_WORDS = {
+    "measure": "a measurement",
+    "bisect": "a bisect",
+    "profile": "a profile",
+    "remedy": "a trial of settings",
+}
+
+
+def describe_job(kind: str, case: str, asked_by: str) -> str:
+    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
+    author_clause = (
+        "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
+    )
+    return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
+
+
+def suggest_command_to_go_first(job_id: int) -> str:
+    """Return the command by which somebody who waits for a job goes first."""
+    return f"`faultwatch job pause {job_id}` lets others go first"
