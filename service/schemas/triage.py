@@ -375,6 +375,8 @@ class EventSummary(View):
     changed_at: datetime
     n_drifts: int
     n_series: int
+    pairs: int | None = None
+    """Interleaved pairs of its two commits that have proven its leading drift; None if no comparison has."""
     authors: list[str] = Field(default_factory=list)
     """The authors of the commits that can have caused it, each once."""
     importance: float = 0
@@ -418,6 +420,7 @@ class EventSummary(View):
             fields = {"title": culprits[0].title, "author": culprits[0].author}
         elif certainty_ is Certainty.SINGLE:
             fields = {}
+            certainty_ = Certainty.PROVEN if values.get("pairs") else certainty_
         return {**values, **fields, "certainty": certainty_}
 
 

@@ -38,7 +38,6 @@ from runner.contract.level import Number, find_majority, median
 from service.rules.comparison import decision as rules
 from service.rules.comparison.budgets import BudgetState, exceeds_budget
 from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY as FALSE_ALARM_PROBABILITY  # noqa: PLC0414
 from service.rules.comparison.error_shares import share_errors
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers

@@ -105,6 +105,7 @@ def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[s
         "blamed": first.blamed,
         "author": first.author,
         "n_drifts": len(every),
+        "pairs": first.evidence.pairs,
         "n_series": len({drift.series_id for drift in every if drift.series_id}),
         "candidates": [candidate.model_dump(mode="json") for candidate in first.candidates],
         "candidates_known": first.candidates_known,

@@ -75,6 +75,7 @@ def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
     """
     first = choose_leading_drift(drifts)
     sure = any(not drift.evidence.wants_rerun for drift in drifts)
+    proven = proven or first.certainty is Certainty.PROVEN
     return EventTerms(
         size=max(_rate_size(drift) for drift in drifts),
         price=max(_rate_price(drift) for drift in drifts),
