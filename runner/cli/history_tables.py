@@ -127,14 +127,14 @@ def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
-    """Return how sure a drift is: proven by pairs, certain according to its runs alone, or suspected."""
+    """Return how sure a drift is: proven by pairs, certain by its runs alone, or suspected."""
     evidence = drift.get("evidence", {})
     if evidence.get("pairs"):
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
     if not _is_suspected(drift):
-        return "certain according to its runs"
+        return "certain by its runs"
     before, after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = f" according to {format_count(before, 'run')} before and {after:,} after" if before and after else ""
+    runs = f" by {format_count(before, 'run')} before and {after:,} after" if before and after else ""
     return f"suspected{runs}, not measured interleaved"
 
 
