@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
-from runner.contract.nomination import Nomination, Power
+from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
 from runner.measuring.comparison import Pairs
 from runner.reporting.client import Service
@@ -103,17 +103,21 @@ class Prover(Struct):
     """The verdicts so far; None where a commit does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
-    def prove(self, list_nominations: Callable[[], Iterable[Nomination]]) -> ProofSummary:
+    def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
         """Compare the commits of one nomination after the other; ask again after each, because a proof changes them."""
         began = time.monotonic()
         while True:
-            waiting = [nomination for nomination in list_nominations() if self._is_open(nomination)]
+            answer = list_nominations()
+            waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
             nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
             if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
                 break
             self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
+        self.summary.powers = [
+            power for power in answer.powers if power.case.name in self.cases and power.percent is not None
+        ]
         return self.summary
 
     def _left(self) -> float:

@@ -261,11 +261,7 @@ class PreparedHistory(Struct, frozen=True):
                 watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
             )
-            summary = prover.prove(lambda: patient.list_nominations(**self.own).items)
-        names = {case.name for case in self.cases}
-        powers = patient.list_nominations(**self.own).powers
-        summary.powers = [power for power in powers if power.case.name in names and power.percent is not None]
-        return summary
+            return prover.prove(lambda: patient.list_nominations(**self.own))
 
     def _list_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two of them along the first parents; none if the older is no ancestor."""

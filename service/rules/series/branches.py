@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
+from service.rules.series.candidate_commits import collect_contained
 from service.rules.series.tracks import PathPoint, Points, Trend, arrange_trend
 
 
@@ -57,12 +58,12 @@ class Branches:
     def _find_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
         newest = {commit: index for index, commit in enumerate(measured)}
         tips = sorted(self._find_tips(newest), key=lambda commit: -newest[commit])
-        own = self._list_ancestors([tips[0]])
-        living = own | self._list_ancestors(self._refs)
+        own = collect_contained(self._parents, [tips[0]])
+        living = own | collect_contained(self._parents, self._refs)
         branches = []
         unconnected = own
         for tip in tips[1:]:
-            ancestors = self._list_ancestors([tip])
+            ancestors = collect_contained(self._parents, [tip])
             if not ancestors & own:
                 unconnected |= ancestors  # a part of the history between them is unknown
             elif tip in living or not self._refs:
@@ -79,17 +80,6 @@ class Branches:
             if commit in measured or commit in covered:
                 covered.update(self._parents[commit])
         return tips or list(measured)
-
-    def _list_ancestors(self, commits: Iterable[str]) -> frozenset[str]:
-        """Return some commits with all their known ancestors."""
-        found: set[str] = set()
-        waiting = list(commits)
-        while waiting:
-            commit = waiting.pop()
-            if commit not in found and commit in self._parents:
-                found.add(commit)
-                waiting.extend(self._parents[commit])
-        return frozenset(found)
 
 
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:

@@ -13,13 +13,13 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
     parents
         The parents of each known commit. Unknown commits end the search: they are older than all known ones.
     """
-    older = _collect_contained(parents, [before], frozenset())
-    return _collect_contained(parents, [after], older)
+    older = collect_contained(parents, [before], frozenset())
+    return collect_contained(parents, [after], older)
 
 
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether a known commit is an ancestor of another one."""
-    return older != newer and older in _collect_contained(parents, [newer], frozenset())
+    return older != newer and older in collect_contained(parents, [newer], frozenset())
 
 
 def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:
@@ -27,8 +27,8 @@ def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str)
 
     Commits that were imported without their repository have no known parents: nothing connects them.
     """
-    return not _collect_contained(parents, [first], frozenset()).isdisjoint(
-        _collect_contained(parents, [second], frozenset())
+    return not collect_contained(parents, [first], frozenset()).isdisjoint(
+        collect_contained(parents, [second], frozenset())
     )
 
 
@@ -42,9 +42,16 @@ def are_all_known(parents: Mapping[str, Collection[str]], before: str, after: st
     return all(parents[commit] and all(parent in parents for parent in parents[commit]) for commit in candidates)
 
 
-def _collect_contained(
-    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str]
+def collect_contained(
+    parents: Mapping[str, Iterable[str]], commits: Iterable[str], excluded: frozenset[str] = frozenset()
 ) -> frozenset[str]:
+    """Return some commits with all their known ancestors, without those that are excluded and what only these lead to.
+
+    Parameters
+    ----------
+    parents
+        The parents of each known commit.
+    """
     contained: set[str] = set()
     waiting = list(commits)
     while waiting:

@@ -95,7 +95,7 @@ def settle(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend)
     settled: list[SeriesDrift] = []
     used: list[_Span] = []
     for drift in drifts:
-        for result, span in _settle_one(drift, drifts, narrowest, same, points):
+        for result, span in _settle_one(drift, drifts, [*narrowest, *same], points):
             settled.append(result)
             used += [span] if span else []
     for span in narrowest:
@@ -132,13 +132,13 @@ def _place(proofs: Iterable[Proof], points: Points) -> list[_Span]:
 
 
 def _settle_one(
-    drift: SeriesDrift, drifts: Sequence[SeriesDrift], changed: Sequence[_Span], same: Sequence[_Span], points: Points
+    drift: SeriesDrift, drifts: Sequence[SeriesDrift], spans: Sequence[_Span], points: Points
 ) -> Iterator[tuple[SeriesDrift, _Span | None]]:
     environment = drift.after.environment
     if drift.before.environment != environment:
         yield drift, None  # pairs of one environment say nothing about a change of it
         return
-    spans = [span for span in (*changed, *same) if span.proof.environment == environment]
+    spans = [span for span in spans if span.proof.environment == environment]
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _agree(span, drift)]
     same = [span for span in spans if span.proof.verdict is Verdict.SAME]
     others = [span for span in spans if span not in changed]

@@ -82,13 +82,13 @@ def count_commits(session: Session, subject_id: int) -> int:
 
 
 def map_parents(session: Session, subject_id: int) -> dict[str, list[str]]:
-    """Return the parents of each commit of a subject."""
+    """Return the parents of each commit of a subject, in the order of the history."""
     return _read_parents(session, Revision.subject_id == subject_id)
 
 
 def _read_parents(session: Session, *conditions: ColumnElement[bool]) -> dict[str, list[str]]:
     """Return the parents of some commits. They are parsed in one go, for a history has thousands."""
-    query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions)
+    query = select(Revision.commit, cast(Revision.parents, Text)).where(*conditions).order_by(Revision.position)
     rows = session.connection().execute(query).all()
     parsed = json.loads(f"[{','.join([row[1] for row in rows])}]")
     return {row[0]: of_commit for row, of_commit in zip(rows, parsed, strict=True)}

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Text, cast, func, or_, select
+from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
@@ -21,6 +21,7 @@ from service.rules.series.branches import Branches, arrange_branches
 from service.schemas import history
 from service.store.engine import bulk
 from service.store.models import Environment, Point, RefRow, Revision, Run, Series
+from service.store.revisions import revisions
 
 _RUNS_PER_QUERY = 500
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
@@ -202,11 +203,8 @@ def arrange_trends(
 
 def find_branches(session: Session, subject_id: int) -> Branches:
     """Return the branches of a subject."""
-    ordered = select(Revision.commit, cast(Revision.parents, Text)).where(Revision.subject_id == subject_id)
-    rows = session.connection().execute(ordered.order_by(Revision.position)).all()
-    parents = json.loads(f"[{','.join([row[1] for row in rows])}]")
     refs = session.scalars(select(RefRow.commit).where(RefRow.subject_id == subject_id).distinct()).all()
-    return Branches({row[0]: of_commit for row, of_commit in zip(rows, parents, strict=True)}, refs)
+    return Branches(revisions.map_parents(session, subject_id), refs)
 
 
 def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
