@@ -17,7 +17,7 @@ from service.schemas.history import Candidate
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import Revision, Series, Subject
-from service.store.series import newest_levels
+from service.store.revisions import newest_levels
 
 _COMMITS_PER_QUERY = 500
 
