@@ -2,7 +2,7 @@
 
 - 200 searches on hosts that drift: a culprit that is named with a probability of 0.997 has to be the right one
 - 120 searches with heavy tails
-- 120 searches for two equal culprits
+- 240 searches for two equal culprits, of 3 and of 2 sigma
 - 400 searches in which no step explains the levels: they have to end
 - 200 searches for settings in which three in ten mixtures cannot be measured, and noisy ones whose model is wrong
 """
@@ -117,18 +117,25 @@ def _tails(random_: random.Random, figures: dict[str, object], misses: list[str]
 
 
 def _equal(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
-    both = wrong = 0
-    counts = []
-    for _ in range(EQUAL):
-        pair = sorted(random_.sample(range(1, COMMITS + 1), 2))
-        led = lead(COMMITS, lambda place, _time, pair=pair: 3 * sum(place >= one for one in pair) + random_.gauss(0, 1))
-        counts.append(led.runs)
-        both += led.named == pair
-        wrong += bool(set(led.named) - set(pair))
-    figures |= {"equal_pairs": EQUAL, "equal_pairs_both_named": both, "equal_pairs_wrong": wrong}
-    figures["equal_pairs_runs_mean"] = round(statistics.fmean(counts), 1)
-    if both < EQUAL * 95 / 120:
-        misses.append(f"both of two equal culprits were named in {both} of {EQUAL} searches")
+    for commits, step in ((COMMITS, 3), (32, 2)):
+        both = wrong = 0
+        counts = []
+        for _ in range(EQUAL):
+            pair = sorted(random_.sample(range(1, commits + 1), 2))
+            led = lead(
+                commits,
+                lambda place, _time, pair=pair, step=step: (
+                    step * sum(place >= culprit for culprit in pair) + random_.gauss(0, 1)
+                ),
+            )
+            counts.append(led.runs)
+            both += led.named == pair
+            wrong += bool(set(led.named) - set(pair))
+        name = f"equal_pairs_of_{step}_sigma"
+        figures |= {name: EQUAL, f"{name}_both_named": both, f"{name}_wrong": wrong}
+        figures[f"{name}_runs_mean"] = round(statistics.fmean(counts), 1)
+        if both < 0.95 * EQUAL:
+            misses.append(f"both of two equal culprits of {step} sigma were named in {both} of {EQUAL} searches")
 
 
 def _model_wrong(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:

@@ -21,6 +21,9 @@ STEP_PRIOR_SIGMA = 2.0
 MIN_PROBABILITY = 1e-9
 """Explanations that are less probable than this have no influence on where to measure."""
 
+MIN_WAVE_SHARE = 1e-9
+"""A wave of which the groups and the earlier waves leave less than this, relative to its square sum, is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Data:
@@ -48,18 +51,17 @@ class Data:
             values=values,
         )
 
-    def build_drift_waves(self, groups: npt.NDArray[np.intp], waves: int) -> Floats:
-        """Return slow waves along the order of the measurements, orthonormal to each other and to the groups' levels.
+    def sum_waves_by_test(self, waves: int) -> tuple[Floats, Floats]:
+        """Return the sums by test of slow waves along the measurements in order, and their products with the values.
 
-        One column a wave: the first ones of a cosine transform.
+        Arrays (waves, tests) and (waves,). The waves are the first ones of a cosine transform, so that they are
+        orthogonal, and the square sum of each is half the number of measurements.
         """
         count = len(self.values)
         time = (np.arange(count) + 0.5) * np.pi / max(1, count)
-        drift = np.cos(np.outer(time, np.arange(1, waves + 1)))
-        member = np.eye(int(groups.max(initial=0)) + 1)[groups[self.test_of]]
-        drift -= member @ ((member.T @ drift) / np.maximum(member.sum(axis=0), 1)[:, None])
-        orthonormal, sizes, _ = np.linalg.svd(drift, full_matrices=False)
-        return np.asarray(orthonormal[:, sizes > 1e-9 * max(1.0, float(sizes.max(initial=0)))])
+        drift = np.cos(np.outer(np.arange(1, waves + 1), time))
+        by_test = np.stack([np.bincount(self.test_of, wave, len(self.n)).astype(np.float64) for wave in drift])
+        return by_test, np.asarray(drift @ self.values, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ class Belief:
     """``before[group, explanation]``: level before the step."""
     step: Floats
     """Size of the step that each explanation expects."""
+    step_error: Floats
+    """Standard deviation of that size."""
     square: Floats
     """The expected square of that size. A step of known size whose sign is open is expected to be 0, and is not."""
     doubt: Floats
@@ -121,6 +125,16 @@ class Belief:
         return int(np.argmax(chance * np.log1p(varied / around)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Sums of squares and products within the groups: of the regressor of each explanation, and of the values."""
+
+    xx: Floats
+    xy: Floats
+    yy: float
+    freedom: float
+
+
 def compute_belief(
     effect: Bools,
     data: Data,
@@ -131,7 +145,21 @@ def compute_belief(
     waves: int = 0,
     size: float | None = None,
 ) -> Belief:
-    """Return the posterior belief about the explanations.
+    """Return the posterior belief about the explanations for one number of waves; see :func:`compute_beliefs`."""
+    return compute_beliefs(effect, data, prior_none, groups=groups, cleared=cleared, waves=[waves], size=size)[0]
+
+
+def compute_beliefs(
+    effect: Bools,
+    data: Data,
+    prior_none: float,
+    *,
+    groups: npt.NDArray[np.intp] | None = None,
+    cleared: Collection[int] = (),
+    waves: Sequence[int] = (0,),
+    size: float | None = None,
+) -> list[Belief]:
+    """Return the posterior belief about the explanations, one for each number of waves.
 
     Parameters
     ----------
@@ -159,7 +187,10 @@ def compute_belief(
         (1 + k)^(−1∕2) · (1 − k∕(1 + k) · Sxy² ∕ (Sxx Syy))^(−(n − g)∕2),  k = s² Sxx,  s = STEP_PRIOR_SIGMA
 
     for the sums of squares and products within the g groups: the g-prior of regression (A. Zellner, 1986) for one
-    regressor that is 0 before the step and 1 after it. It requires neither the levels nor the spread to be known.
+    regressor that is 0 before the step and 1 after it. It requires neither the levels nor the spread to be known. For a
+    step of known size d it is the mean, for both signs of d, of
+
+        (1 + (d² Sxx − 2 d Sxy) ∕ Syy)^(−(n − g)∕2)
     """
     # Only measured tests say anything; each belongs to one group.
     measured = np.flatnonzero(data.n)
@@ -167,63 +198,103 @@ def compute_belief(
     member = (groups[measured, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
     steps = effect[measured].astype(np.float64)
 
-    # Sums of squares and products within the groups, by explanation: of the regressor (sxx), with the values (sxy), and
-    # of the values alone (syy).
+    # Sums of squares and products within the groups, by explanation.
     n, total = data.n[measured], data.total[measured]
     group_n, group_total = np.maximum(member.T @ n, 1), member.T @ total
     after_n = (member * n[:, None]).T @ steps
     after_total = (member * total[:, None]).T @ steps
     share = after_n / group_n[:, None]
-    sxx = (after_n * (1 - share)).sum(axis=0)
-    sxy = (after_total - share * group_total[:, None]).sum(axis=0)
-    syy = float(data.squares[measured].sum() - (group_total**2 / group_n).sum())
-    freedom = max(1.0, float(n.sum()) - len(group_n))
-    scale = freedom / 2
-
-    # Take out the waves of a drift of the host: what both the regressor and the values share with them.
-    if waves:
-        drift = data.build_drift_waves(groups, waves)
-        by_test = np.stack([np.bincount(data.test_of, wave, len(effect)) for wave in drift.T])[:, measured]
-        shared, shift = by_test @ steps, drift.T @ data.values
-        sxx = (sxx - (shared**2).sum(axis=0)).clip(0, None)
-        sxy = sxy - shift @ shared
-        syy = max(0.0, syy - float(shift @ shift))
-        freedom = max(1.0, freedom - len(shift))
+    sums = _Sums(
+        xx=(after_n * (1 - share)).sum(axis=0),
+        xy=(after_total - share * group_total[:, None]).sum(axis=0),
+        yy=float(data.squares[measured].sum() - (group_total**2 / group_n).sum()),
+        freedom=max(1.0, float(n.sum()) - len(group_n)),
+    )
+    # The same without the waves; from here on, the first axis of the arrays is the number of waves.
+    xx, xy, yy, freedom = _take_out_waves(sums, data, member, steps, waves)
 
     # Logarithm of the Bayes factor of each explanation, with a normal prior for the step, or with its known size.
-    k = STEP_PRIOR_SIGMA**2 * sxx
-    fit = np.divide(sxy**2, sxx * syy, out=np.zeros_like(sxx), where=(sxx > 1e-9) & (syy > 0)).clip(0, 1) * k / (1 + k)
+    k = STEP_PRIOR_SIGMA**2 * xx
+    shrink = k / (1 + k)
+    fit = np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > 1e-9) & (yy > 0)).clip(0, 1) * shrink
     factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
     if size is not None:
-        variance = max(1e-300, syy * (1 - float(fit.max(initial=0))) / freedom)
-        pull = size * sxy / variance
-        factor = np.logaddexp(pull, -pull) - np.log(2) - size**2 * sxx / (2 * variance)
-    factor[list(cleared)] = -np.inf
+        up, down = (
+            -freedom / 2 * np.log1p((size**2 * xx - sign * 2 * size * xy) / np.maximum(yy, 1e-300)) for sign in (1, -1)
+        )
+        factor = np.logaddexp(up, down) - np.log(2)
+    factor[:, list(cleared)] = -np.inf
 
-    # Posterior probabilities of no step and of each explanation, and the evidence of the whole model.
-    weights = np.concatenate(([np.log(prior_none)], np.log((1 - prior_none) / effect.shape[1]) + factor))
-    largest = float(weights.max())
+    # Posterior probabilities of no step (first column) and of each explanation, and the evidence of the whole model.
+    prior_each = (1 - prior_none) / effect.shape[1]
+    weights = np.column_stack((np.full(len(waves), np.log(prior_none)), np.log(prior_each) + factor))
+    largest = weights.max(axis=1, keepdims=True)
     weights = np.exp(weights - largest)
-    evidence = largest + float(np.log(weights.sum())) - scale * float(np.log(max(syy, 1e-300)))
-    evidence -= waves / 2 * float(np.log(max(2.0, float(n.sum()))))
-    weights /= weights.sum()
+    evidence = (largest + np.log(weights.sum(axis=1, keepdims=True)))[:, 0]
+    evidence -= sums.freedom / 2 * np.log(np.maximum(yy[:, 0], 1e-300))
+    evidence -= np.array(waves) / 2 * np.log(max(2.0, float(n.sum())))
+    weights /= weights.sum(axis=1, keepdims=True)
 
     # Expected step and its square, levels of the groups, and measurements on both sides of the step.
-    step = np.divide(sxy, sxx, out=np.zeros_like(sxx), where=sxx > 1e-9) * k / (1 + k)
+    step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > 1e-9) * shrink
     square = step**2
     if size is not None:
-        step, square = size * np.tanh(pull), np.full_like(step, size**2)
-    level = group_total / group_n
-    sides = np.stack([n.sum() - n @ steps, n @ steps])
-    return Belief(
-        each=weights[1:],
-        none=float(weights[0]),
-        groups=groups,
-        level=level,
-        before=level[:, None] - share * step,
-        step=step,
-        square=square,
-        doubt=1 / (sides + 1 / STEP_PRIOR_SIGMA**2),
-        noise=max(0.0, syy * (1 - float(weights[1:] @ fit)) / freedom),
-        evidence=evidence,
+        step, square = size * np.tanh((up - down) / 2), np.full_like(step, size**2)
+    noise = (yy * (1 - (weights[:, 1:] * fit).sum(axis=1, keepdims=True)) / freedom).clip(0, None)[:, 0]
+    level, sides = group_total / group_n, np.stack([n.sum() - n @ steps, n @ steps])
+    return [
+        Belief(
+            each=weights[row, 1:],
+            none=float(weights[row, 0]),
+            groups=groups,
+            level=level,
+            before=level[:, None] - share * step[row],
+            step=step[row],
+            step_error=np.sqrt(noise[row] * shrink[row] / np.maximum(xx[row], 1e-9)),
+            square=square[row],
+            doubt=1 / (sides + 1 / STEP_PRIOR_SIGMA**2),
+            noise=float(noise[row]),
+            evidence=float(evidence[row]),
+        )
+        for row in range(len(waves))
+    ]
+
+
+def _take_out_waves(
+    sums: _Sums, data: Data, member: Floats, steps: Floats, waves: Sequence[int]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return the sums without what the regressors and the values share with so many waves of a drift of the host.
+
+    Sxx and Sxy as arrays (numbers of waves, explanations), Syy and the degrees of freedom as (numbers of waves, 1).
+    """
+    most = max(waves)
+    if not most:
+        rows = np.ones((len(waves), 1))
+        return rows * sums.xx, rows * sums.xy, rows * sums.yy, rows * sums.freedom
+
+    # Products of the waves with each other, the regressors and the values, within the groups.
+    measured = np.flatnonzero(data.n)
+    by_test, with_values = data.sum_waves_by_test(most)
+    by_test = by_test[:, measured]
+    by_group = by_test @ member / np.maximum(member.T @ data.n[measured], 1)
+    count = len(data.values)
+    with_each_other = np.eye(most) * count / 2 - by_group @ (by_test @ member).T
+    with_regressors = by_test @ steps - by_group @ (member * data.n[measured][:, None]).T @ steps
+    with_values = with_values - by_group @ (member.T @ data.total[measured])
+
+    # The same for waves that are orthonormal, each to the earlier ones. A wave that the groups and the earlier waves
+    # explain is one of rounding errors, which the small addition keeps near 0.
+    triangle = np.linalg.cholesky(with_each_other + np.eye(most) * count * MIN_WAVE_SHARE)
+    products = np.linalg.solve(triangle, np.column_stack((with_regressors, with_values)))
+    shared, shift = products[:, :-1], products[:, -1:]
+    is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * count * MIN_WAVE_SHARE
+
+    # What the first waves take out, for each number of them.
+    parts = (shared**2, shift * shared, shift**2, is_free)
+    taken = [np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(waves)] for part in parts]
+    return (
+        (sums.xx - taken[0]).clip(0, None),
+        sums.xy - taken[1],
+        (sums.yy - taken[2]).clip(0, None),
+        np.maximum(1.0, sums.freedom - taken[3]),
     )

@@ -67,7 +67,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{least}.")
-        if state.find_culprits_between(question.good, question.bad):
+        if state.find_culprits_between(question.good, question.bad) and state.explain_measured(question.good):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_describe_too_many_steps(question, inside))
@@ -208,6 +208,72 @@ class _ExactSearch:
             if complete:
                 self._in_explained |= suspects
         return self._explained[old, new]
+
+    def explain_measured(self, good: str) -> bool:
+        """Find the culprits that only measured commits inside the range show; return whether that needs no measurement.
+
+        Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
+        level contradicts the culprits found so far.
+        """
+        explained = [good]
+        for commit in sorted(self.values, key=self.graph.place.__getitem__):
+            contained = self.graph.collect_ancestry(commit)
+            if commit == good or not contained & 1 or self._contains_some_candidates(contained):
+                continue
+            self._update_culprit(
+                commit, self.values[good] + self._sum_effects(contained & ~(1 << self.graph.place[commit]))
+            )
+            expected = self.values[good] + self._sum_effects(contained)
+            if self.do_differ(expected, self.values[commit]):
+                # With one culprit more, the levels of the earlier commits may no longer be explained.
+                return self._explain_level(commit, expected, explained) and self.explain_measured(good)
+            explained.append(commit)
+        return True
+
+    def _update_culprit(self, commit: str, expected: Number) -> None:
+        """Give a culprit the change that is its own, now that all culprits before it are found; drop it if it has none.
+
+        ``expected`` is the level of the commit without its own change.
+        """
+        culprit = self.culprits.get(commit)
+        if culprit is None or culprit.candidates != (commit,):
+            return
+        if self.do_differ(expected, self.values[commit]):
+            self.culprits[commit] = culprit.model_copy(update={"brought": expected - culprit.before})
+        else:
+            del self.culprits[commit]
+
+    def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
+        """Find the culprit of an unexpected level, among what no measured commit with an explained level contains."""
+        graph = self.graph
+        contained = graph.collect_ancestry(commit)
+        older = [name for name in explained if contained >> graph.place[name] & 1]
+        suspects = contained & ~reduce(or_, map(graph.collect_ancestry, older))
+        ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
+        tests = {
+            name: (ancestry & suspects).bit_count()
+            for name, ancestry in ancestries.items()
+            if ancestry & 1 and name not in self.values and name not in self.failed
+        }
+        if tests:
+            return self._open_gap(suspects, tests)
+        parent = max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.place[name]))
+        self.culprits[commit] = Culprit(
+            commit=commit,
+            parent=parent,
+            before=self.values[parent],
+            after=self.values[commit],
+            candidates=tuple(graph.list_members(suspects)),
+            brought=expected - self.values[parent],
+        )
+        return True
+
+    def _contains_some_candidates(self, commits: int) -> bool:
+        """Return whether some commits hold some candidates of a culprit, and not all: its effect on them is unknown."""
+        candidates = (
+            sum(1 << self.graph.place[name] for name in culprit.candidates) for culprit in self.culprits.values()
+        )
+        return any(commits & group and group & ~commits for group in candidates)
 
     def open_first_gap(self, old: str, new: str) -> None:
         """Open the gap between two commits that are not measured yet."""

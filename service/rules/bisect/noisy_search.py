@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from runner.contract.level import Number, median
-from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief
+from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_places import estimate_measurable_chances
@@ -43,6 +43,12 @@ MAX_RUNS = 500
 """Runs after which a search gives up."""
 MIN_NO_FURTHER_PROBABILITY = 0.97
 """Probability that there is no further step as large as the smallest one found, from which the search ends."""
+SIZE_MARGIN_ERRORS = 1.5
+"""The size of a step may be so many standard errors below its estimate."""
+CONFIRMING_RUNS = 12
+"""For so many runs it has to stay as probable: of two equal culprits, chance soon hides one for a moment."""
+SURE_NO_FURTHER_PROBABILITY = 0.9997
+"""Probability from which the search ends at once: so large a step leaves chance no room."""
 DRIFT_RUNS_FACTOR = 3
 """How many times as many runs of each end are taken where a drift of the host may have made their difference."""
 DRIFT_PRIOR_ODDS = 0.05
@@ -132,7 +138,10 @@ class _Measurements:
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
         choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
-        beliefs = {waves: self.compute_belief_in_next(culprits, waves) for waves in choices}
+        prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
+        groups = self.group_tests(culprits)
+        each_belief = compute_beliefs(self.effect, self.data, prior, groups=groups, cleared=self.cleared, waves=choices)
+        beliefs = dict(zip(choices, each_belief, strict=True))
         evidence = {
             waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
         }
@@ -141,12 +150,19 @@ class _Measurements:
         each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
         return beliefs[best], np.asarray(each), best
 
-    def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
-        """Return the belief about one more step that is as large as the smallest of those found."""
+    def compute_belief_in_equal_step(self, culprits: Sequence[int]) -> Belief:
+        """Return the belief about one more step that is as large as the smallest of those found may be.
+
+        Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
+        it, and while the second one is still within one of its sides. So the size is a lower limit: two standard
+        errors below the estimate, or half of it, because half of the difference is what the second one can hide.
+        """
+        waves = self.compute_belief_with_waves(culprits)[2]
         sizes = []
         for culprit in culprits:
-            other_culprits = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.compute_belief_in_next(other_culprits, waves).step[culprit])))
+            belief = self.compute_belief_in_next([other for other in culprits if other != culprit], waves)
+            step, error = abs(float(belief.step[culprit])), float(belief.step_error[culprit])
+            sizes.append(max(step - SIZE_MARGIN_ERRORS * error, step / 2))
         groups = self.group_tests(culprits)
         excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
@@ -187,6 +203,8 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
 
     first_like = measurements.map_indistinguishable()
     culprits, belief = _find_certain_culprits(measurements, first_like, question.confidence)
+    if belief is not None and _is_complete(culprits, belief) and _was_complete(question, observations, culprits):
+        belief = None
     n_runs = len(measurements.data.values)
     if belief is None or (culprits and n_runs >= MAX_RUNS):
         return Found(
@@ -209,10 +227,10 @@ def _find_certain_culprits(
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, each, waves = measurements.compute_belief_with_waves(culprits)
+        belief, each = measurements.compute_belief_with_waves(culprits)[:2]
         if culprits and belief.none > 0.5:
-            other = measurements.compute_belief_in_equal_step(culprits, waves)
-            return culprits, None if other.none > MIN_NO_FURTHER_PROBABILITY else other
+            other = measurements.compute_belief_in_equal_step(culprits)
+            return culprits, None if other.none > SURE_NO_FURTHER_PROBABILITY else other
         best = _is_certain(each, first_like, confidence)
         if best is None:
             return culprits, belief
@@ -225,14 +243,35 @@ def _find_certain_culprits(
     return culprits, None
 
 
+def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
+    """Return whether there is probably no culprit besides those that are certain."""
+    return bool(culprits) and (belief is None or belief.none > MIN_NO_FURTHER_PROBABILITY)
+
+
+def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
+    """Return whether the same culprits were all of them without the last runs too."""
+    measured = [place for place, run in enumerate(observations) if run.session is None and run.value is not None]
+    last = set(measured[-CONFIRMING_RUNS:])
+    earlier = _Measurements.from_observations(
+        question, [run for place, run in enumerate(observations) if place not in last]
+    )
+    if min(earlier.data.n[[0, question.graph.place[question.bad]]]) < MIN_RUNS_PER_END:
+        return False
+    before, belief = _find_certain_culprits(earlier, earlier.map_indistinguishable(), question.confidence)
+    return set(before) == set(culprits) and _is_complete(before, belief)
+
+
 def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
-    # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
-    steady = measurements.compute_belief_in_next([])
-    patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
-    if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
-        return _describe_doubt(question, measurements, good, bad, belief.none)
+    n_end_runs = min(measurements.data.n[good], measurements.data.n[bad])
+    if belief.none > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
+        # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show
+        # which.
+        steady = measurements.compute_belief_in_next([])
+        patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
+        if n_end_runs >= patience:
+            return _describe_doubt(question, measurements, good, bad, belief.none)
     if n_runs < MAX_RUNS:
         return ""
     likely = int(belief.each.argmax())

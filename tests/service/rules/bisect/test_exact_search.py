@@ -37,6 +37,36 @@ def test_all_culprits_are_found_and_nothing_is_measured_twice(nodes, data, slots
     assert len(seen) == len({observation.commit for observation in seen})
 
 
+@settings(max_examples=60)
+@given(nodes=graphs(), data=st.data())
+def test_the_culprits_explain_every_commit_that_was_measured(nodes, data):
+    """Also where two of them cancel each other, so that the ends do not show them."""
+    commits = [node.commit for node in nodes]
+    culprits = data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=4, unique=True))
+    steps = {culprit: data.draw(st.sampled_from([-10, -3, 3, 10])) for culprit in culprits}
+    truth = levels(nodes, steps)
+    answer, seen = lead(search_exact, ask(nodes), truth)
+    # A culprit that is named with other commits has an unknown effect on those.
+    if isinstance(answer, Found) and all(len(culprit.candidates) == 1 for culprit in answer.culprits):
+        contained = ancestors(nodes)
+        for observation in seen:
+            effects = [
+                culprit.own_change for culprit in answer.culprits if culprit.commit in contained[observation.commit]
+            ]
+            assert truth["c0"] + sum(effects) == observation.value
+
+
+def test_a_branch_that_cancels_what_it_merged_is_found_with_it():
+    nodes = (
+        Node(commit="a", parents=("c0",)),
+        Node(commit="b", parents=("c0", "a")),
+        Node(commit="x", parents=("b",)),
+        Node(commit="m", parents=("a", "x")),
+    )
+    answer, _ = lead(search_exact, ask(nodes), levels(nodes, {"a": 10, "x": -10, "m": 3}))
+    assert {culprit.commit: culprit.own_change for culprit in answer.culprits} == {"a": 10, "x": -10, "m": 3}
+
+
 def test_a_culprit_that_merges_older_branches_criss_cross_is_told_from_the_merge_after_it():
     parents = {
         **{"c1": ("c0",), "c2": ("c0",), "c3": ("c0",), "c4": ("c0", "c1"), "c5": ("c1",)},
