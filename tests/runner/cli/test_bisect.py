@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from runner.cli.bisect import describe_result
 from runner.contract.report import Revision
 from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from tests.runner.commands import compiled_programs, served
 
 ROOT = Path(__file__).parents[3]
 HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
@@ -30,13 +32,22 @@ def bisect(home: Path, span: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.perf
-def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_path: Path) -> None:
+def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
-    with bisect(tmp_path, "HEAD~13..HEAD~10") as killed:
+    with compiled_programs(tmp_path / "data"), bisect(tmp_path, "HEAD~13..HEAD~10") as killed:
         assert killed.stderr
         assert "to go" in killed.stderr.readline(), "the first end is measured"
         killed.kill()
 
+    # The commands that follow need no service of their own.
+    with served(tmp_path / "data") as service:
+        monkeypatch.setenv("FAULTWATCH_URL", service.service)
+        _find_both_culprits(tmp_path)
+
+
+def _find_both_culprits(tmp_path: Path) -> None:
     with bisect(tmp_path, "HEAD~13..HEAD~10") as again:
         out, said = again.communicate(timeout=120)
     assert again.returncode == 0, said
@@ -135,8 +146,9 @@ SETTINGS = (
 
 
 @pytest.fixture
-def blocks(tmp_path: Path) -> Path:
-    """A program that allocates a block of a megabyte ten times, in a repository of one commit."""
+def blocks(tmp_path: Path, service_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A program that allocates a block of a megabyte ten times, in a repository of one commit; and a service."""
+    monkeypatch.setenv("FAULTWATCH_URL", service_url)
     folder = tmp_path / "repo"
     folder.mkdir()
     (folder / "blocks.c").write_text(PROGRAM, encoding="utf-8")
@@ -144,7 +156,8 @@ def blocks(tmp_path: Path) -> Path:
     git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost")
     for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "Allocate blocks")):
         subprocess.run([*git, *arguments], check=True)
-    return tmp_path
+    with compiled_programs(tmp_path / "data"):
+        yield tmp_path
 
 
 def search_settings(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
