@@ -1,13 +1,15 @@
-"""Starts services in a moment: each is a fork of a process that has imported what a service imports.
+"""Starts commands and services in a moment: each is a fork of a process that has imported what they import.
 
-Most of the start of a service is imports. What a test does with the service after that does not depend on them, and the
-commands that start a service of their own, and the tests of the service's start, do without this.
+Most of a start is imports. What a test does afterwards does not depend on them. The tests of the start itself, of its
+imports and of what a process looks like from outside do without this, as do the commands that start a service.
 """
 
 import atexit
 import functools
 import gc
+import importlib
 import json
+import keyword
 import os
 import select
 import signal
@@ -17,13 +19,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal, NoReturn
 
 ROOT = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
-    """A service that runs as a session of its own.
+class Started:
+    """A command or a service that runs in a session of its own.
 
     Attributes
     ----------
@@ -38,31 +41,52 @@ class Service:
 
     def is_running(self) -> bool:
         """Return whether its first process has not ended."""
-        return not self._wait(0)
+        return not self._wait_for_end(0)
+
+    def wait(self, seconds: float) -> int:
+        """Return the exit code of its first process; kill it where it takes longer."""
+        if not self._wait_for_end(seconds):
+            self.kill()
+            raise subprocess.TimeoutExpired(str(self.process), seconds)
+        return self._reap()
 
     def kill(self) -> None:
-        """Kill all of its processes."""
+        """Kill all of its processes that still run."""
         with suppress(ProcessLookupError):
             os.killpg(self.process, signal.SIGKILL)
-        self._wait(10_000)
-        os.close(self.handle)
+        self._reap()
 
-    def _wait(self, milliseconds: int) -> bool:
+    def _reap(self) -> int:
+        os.close(self.handle)
+        return int(_order({"reap": self.process}))
+
+    def _wait_for_end(self, seconds: float) -> bool:
         ended = select.poll()
         ended.register(self.handle, select.POLLIN)
-        return bool(ended.poll(milliseconds))
+        return bool(ended.poll(seconds * 1000))
 
 
-def start_service(*words: str, variables: Mapping[str, str], folder: Path, log: Path) -> Service:
-    """Start ``faultwatch-service`` with these words, variables and working directory."""
+def start(
+    program: Literal["faultwatch", "faultwatch-service"],
+    *words: str,
+    variables: Mapping[str, str],
+    folder: Path,
+    output: Path,
+    errors: Path,
+) -> Started:
+    """Start a command with these words, variables and working directory; append what it prints to two files."""
+    order = {"program": program, "words": words, "variables": dict(variables), "folder": str(folder)}
+    process = int(_order({**order, "output": str(output), "errors": str(errors)}))
+    return Started(process, os.pidfd_open(process))
+
+
+def _order(order: Mapping[str, Any]) -> str:
     starter = _run_starter()
     assert starter.stdin is not None
     assert starter.stdout is not None
-    order = {"words": words, "variables": dict(variables), "folder": str(folder), "log": str(log)}
     starter.stdin.write(json.dumps(order) + "\n")
     starter.stdin.flush()
-    process = int(starter.stdout.readline())
-    return Service(process, os.pidfd_open(process))
+    return starter.stdout.readline()
 
 
 @functools.cache
@@ -79,40 +103,46 @@ def _run_starter() -> subprocess.Popen[str]:
     return starter
 
 
-def _serve_orders() -> None:
-    import service.serving  # noqa: F401 - what this is about
+def _carry_out_orders() -> None:
+    import service.serving  # noqa: F401 - for the services
+    from runner.cli.entry_point import COMMANDS
 
+    for name in COMMANDS:
+        importlib.import_module(f"runner.cli.{name}_" if keyword.iskeyword(name) else f"runner.cli.{name}")
     gc.freeze()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
-        process = os.fork()
-        if not process:
-            _become_service(json.loads(line))
-        print(process, flush=True)
+        order = json.loads(line)
+        if "reap" in order:
+            answer = os.waitstatus_to_exitcode(os.waitpid(order["reap"], 0)[1])
+        else:
+            answer = os.fork() or _become(order)
+        print(answer, flush=True)
 
 
-def _become_service(order: dict[str, str]) -> None:
-    from service.__main__ import main
+def _become(order: dict[str, Any]) -> NoReturn:
+    from runner.cli import main as run_runner
+    from service.__main__ import main as run_service
 
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["variables"])
-    with Path(os.devnull).open("rb") as nothing, Path(order["log"]).open("ab") as log:
-        for stream, file in enumerate((nothing, log, log)):
+    with (
+        Path(os.devnull).open("rb") as nothing,
+        Path(order["output"]).open("ab") as output,
+        Path(order["errors"]).open("ab") as errors,
+    ):
+        for stream, file in enumerate((nothing, output, errors)):
             os.dup2(file.fileno(), stream)
-    sys.argv = ["faultwatch-service", *order["words"]]
-    status = 1
-    try:
-        main()
-    except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else 1
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    sys.argv = [order["program"], *order["words"]]
+    if order["program"] == "faultwatch":
+        run_runner()
+    else:
+        run_service()
+    sys.exit()
 
 
 if __name__ == "__main__":
-    _serve_orders()
+    _carry_out_orders()

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.preloaded import start_service
+from tests.preloaded import start
 
 ROOT = Path(__file__).parents[2]
 WORKLOAD = """
@@ -86,17 +86,17 @@ def faultwatch(
     home: Path, *words: str, url: str = "", timeout: float = 300, cwd: Path | None = None, **more: str
 ) -> tuple[int, str, str]:
     """Run the command; return its exit code, its output and its messages."""
-    with compiled_programs(home):
-        done = subprocess.run(
-            command_line(*words),
-            env=variables(home, url, **more),
-            cwd=cwd or home.parent,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+    with compiled_programs(home), tempfile.TemporaryDirectory() as folder:
+        output, errors = (Path(folder, name) for name in ("output", "errors"))
+        command = start(
+            *("faultwatch", *words),
+            variables=variables(home, url, **more),
+            folder=cwd or home.parent,
+            output=output,
+            errors=errors,
         )
-    return done.returncode, done.stdout, done.stderr
+        status = command.wait(timeout)
+        return status, output.read_text(), errors.read_text()
 
 
 @contextmanager
@@ -160,11 +160,12 @@ def served(home: Path, **more: str) -> Iterator[Proxy]:
     port_file = home / "port"
     port_file.unlink(missing_ok=True)
     log = home.parent / "service.log"
-    service = start_service(
-        *("serve", "--port", "0", "--port-file", str(port_file)),
+    service = start(
+        *("faultwatch-service", "serve", "--port", "0", "--port-file", str(port_file)),
         variables=variables(home, FAULTWATCH_JOBS_HERE="no", **more),
         folder=home.parent,
-        log=log,
+        output=log,
+        errors=log,
     )
     try:
         while not port_file.exists() or not port_file.read_text().strip():

@@ -1,6 +1,7 @@
 """A likely change of a noisy program is proven or refuted in the same command, by real pairs."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from runner.campaigns.proving import MIN_PROOF_SECONDS, compute_budget
 from tests.runner.commands import WORKLOAD, faultwatch, git
 
 pytestmark = pytest.mark.perf
+SLOW = pytest.mark.skipif("FAULTWATCH_TEST_PROOFS" not in os.environ, reason="a minute: make test-proofs")
 
 NOISY = """
 #include <stdlib.h>
@@ -88,10 +90,17 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
     assert (drift["certainty"], drift["revision"]) == ("proven", commits[2])
 
 
-def test_two_percent_among_ten_commits_is_proven_at_its_commit(tmp_path: Path, service_url: str) -> None:
-    commits = make_noisy_history(tmp_path / "repo", [400] * 6 + [412] * 4)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([400] * 3, [420] * 3), pytest.param([400] * 6, [412] * 4, marks=SLOW)],
+    ids=["five percent among six commits", "two percent among ten commits"],
+)
+def test_a_small_change_is_proven_at_its_commit(
+    before: list[int], after: list[int], tmp_path: Path, service_url: str
+) -> None:
+    commits = make_noisy_history(tmp_path / "repo", before + after)
     result, _ = measure_history(tmp_path, service_url, "--prove-for", "10m")
-    assert [drift["revision"] for drift in list_faults(result)] == [commits[6]]
+    assert [drift["revision"] for drift in list_faults(result)] == [commits[len(before)]]
     assert list_faults(result)[0]["certainty"] == "proven"
 
 
