@@ -64,6 +64,10 @@ test-client: system-tests .venv/.dev ## Generate a client of the API and use it 
 test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in a browser, on an imported history of 29,000 runs and one with merges (minutes)
 	@FAULTWATCH_TEST_TASKS=1 $(PYTHON) -m pytest --timeout 1200 tests/tasks
 
+.PHONY: test-proofs
+test-proofs: system-tests .venv/.dev ## Test that a change of 2 % among ten commits of a noisy program is proven at its commit (a minute or two)
+	@FAULTWATCH_TEST_PROOFS=1 $(PYTHON) -m pytest tests/runner/campaigns/test_proving.py
+
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from runner.contract.base import Name
+from runner.contract.docstrings import collect_field_docstrings
 from service.config.setting_fields import Settings, declare_setting
 from service.errors import ServiceError
 
@@ -53,10 +54,18 @@ Zone = Annotated[str, AfterValidator(_require_zone)]
 OfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
+def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
+    meanings = collect_field_docstrings(cls)
+    for name, field in cls.model_fields.items():
+        if name in meanings:
+            schema["properties"][field.alias or name].setdefault("description", meanings[name])
+
+
 class StrictSettings(BaseModel):
     """Base of the notification settings: an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+    # Pydantic can take the docstrings itself, but does so with each import, and few processes need the JSON Schema.
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, json_schema_extra=_add_meanings)
 
 
 class Quiet(StrictSettings):

@@ -21,6 +21,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from runner.contract.docstrings import collect_field_docstrings
 from service.errors import ServiceError
 
 SECRET = "set, and never shown"  # noqa: S105 - shown in place of one
@@ -172,7 +173,6 @@ class Settings(BaseSettings):
         extra="forbid",
         frozen=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
     )
 
     heading: ClassVar[str]
@@ -228,12 +228,13 @@ class Settings(BaseSettings):
     @classmethod
     def list_variables(cls) -> Iterator[Variable]:
         """Return the variables of the fields, with their titles, meanings and defaults."""
-        for _, field in cls.list_fields():
+        meanings = collect_field_docstrings(cls)
+        for name, field in cls.list_fields():
             extra = _get_extra(field)
             yield Variable(
                 str(field.validation_alias),
                 field.title or "",
-                " ".join((field.description or "").split()),
+                meanings.get(name, ""),
                 extra["usual"] or f"`{_format_text(field.default)}`",
                 extra["unit"],
             )

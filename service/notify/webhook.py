@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import requests
-
 from service.config.notifications import WebhookChannel
 from service.notify import address
 from service.notify.mail import NotSentError
@@ -25,6 +23,8 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
     NotSentError
         Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
+    import requests  # noqa: PLC0415 - takes long, and a service without a channel needs none of it
+
     try:
         with requests.post(
             address.resolve_address(channel, environment),

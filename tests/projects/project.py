@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ordinary_user import as_ordinary
+from tests.runner.commands import compiled_programs
 
 FAULTWATCH = Path(sys.prefix, "bin", "faultwatch")
 TIMEOUT = 900.0
@@ -143,18 +144,14 @@ class Runner:
 
     def history(self, repository: Path, *words: str) -> tuple[dict[str, Any], str]:
         """Measure all commits; return the result, and what was said."""
-        command: Sequence[str] = [
-            str(FAULTWATCH),
-            "history",
-            "--repo",
-            str(repository),
-            "--json",
-            "--measure-all",
-            *words,
-        ]
-        if self.user != "root":
-            command = as_ordinary(command, self.folder)
-        done = subprocess.run(
+        command = [str(FAULTWATCH), "history", "--repo", str(repository), "--json", "--measure-all", *words]
+        with compiled_programs(self.folder / "faultwatch"):
+            done = self._run(command if self.user == "root" else as_ordinary(command, self.folder))
+        assert done.stdout.strip(), done.stderr
+        return json.loads(done.stdout), done.stderr
+
+    def _run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
             command,
             check=False,
             capture_output=True,
@@ -171,5 +168,3 @@ class Runner:
                 **self.environment,
             },
         )
-        assert done.stdout.strip(), done.stderr
-        return json.loads(done.stdout), done.stderr

@@ -15,6 +15,7 @@ import pytest
 
 from runner.workload import load_workload
 from tests.projects.project import FAULTWATCH, FEW, MOVED, Project
+from tests.runner.commands import compiled_programs
 
 EVERYTHING = "FAULTWATCH_TEST_PROJECTS" in os.environ
 CASES = {
@@ -48,20 +49,21 @@ def init(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def faultwatch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(FAULTWATCH), *words],
-        cwd=folder / "project",
-        check=False,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": os.environ["HOME"],
-            "FAULTWATCH_HOME": str(folder / "faultwatch"),
-            "FAULTWATCH_HOST_LOCK": str(folder),
-        },
-    )
+    with compiled_programs(folder / "faultwatch"):
+        return subprocess.run(
+            [str(FAULTWATCH), *words],
+            cwd=folder / "project",
+            check=False,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": os.environ["HOME"],
+                "FAULTWATCH_HOME": str(folder / "faultwatch"),
+                "FAULTWATCH_HOST_LOCK": str(folder),
+            },
+        )
 
 
 @pytest.mark.parametrize("name", CASES if EVERYTHING else FAST)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.runner.commands import served
+
 MACHINES = Path(__file__).parent / "environment" / "machines"
 
 
@@ -56,3 +58,10 @@ def noexec_folder(tmp_path: Path) -> Iterator[Path]:
         pytest.skip(f"no file system can be mounted: {error}")
     yield folder
     subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.fixture
+def service_url(tmp_path: Path) -> Iterator[str]:
+    """The address of an empty service for all commands of a test, which each would start one otherwise."""
+    with served(tmp_path / "service") as proxy:
+        yield proxy.service

@@ -10,7 +10,7 @@ from tests.runner.commands import faultwatch, make_history
 pytestmark = pytest.mark.perf
 
 
-def test_commits_are_built_side_by_side(tmp_path: Path) -> None:
+def test_commits_are_built_side_by_side(tmp_path: Path, service_url: str) -> None:
     log = tmp_path / "log"
     build = f"""grep -o 'return [0-9]*' pages.c >number; echo "build $(cat number)" >>{log}
 cc -O0 -o pages pages.c; sleep 0.6; test -e {tmp_path}/paused && touch {tmp_path}/disturbed; true"""
@@ -28,7 +28,7 @@ huge_pages = "never"
 """
     commits = make_history(tmp_path / "repo", [10, 10, 10, 20, 20], workload)
     words = ("bisect", f"{commits[0]}..{commits[-1]}", "--repo", "repo", "--no-proof", "--json")
-    status, output, messages = faultwatch(tmp_path / "home", *words, FAULTWATCH_BUILD_JOBS="2")
+    status, output, messages = faultwatch(tmp_path / "home", *words, url=service_url, FAULTWATCH_BUILD_JOBS="2")
     assert status == 0, messages
     (culprit,) = json.loads(output)["answer"]["culprits"]
     assert culprit["commit"] == commits[3]

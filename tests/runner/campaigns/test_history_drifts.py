@@ -13,20 +13,20 @@ pytestmark = pytest.mark.perf
 _CHANGED = "The file of pages, or another file in its folder, has changed since the last measurement here"
 
 
-def drifts(tmp_path: Path, *words: str, changed: bool = False) -> list[str]:
+def drifts(tmp_path: Path, url: str, *words: str, changed: bool = False) -> list[str]:
     """Measure a history; return the revisions of the drifts that it shows."""
-    status, output, messages = faultwatch(tmp_path / "home", "history", *words, "--repo", "repo", "--json")
+    status, output, messages = faultwatch(tmp_path / "home", "history", *words, "--repo", "repo", "--json", url=url)
     assert status == 0, messages
     assert (_CHANGED in messages) is changed, messages
     return [drift["revision"] for drift in json.loads(output)["drifts"]]
 
 
-def test_drifts_of_another_definition_and_of_other_commits_are_not_shown(tmp_path: Path) -> None:
-    commits = make_history(tmp_path / "repo", [10, 10, 10, 10, 30, 30, 30, 30])
-    assert drifts(tmp_path) == [commits[4]]
-    assert drifts(tmp_path, "HEAD~2..HEAD") == []
-    assert drifts(tmp_path, "HEAD~6..HEAD") == [commits[4]]
+def test_drifts_of_another_definition_and_of_other_commits_are_not_shown(tmp_path: Path, service_url: str) -> None:
+    commits = make_history(tmp_path / "repo", [10, 10, 30, 30, 30])
+    assert drifts(tmp_path, service_url) == [commits[2]]
+    assert drifts(tmp_path, service_url, "HEAD~1..HEAD") == []
+    assert drifts(tmp_path, service_url, "HEAD~3..HEAD") == [commits[2]]
 
     (tmp_path / "repo" / "workload.toml").write_text(WORKLOAD + 'environment = { LANGUAGE = "de" }\n')
-    assert drifts(tmp_path, "HEAD~1..HEAD", changed=True) == [], "a changed workload begins new series"
-    assert drifts(tmp_path) == [commits[4]], "once, although both definitions have this drift"
+    assert drifts(tmp_path, service_url, "HEAD~1..HEAD", changed=True) == [], "a changed workload begins new series"
+    assert drifts(tmp_path, service_url) == [commits[2]], "once, although both definitions have this drift"

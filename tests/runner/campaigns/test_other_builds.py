@@ -24,37 +24,41 @@ def drawn(folder: Path, *, base: str, head: str) -> Path:
     return folder / "repo"
 
 
-def compare(folder: Path) -> tuple[int, str]:
-    status, output, messages = faultwatch(folder / "home", "compare", "HEAD~1..HEAD", "--repo", "repo", cwd=folder)
+def compare(folder: Path, url: str) -> tuple[int, str]:
+    status, output, messages = faultwatch(
+        folder / "home", "compare", "HEAD~1..HEAD", "--repo", "repo", url=url, cwd=folder
+    )
     return status, output + messages
 
 
-def test_two_builds_that_differ_by_one_fault_say_nothing_about_their_commits(tmp_path: Path) -> None:
+def test_two_builds_that_differ_by_one_fault_say_nothing_about_their_commits(tmp_path: Path, service_url: str) -> None:
     drawn(tmp_path, base="0,1", head="1,0")
-    status, said = compare(tmp_path)
+    status, said = compare(tmp_path, service_url)
     assert status == 0, said
     assert "same: other builds" in said
     assert "builds of one revision differ as much" in said
 
 
-def test_a_commit_that_adds_a_fault_to_each_of_its_builds_is_told_from_its_builds(tmp_path: Path) -> None:
+def test_a_commit_that_adds_a_fault_to_each_of_its_builds_is_told_from_its_builds(
+    tmp_path: Path, service_url: str
+) -> None:
     drawn(tmp_path, base="0,1,0", head="3,2,3")
-    status, said = compare(tmp_path)
+    status, said = compare(tmp_path, service_url)
     assert status == 1, said
     assert "2 further builds of each revision show it as well" in said
 
 
-def test_two_builds_with_the_same_bytes_need_no_third(tmp_path: Path) -> None:
+def test_two_builds_with_the_same_bytes_need_no_third(tmp_path: Path, service_url: str) -> None:
     make_history(tmp_path / "repo", [10, 11])
-    status, said = compare(tmp_path)
+    status, said = compare(tmp_path, service_url)
     assert status == 1, said
     assert "Base and head, built again, have the same bytes as before" in said
 
 
-def test_a_bisect_does_not_prove_what_only_one_build_shows(tmp_path: Path) -> None:
+def test_a_bisect_does_not_prove_what_only_one_build_shows(tmp_path: Path, service_url: str) -> None:
     drawn(tmp_path, base="0,1", head="1,0")
     words = ("bisect", "HEAD~1..HEAD", "--repo", "repo", "--json")
-    status, output, messages = faultwatch(tmp_path / "home", *words, cwd=tmp_path)
+    status, output, messages = faultwatch(tmp_path / "home", *words, url=service_url, cwd=tmp_path)
     assert status == 1, messages
     answer = json.loads(output)["answer"]
     assert answer["kind"] == "refused"

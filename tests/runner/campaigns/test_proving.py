@@ -1,6 +1,7 @@
 """A likely change of a noisy program is proven or refuted in the same command, by real pairs."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from runner.campaigns.proving import MIN_PROOF_SECONDS, compute_budget
 from tests.runner.commands import WORKLOAD, faultwatch, git
 
 pytestmark = pytest.mark.perf
+SLOW = pytest.mark.skipif("FAULTWATCH_TEST_PROOFS" not in os.environ, reason="a minute: make test-proofs")
 
 NOISY = """
 #include <stdlib.h>
@@ -38,10 +40,10 @@ def make_noisy_history(folder: Path, pages: Sequence[int]) -> list[str]:
     return git(folder, "rev-list", "--reverse", "HEAD").split()
 
 
-def measure_history(tmp_path: Path, *options: str, span: str = "") -> tuple[dict[str, Any], str]:
+def measure_history(tmp_path: Path, url: str, *options: str, span: str = "") -> tuple[dict[str, Any], str]:
     """Return the result of a history as JSON, and its messages."""
     words = ("history", "--repo", "repo", "repo/workload.toml", *filter(None, [span]), "--json", *options)
-    status, output, messages = faultwatch(tmp_path / "home", *words)
+    status, output, messages = faultwatch(tmp_path / "home", *words, url=url)
     assert status == 0, messages
     result: dict[str, Any] = json.loads(output)
     return result, messages
@@ -51,9 +53,9 @@ def list_faults(result: dict[str, Any]) -> list[dict[str, Any]]:
     return [drift for drift in result["drifts"] if drift["metric"] == "minor-faults"]
 
 
-def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path) -> None:
+def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
-    result, messages = measure_history(tmp_path)
+    result, messages = measure_history(tmp_path, service_url)
     (drift,) = list_faults(result)
     assert (drift["revision"], drift["previous_revision"]) == (commits[2], commits[1])
     assert drift["certainty"] == "proven"
@@ -63,35 +65,48 @@ def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path) -> None:
     assert "interleaved pairs differ" in messages
 
 
-def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Path) -> None:
+def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
-    result, _ = measure_history(tmp_path, "--no-prove")
+    result, _ = measure_history(tmp_path, service_url, "--no-prove")
     (drift,) = list_faults(result)
     assert (drift["evidence"]["wants_rerun"], result["proofs"]) == (True, None)
     status, output, messages = faultwatch(
-        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--no-prove"
+        tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--no-prove", url=service_url
     )
     assert status == 0, messages
     assert "suspected by 2 runs before and 2 after, not measured interleaved" in output
     assert "No drift" not in output
     status, _, messages = faultwatch(
-        tmp_path / "home", "compare", "--repo", "repo", "repo/workload.toml", f"{commits[1]}..{commits[2]}"
+        tmp_path / "home",
+        "compare",
+        "--repo",
+        "repo",
+        "repo/workload.toml",
+        f"{commits[1]}..{commits[2]}",
+        url=service_url,
     )
     assert status == 1, messages
-    (drift,) = list_faults(measure_history(tmp_path, "--no-prove")[0])
+    (drift,) = list_faults(measure_history(tmp_path, service_url, "--no-prove")[0])
     assert (drift["certainty"], drift["revision"]) == ("proven", commits[2])
 
 
-def test_two_percent_among_ten_commits_is_proven_at_its_commit(tmp_path: Path) -> None:
-    commits = make_noisy_history(tmp_path / "repo", [400] * 6 + [412] * 4)
-    result, _ = measure_history(tmp_path, "--prove-for", "10m")
-    assert [drift["revision"] for drift in list_faults(result)] == [commits[6]]
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [([400] * 3, [420] * 3), pytest.param([400] * 6, [412] * 4, marks=SLOW)],
+    ids=["five percent among six commits", "two percent among ten commits"],
+)
+def test_a_small_change_is_proven_at_its_commit(
+    before: list[int], after: list[int], tmp_path: Path, service_url: str
+) -> None:
+    commits = make_noisy_history(tmp_path / "repo", before + after)
+    result, _ = measure_history(tmp_path, service_url, "--prove-for", "10m")
+    assert [drift["revision"] for drift in list_faults(result)] == [commits[len(before)]]
     assert list_faults(result)[0]["certainty"] == "proven"
 
 
-def test_the_first_commit_of_a_range_is_judged(tmp_path: Path) -> None:
+def test_the_first_commit_of_a_range_is_judged(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 2000, 2000))
-    result, _ = measure_history(tmp_path, span=f"{commits[0]}..HEAD")
+    result, _ = measure_history(tmp_path, service_url, span=f"{commits[0]}..HEAD")
     assert result["measured"] == 3
     assert [drift["revision"] for drift in list_faults(result)] == [commits[1]]
 

@@ -1,4 +1,4 @@
-"""``faultwatch bisect`` on the demo's history: real builds, real counts, a real service."""
+"""``faultwatch bisect``: real builds, real counts, a real service."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,14 +14,14 @@ import pytest
 from runner.cli.bisect import describe_result
 from runner.contract.report import Revision
 from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from tests.runner import commands
 
 ROOT = Path(__file__).parents[3]
-HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 
 
 def bisect(home: Path, span: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "runner", "bisect", "copy_service", span, "--repo", "repo", "--json"],
+        [sys.executable, "-m", "runner", "bisect", "repo", span, "--repo", "repo", "--json"],
         cwd=home,
         env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -30,32 +31,42 @@ def bisect(home: Path, span: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.perf
-def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
-    with bisect(tmp_path, "HEAD~13..HEAD~10") as killed:
+def test_two_culprits_are_found_although_the_search_is_killed_on_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    barrier = tmp_path / "barrier"
+    run = f"while grep -q 'i < 31' pages.c && test -e {barrier}; do sleep 0.05; done; exec ./pages"
+    workload = commands.WORKLOAD.replace('["./pages"]', json.dumps(["sh", "-c", run]))
+    commands.make_history(tmp_path / "repo", [10, 30, 30, 31], workload)
+    barrier.touch()
+    with commands.compiled_programs(tmp_path / "data"), bisect(tmp_path, "HEAD~3..HEAD") as killed:
         assert killed.stderr
         assert "to go" in killed.stderr.readline(), "the first end is measured"
         killed.kill()
+    barrier.unlink()
 
-    with bisect(tmp_path, "HEAD~13..HEAD~10") as again:
-        out, said = again.communicate(timeout=120)
-    assert again.returncode == 0, said
-    measured = re.findall(r"^[0-9a-f]{10}  [0-9,]+ faults", said, re.MULTILINE)
-    assert len(measured) == 3, "what was measured before is not measured again"
-    found = json.loads(out)
-    assert (found["commits"], found["known"]) == (3, 8), (
-        "four commits, and both culprits interleaved with their parents"
-    )
-    assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
-    buffer, checksum = found["answer"]["culprits"]
-    assert buffer["after"] - buffer["before"] >= 49_152
-    assert checksum["after"] - checksum["before"] == 1
+    # The commands that follow need no service of their own.
+    with commands.served(tmp_path / "data") as service:
+        monkeypatch.setenv("FAULTWATCH_URL", service.service)
+        with bisect(tmp_path, "HEAD~3..HEAD") as again:
+            out, said = again.communicate(timeout=120)
+        assert again.returncode == 0, said
+        measured = re.findall(r"^[0-9a-f]{10}  [0-9,]+ faults", said, re.MULTILINE)
+        assert len(measured) == 3, "what was measured before is not measured again"
+        found = json.loads(out)
+        assert (found["commits"], found["known"]) == (3, 8), (
+            "four commits, and both culprits interleaved with their parents"
+        )
+        assert [one["proof"]["state"] for one in found["answer"]["culprits"]] == ["stands", "stands"]
+        twenty, single = found["answer"]["culprits"]
+        assert twenty["after"] - twenty["before"] == 20
+        assert single["after"] - single["before"] == 1
 
-    with bisect(tmp_path, "HEAD~12..HEAD~11") as same:
-        out, said = same.communicate(timeout=120)
-    assert same.returncode == 1, said
-    assert "to go" not in said
-    assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
+        with bisect(tmp_path, "HEAD~2..HEAD~1") as same:
+            out, said = same.communicate(timeout=120)
+        assert same.returncode == 1, said
+        assert "to go" not in said
+        assert "The ends do not differ" in json.loads(out)["answer"]["sentence"]
 
 
 def described(state: ProofState | None, brought: int = 0) -> list[str]:
@@ -96,7 +107,7 @@ def test_a_merge_says_what_its_branches_moved() -> None:
 
 @pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")])
 def test_a_mistake_is_one_clear_line(span: str, said: str, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)
+    commands.make_history(tmp_path / "repo", [10, 20])
     with bisect(tmp_path, span) as wrong:
         out, told = wrong.communicate(timeout=60)
     assert (wrong.returncode, out) == (2, "")
@@ -135,8 +146,9 @@ SETTINGS = (
 
 
 @pytest.fixture
-def blocks(tmp_path: Path) -> Path:
-    """A program that allocates a block of a megabyte ten times, in a repository of one commit."""
+def blocks(tmp_path: Path, service_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A program that allocates a block of a megabyte ten times, in a repository of one commit; and a service."""
+    monkeypatch.setenv("FAULTWATCH_URL", service_url)
     folder = tmp_path / "repo"
     folder.mkdir()
     (folder / "blocks.c").write_text(PROGRAM, encoding="utf-8")
@@ -144,7 +156,8 @@ def blocks(tmp_path: Path) -> Path:
     git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost")
     for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "Allocate blocks")):
         subprocess.run([*git, *arguments], check=True)
-    return tmp_path
+    with commands.compiled_programs(tmp_path / "data"):
+        yield tmp_path
 
 
 def search_settings(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

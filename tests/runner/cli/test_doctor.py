@@ -78,9 +78,11 @@ def test_env_names_a_file_that_holds_none(text: str | None, tmp_path: Path) -> N
 
 
 @pytest.mark.perf
-def test_env_compares_runs_that_the_service_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_env_compares_runs_that_the_service_holds(
+    tmp_path: Path, service_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path))
-    monkeypatch.delenv("FAULTWATCH_URL", raising=False)
+    monkeypatch.setenv("FAULTWATCH_URL", service_url)
     saved = tmp_path / "saved.json"
     saved.write_text('{"settings": {"vm.swappiness": "60", "allocator": "glibc"}}')
     report = reports.report(1, 100, environment=Environment(settings={"vm.swappiness": "1", "allocator": "glibc"}))

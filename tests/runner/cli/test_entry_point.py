@@ -12,12 +12,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from runner.cli.entry_point import COMMANDS
+from tests.runner.commands import compiled_programs
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
@@ -46,6 +47,13 @@ def faultwatch(*arguments: str, home: Path, **environment: str) -> subprocess.Co
         timeout=120,
         check=False,
     )
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Iterator[None]:
+    """Keep a test that measures from compiling the runner's own programs again."""
+    with compiled_programs(tmp_path / "data"):
+        yield
 
 
 @pytest.fixture
@@ -208,6 +216,7 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, commit: Run, tmp_path: Path) -> None:
     """It says how commits are measured, so it is read as it is, and may be tried before it is committed."""
     file = Path(subject, "workload.toml")
@@ -240,6 +249,7 @@ def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> No
 
 
 @pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -259,6 +269,7 @@ def test_a_program_that_fails_is_told_with_an_exit_code(command: str, said: str,
 
 
 @pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path) -> None:
     arguments = ("history", "--repo", subject, workload(tmp_path), "HEAD~2..HEAD", "--json")
     first = faultwatch(*arguments, home=tmp_path)
@@ -272,8 +283,10 @@ def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path)
 
 
 @pytest.mark.perf
-def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path) -> None:
-    done = faultwatch(*("history", "--repo", subject, workload(tmp_path, '"./missing"'), "--json"), home=tmp_path)
+@pytest.mark.usefixtures("programs")
+def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path, service_url: str) -> None:
+    words = ("history", "--repo", subject, workload(tmp_path, '"./missing"'), "--json")
+    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=service_url)
     assert done.returncode == 1
     assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
 
@@ -286,15 +299,18 @@ def test_help_has_a_short_spelling_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.perf
-def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("programs")
+def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path, service_url: str) -> None:
     words = ("history", "--repo", subject, workload(tmp_path), "--json", "--samples", "1")
     (tmp_path / "lock").touch()
-    done = faultwatch(*words, "-q", home=tmp_path, FAULTWATCH_HOST_LOCK=str(tmp_path / "lock"))
+    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "FAULTWATCH_URL": service_url}
+    done = faultwatch(*words, "-q", home=tmp_path, **variables)
     assert done.stderr == ""
     assert json.loads(done.stdout)["revisions"] == 3
 
 
 @pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 def test_verbose_shows_what_is_executed_and_output_is_what_json_prints(subject: str, tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     named = ("measure", workload(tmp_path, GOOD.replace("echo", ": hunter2hunter2; echo")), "--repo", subject)
@@ -310,6 +326,7 @@ def test_verbose_shows_what_is_executed_and_output_is_what_json_prints(subject: 
 
 
 @pytest.mark.perf
+@pytest.mark.usefixtures("programs")
 def test_a_terminal_of_80_columns_without_colour_shows_everything(subject: str, tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     words = ("measure", workload(tmp_path), "--repo", subject, "--samples", "1")

@@ -57,11 +57,11 @@ def commit(folder: Path, workload: str | None = None, *, pages: int = 300, scale
     return git(folder, "rev-parse", "HEAD")
 
 
-def gate(home: Path, folder: Path, span: str, *words: str) -> tuple[int, dict[str, Any], str]:
+def gate(home: Path, url: str, folder: Path, span: str, *words: str) -> tuple[int, dict[str, Any], str]:
     """Return the exit code of the gate, what it printed as JSON, and its messages."""
     home.mkdir(exist_ok=True)
     command = ("gate", *(words or ("workload.toml",)), span, "--repo", ".", "--json", "-q")
-    status, out, said = faultwatch(home, *command, cwd=folder, FAULTWATCH_HOST_LOCK=str(home))
+    status, out, said = faultwatch(home, *command, url=url, cwd=folder, FAULTWATCH_HOST_LOCK=str(home))
     return status, json.loads(out) if out else {}, said
 
 
@@ -76,7 +76,7 @@ def levels(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
     return shown
 
 
-def test_with_several_merge_bases_merging_is_measured(home: Path, subject: Path) -> None:
+def test_with_several_merge_bases_merging_is_measured(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE, pages=1300)
     git(subject, "checkout", "--quiet", "-b", "mend")
     commit(subject)
@@ -91,7 +91,7 @@ def test_with_several_merge_bases_merging_is_measured(home: Path, subject: Path)
     (subject / "more").write_text("more\n")
     head = commit(subject, pages=1300)
     before = git(subject, "count-objects"), git(subject, "for-each-ref")
-    status, found, said = gate(home, subject, "main..docs")
+    status, found, said = gate(home, service_url, subject, "main..docs")
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 1300)}
     assert (found["head"], found["base"], len(found["merge_bases"])) == (head, git(subject, "rev-parse", "main"), 2)
@@ -99,13 +99,13 @@ def test_with_several_merge_bases_merging_is_measured(home: Path, subject: Path)
     assert (git(subject, "count-objects"), git(subject, "for-each-ref")) == before
 
 
-def test_head_does_not_change_its_judge_unseen(home: Path, subject: Path) -> None:
+def test_head_does_not_change_its_judge_unseen(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE + "[metrics.budget]\nminor-faults = 10\n")
     git(subject, "checkout", "--quiet", "-b", "change")
     keys = 'name = "w"\nmax_samples = 2\nunmeasured = "pass"\ntimeout = 0.001'
     judged = "[metrics]\nbudget = { minor-faults = 2000 }\nprecision = { minor-faults = 100 }\n"
     commit(subject, BASE.replace('name = "w"', keys) + judged, pages=1300)
-    status, found, messages = gate(home, subject, "main..change")
+    status, found, messages = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], levels(found)) == (1, "regressed", {"": (300, 1300)}), messages
     for said in (
         "budget of minor-faults 10 → 2,000",
@@ -117,54 +117,54 @@ def test_head_does_not_change_its_judge_unseen(home: Path, subject: Path) -> Non
         assert said in found["judge"]
 
 
-def test_head_does_not_measure_something_else_unseen(home: Path, subject: Path) -> None:
+def test_head_does_not_measure_something_else_unseen(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, BASE.replace('["./prog"]', '["true"]'), pages=1300)
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["passed"]) == (1, False), said
     assert "[run] command ./prog → true" in found["judge"]
 
 
-def test_a_harmless_head_that_changes_its_judge_needs_acceptance(home: Path, subject: Path) -> None:
+def test_a_harmless_head_that_changes_its_judge_needs_acceptance(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, BASE.replace('name = "w"', 'name = "w"\nmax_samples = 2'))
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], found["passed"]) == (1, "undecided", False), said
 
 
-def test_cases_that_head_removes_and_adds_are_measured(home: Path, subject: Path) -> None:
+def test_cases_that_head_removes_and_adds_are_measured(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, MATRIX)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, MATRIX.replace("[1, 9]", "[1, 5]"), scale=100)
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {1: (300, 400), 9: (300, 1200), 5: (300, 800)}
     assert "matrix loses n=9 and gains n=5" in found["judge"]
 
 
-def test_added_cases_need_no_acceptance(home: Path, subject: Path) -> None:
+def test_added_cases_need_no_acceptance(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, MATRIX)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, MATRIX.replace("[1, 9]", "[1, 5, 9]"))
-    status, found, said = gate(home, subject, "main..change", "workload.toml", "--set", "n=1,5")
+    status, found, said = gate(home, service_url, subject, "main..change", "workload.toml", "--set", "n=1,5")
     assert (status, found["verdict"], set(levels(found))) == (0, "same", {1, 5}), said
     assert "matrix gains n=5" in found["judge"]
 
 
-def test_an_option_that_only_head_knows_does_not_spare_head(home: Path, subject: Path) -> None:
+def test_an_option_that_only_head_knows_does_not_spare_head(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, BASE.replace('["./prog"]', '["./prog", "--more"]'), option=1)
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"]) == (1, "regressed"), said
     assert levels(found) == {"": (300, 9300)}
     assert "according to their own workload file" in found["judge"]
     assert "[run] command ./prog → ./prog --more" in found["judge"]
 
 
-def test_a_workload_file_that_moves_does_not_hide_its_judge(home: Path, subject: Path) -> None:
+def test_a_workload_file_that_moves_does_not_hide_its_judge(home: Path, service_url: str, subject: Path) -> None:
     (subject / "perf").mkdir()
     (subject / "perf" / "workload.toml").write_text(BASE)
     commit(subject)
@@ -173,28 +173,28 @@ def test_a_workload_file_that_moves_does_not_hide_its_judge(home: Path, subject:
     (subject / "w").mkdir()
     (subject / "w" / "workload.toml").write_text(weak.replace('"w"', '"other"'))
     commit(subject, pages=1300)
-    status, found, said = gate(home, subject, "main..change", "w")
+    status, found, said = gate(home, service_url, subject, "main..change", "w")
     assert (status, found["verdict"], found["judged_by"]) == (1, "regressed", "target"), said
     assert "budget of minor-faults 0 → 2,000" in found["judge"]
 
 
-def test_the_tip_judges_a_branch_that_begins_before_it_had_a_file(home: Path, subject: Path) -> None:
+def test_the_tip_judges_a_branch_that_begins_before_it_had_a_file(home: Path, service_url: str, subject: Path) -> None:
     commit(subject)
     git(subject, "checkout", "--quiet", "-b", "change")
     weak = BASE + "[metrics.budget]\nminor-faults = 2000\n"
     commit(subject, weak, pages=1300)
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], found["judged_by"]) == (0, "changed", "head"), said
     assert "does not have one yet" in found["judge"]
     git(subject, "checkout", "--quiet", "main")
     (subject / "workload.toml").write_text(BASE)
     commit(subject)
     git(subject, "checkout", "--quiet", "change")
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], found["judged_by"]) == (1, "regressed", "target"), said
 
 
-def test_a_branch_that_begins_where_base_is_broken_does_not_pass(home: Path, subject: Path) -> None:
+def test_a_branch_that_begins_where_base_is_broken_does_not_pass(home: Path, service_url: str, subject: Path) -> None:
     good = PROGRAM
     (subject / "prog.c").write_text("broken")
     commit(subject, BASE)
@@ -205,15 +205,15 @@ def test_a_branch_that_begins_where_base_is_broken_does_not_pass(home: Path, sub
     git(subject, "checkout", "--quiet", "change")
     (subject / "prog.c").write_text(good)
     commit(subject, pages=9300)
-    status, found, said = gate(home, subject, "main..change")
+    status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], found["passed"]) == (1, "undecided", False), said
 
 
-def test_ends_that_cannot_be_compared_are_refused(home: Path, subject: Path) -> None:
+def test_ends_that_cannot_be_compared_are_refused(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
     commit(subject, pages=400)
     for span in ("change..main", "change..change"):
-        status, _, said = gate(home, subject, span)
+        status, _, said = gate(home, service_url, subject, span)
         assert status == 2, said
         assert "so there is nothing to compare" in said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.commands import served
+from tests.runner.commands import compiled_programs, served
 
 ROOT = Path(__file__).parents[3]
 HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
@@ -18,7 +18,7 @@ HISTORY = ROOT / "workloads" / "copy_service" / "make_history.py"
 @pytest.fixture(autouse=True)
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Serve all commands, each of which would else start its own service."""
-    with served(tmp_path / "data") as proxy:
+    with served(tmp_path / "data") as proxy, compiled_programs(tmp_path / "data"):
         monkeypatch.setenv("FAULTWATCH_URL", proxy.url)
         yield
 

@@ -20,6 +20,7 @@ from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError, RequestRefused
 from runner.reporting import embedded
 from runner.settings import load_settings
+from tests.runner.commands import compiled_programs, served
 
 ROOT = Path(__file__).parents[3]
 Commit = Callable[..., str]
@@ -71,7 +72,7 @@ class Fading:
 
 
 @pytest.fixture
-def fading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fading:
+def fading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Fading]:
     service = Fading()
 
     @contextmanager
@@ -80,7 +81,8 @@ def fading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fading:
 
     monkeypatch.setattr(embedded, "connect", connect)
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
-    return service
+    with compiled_programs(tmp_path / "home"):
+        yield service
 
 
 @pytest.fixture
@@ -149,17 +151,18 @@ def test_secrets_are_in_no_report_no_spool_no_database_and_no_log(
         monkeypatch.setenv("FAULTWATCH_URL", url)
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
-    away = run(f"http://me:{SECRET}@127.0.0.1:1")
+    with compiled_programs(home):
+        away = run(f"http://me:{SECRET}@127.0.0.1:1")
     assert "http://(hidden)@127.0.0.1:1 does not answer" in away.stderr
-    monkeypatch.delenv("FAULTWATCH_URL")
-    with embedded.connect(load_settings()) as service:
-        measured = run(service.url.replace("//", f"//me:{SECRET}@"))
+    with served(home) as proxy, compiled_programs(home):
+        measured = run(proxy.service.replace("//", f"//me:{SECRET}@"))
         assert json.loads(measured.stdout)["measured"] == 3, measured.stderr
-        listed = requests.get(f"{service.url}/api/v1/runs", timeout=10).json()["items"]
-        reports = [requests.get(f"{service.url}/api/v1/runs/{run['run_id']}", timeout=10).text for run in listed]
+        listed = requests.get(f"{proxy.service}/api/v1/runs", timeout=10).json()["items"]
+        reports = [requests.get(f"{proxy.service}/api/v1/runs/{run['run_id']}", timeout=10).text for run in listed]
     assert json.loads(reports[0])["environment"]["settings"]["variable.DEPLOY_TOKEN"] == "(hidden)"
     told = [away.stdout, away.stderr, measured.stdout, measured.stderr, *reports]
-    kept = [file.read_bytes().decode(errors="replace") for file in home.rglob("*") if file.is_file()]
+    files = [tmp_path / "service.log", *(file for file in home.rglob("*") if file.is_file())]
+    kept = [file.read_bytes().decode(errors="replace") for file in files]
     assert len(kept) > 1
     assert not [text for text in told + kept if SECRET in text]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.real_service import RealService, running
-from tests.runner.commands import WORKLOAD
+from tests.runner.commands import WORKLOAD, compiled_programs
 
 ROOT = Path(__file__).parents[3]
 COMMITS = 16
@@ -61,7 +61,7 @@ def kill_runner(service: RealService) -> None:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[RealService]:
-    with running(tmp_path, FAULTWATCH_LEASE_SECONDS="2") as made:
+    with running(tmp_path, FAULTWATCH_LEASE_SECONDS="2") as made, compiled_programs(made.home):
         yield made
         made.stop(signal.SIGKILL)
         kill_runner(made)

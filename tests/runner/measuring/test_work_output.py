@@ -2,7 +2,7 @@ import json
 
 import pyperf
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.measuring.work_output import READERS, UnreadableWorkError, WorkDone, read_work
@@ -67,11 +67,21 @@ def test_a_program_may_state_more() -> None:
     assert work.stated == {"bytes": 4096, "pages": 2, "faults": 0}
 
 
-@pytest.mark.parametrize("form", [*READERS, "regex"])
-@given(text=st.one_of(st.text(), st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps)))
+VALUES = st.recursive(st.none() | st.integers() | st.text(), st.lists, max_leaves=10)
+
+
+@pytest.mark.parametrize("form", READERS)
+@given(text=st.one_of(st.text(), VALUES.map(json.dumps)))
 def test_rubbish_is_refused_in_words(form: str, text: str) -> None:
     with pytest.raises(UnreadableWorkError):
-        read_work(text, form, r"(?P<operations>never \d+)")
+        read_work(text, form)
+
+
+@settings(max_examples=20)  # each is searched by a process of its own
+@given(text=st.one_of(st.text(), VALUES.map(json.dumps)))
+def test_rubbish_without_what_the_pattern_finds_is_refused_in_words(text: str) -> None:
+    with pytest.raises(UnreadableWorkError):
+        read_work(text, "regex", r"(?P<operations>never \d+)")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1e999", "true", '"5"', "null", "NaN"])

@@ -10,15 +10,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.serving import _make_when_database_answers
 from service.store.engine.database import Database
-from service.store.engine.upgrade import upgrade_database
+from service.store.engine.upgrade import MIGRATIONS, find_newest_schema, list_known_schemas, upgrade_database
 from service.store.models import Base
 from service.web import app_resources
 from tests.service import postgres, reports
@@ -63,6 +65,12 @@ def test_upgrading_again_changes_nothing(empty: Database, file: Path) -> None:
     before = inspect(empty.engine).get_table_names()
     upgrade_database(empty)
     assert inspect(empty.engine).get_table_names() == before
+
+
+def test_the_numbers_of_the_migrations_are_what_alembic_knows() -> None:
+    scripts = ScriptDirectory(str(MIGRATIONS))
+    assert list_known_schemas() == {script.revision for script in scripts.walk_revisions()}
+    assert find_newest_schema() == scripts.get_current_head()
 
 
 def test_many_services_that_start_at_once_upgrade_once(file: Path) -> None:
@@ -181,19 +189,17 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    from service.store.engine import upgrade as module
-
     def fail(*_: object) -> None:
         with empty.engine.connect():
             raise RuntimeError
 
-    real = module.command.upgrade
+    real = command.upgrade
 
     def half_done(*arguments: object) -> None:
         real(*arguments)  # type: ignore[arg-type]
         fail()
 
-    monkeypatch.setattr(module.command, "upgrade", half_done)
+    monkeypatch.setattr(command, "upgrade", half_done)
     with pytest.raises(RuntimeError):
         upgrade_database(empty)
     assert inspect(empty.engine).get_table_names() == []
