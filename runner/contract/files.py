@@ -27,22 +27,20 @@ class MappedFile(Strict):
     """A file that the program mapped: the program itself, its loader, a library, or data."""
 
     path: Annotated[str, StringConstraints(max_length=4096)]
-    """The path of the file, relative to the build's directory if the file is in it."""
+    """The path of the file, relative to the build's directory if the file is inside."""
     own: bool
-    """Whether it is in the build's directory, so that its content depends on the revision."""
+    """Whether the file is in the build's directory, so that its content depends on the revision."""
     digest: Digest = ""
     cache: CacheState
     reason: Annotated[str, StringConstraints(max_length=1000)] = ""
-    """Why its page-cache state is not prepared."""
+    """Why the page-cache state of the file is not prepared."""
     faults: Faults | None = None
-    """Faults on addresses at which it was mapped, in the watched execution."""
+    """Faults on addresses at which the file was mapped, in the watched execution."""
 
 
 class UncertainFaults(Strict):
-    """The faults in unprepared files, as they were counted while the state of these files was renewed.
-
-    A difference no larger than that between the two bounds does not show a change.
-    """
+    """The faults in unprepared files, counted while the state of these files was renewed. A difference that is no
+    larger than the distance of the two bounds does not show a change."""
 
     least: Faults = 0
     most: Faults = 0
@@ -55,12 +53,12 @@ class UncertainFaults(Strict):
 
 
 class ProgramFiles(Strict):
-    """The files that a run's program mapped, and what it asked about those of its build."""
+    """The files that a run's program mapped, and its queries about files of the build."""
 
     mapped: tuple[MappedFile, ...] = Field(default=(), max_length=20_000)
     own_bytes: Digest = ""
-    """Digest of the program's queries about files in the build's directory and of their results; empty if some are
-    unknown."""
+    """Digest of the program's queries about files in the build's directory and of the answers; empty if some answers
+    are unknown."""
     system_bytes: Digest = ""
-    """Digest of all other files that the program mapped; empty if one of them cannot be read."""
+    """Digest of all other files that the program mapped; empty if a file cannot be read."""
     uncertain_faults: UncertainFaults = Field(default_factory=UncertainFaults)

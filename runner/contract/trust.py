@@ -10,13 +10,13 @@ Count = Annotated[int, Field(ge=0, le=2**64)]
 
 
 class CanaryCount(Strict):
-    """Page faults of memory that the canary touched: how many were expected, and how many were counted."""
+    """Page faults of memory that the canary touched: the expected and the counted numbers."""
 
     kinds: tuple[Name, ...] = Field(min_length=1, max_length=20)
     """The kinds that were counted together: ``anonymous``, ``file``, ``copy-on-write``, ``huge``."""
     expected: Count
     counted: tuple[Count, ...] = Field(min_length=1, max_length=100)
-    """The count of each try, in order. After a wrong first try there are two more."""
+    """The count of each attempt, in order. After a wrong first attempt there are two more."""
 
     @property
     def holds(self) -> bool:
@@ -30,9 +30,9 @@ class Canary(Strict):
 
     counts: tuple[CanaryCount, ...] = Field(min_length=1, max_length=20)
     left_out: dict[Name, Annotated[str, StringConstraints(max_length=1000)]] = Field(default_factory=dict)
-    """Kinds that this host lacks, and why."""
+    """Kinds of memory that this host lacks, with the reasons."""
     seconds_per_fault: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """CPU time of the first touch of an anonymous page; None if it was not measured."""
+    """CPU time of the first touch of an anonymous page; None if the time was not measured."""
 
     @property
     def holds(self) -> bool:
@@ -51,7 +51,7 @@ class Canary(Strict):
 
 
 class Mismatch(Strict):
-    """A declared setting that does not hold."""
+    """A declared setting whose actual value differs."""
 
     name: Annotated[str, StringConstraints(max_length=200)]
     declared: Annotated[str, StringConstraints(max_length=4000)]

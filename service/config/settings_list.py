@@ -31,7 +31,7 @@ class Setting(BaseModel):
 
     name: str
     variable: str
-    """The environment variable that sets it; empty for a value that only a file can set."""
+    """The environment variable of the setting; empty for a value that only a file can set."""
     value: str
     source: str
     """``default``, ``environment``, ``given at the start`` (by an option of the command), or the path of a file."""

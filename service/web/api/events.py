@@ -43,9 +43,9 @@ class EventQuery(PageQuery):
     since: AwareDatetime | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
-    """Whether its changes are so small that runs with the same bytes can differ by as much."""
+    """Whether the changes are so small that runs with the same bytes can differ by as much."""
     snoozed: bool | None = None
-    """Whether it is left out of the list of open events for now."""
+    """Whether the event is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED
     """The order of the events."""
 

@@ -22,7 +22,7 @@ bp = APIBlueprint("proofs", __name__)
 
 
 class NominationQuery(View):
-    """Of which series to return the nominations."""
+    """The series whose nominations to return."""
 
     subject: str
     host: str

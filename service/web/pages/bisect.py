@@ -63,7 +63,7 @@ class Measurement:
     """One row of the table."""
 
     number: int | None
-    """Its number in the order of the search; None if it was stored before."""
+    """The number of the run in the order of the search; None if the run was stored before."""
     commit: str
     title: str
     value: Number | None

@@ -47,7 +47,7 @@ class Figure:
     metric: Metric
     level: RunLevel
     notes: tuple[str, ...]
-    """Why its value is missing or estimated."""
+    """The reasons why a value is missing or estimated."""
 
 
 @page(bp, "/runs")

@@ -38,7 +38,7 @@ class TokenEntry(View):
     scopes: list[str]
     repository: str | None
     hosts: list[str] | None
-    """Patterns of the host names under which it may report; None for all."""
+    """Patterns of the host names under which the token may report; None for all."""
     subjects: list[str] | None
     repositories: list[str] | None
     state: str
