@@ -39,13 +39,13 @@ cli.add_command(config)
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]",
+    help="Port; 0 for a free port.  [default: FAULTWATCH_PORT or 8080]",
 )
 @click.option(
     "--port-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File that gets the port, once the service listens.",
+    help="File to which the port is written once the service listens.",
 )
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:

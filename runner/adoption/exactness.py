@@ -43,7 +43,7 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
         return Exactness(
             True,
             (
-                f"{low:,} minor faults in each of {len(counts)} executions: a single additional fault "
+                f"{low:,} minor faults in each of {len(counts)} executions, so one more fault "
                 f"is already a drift."
             ),
         )
@@ -51,8 +51,8 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
         return Exactness(
             True,
             f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} "
-            f"overall. These are too few executions to tell outliers from a count that varies: `faultwatch measure "
-            f"--samples 10` shows which it is, and `--env` shows what moves the count. {suggest_remedy(settings)}",
+            f"overall. More executions would show whether the count varies or has outliers: `faultwatch measure "
+            f"--samples 10`; `--env` shows what moves the count. {suggest_remedy(settings)}",
         )
     return Exactness(
         False,

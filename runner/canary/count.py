@@ -60,7 +60,7 @@ def count_canary(programs: Path) -> CanaryOutcome:
         cost = load_or_measure_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
         return CanaryOutcome(canary.model_copy(update={"seconds_per_fault": cost}))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
-        return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")
+        return CanaryOutcome(problem=f"Faultwatch cannot check whether this host counts correctly: {error}")
 
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:

@@ -331,7 +331,7 @@ class _ProgressLines:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
-            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
+            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]}, interleaved as a proof"
             say(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
@@ -385,9 +385,9 @@ def describe_result(
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.brought:
             brought = format_value(name, culprit.brought, sign=True)
-            lines.append(f"  the merged commits moved it by {brought} on their own branch")
+            lines.append(f"  the merged commits moved the metric by {brought} on their own branch")
         if culprit.proof is None:
-            lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
+            lines.append(f"  to prove this change: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:
             lines.append(f"  {_PROOF_LABELS[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

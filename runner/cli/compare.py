@@ -112,7 +112,7 @@ def _remember(service: Service, results: Sequence[Compared], workload: Workload)
             try:
                 service.prove(result.build_request(workload.metrics.judging, len(results)))
             except FaultwatchError as error:
-                say(f"the service does not remember this comparison: {error.what}")
+                say(f"the service could not store this comparison: {error.what}")
                 return
 
 

@@ -40,7 +40,7 @@ from runner.subject.missing_parts import find_complete_revision
     make_sandbox_option("always"),
     again_option,
     click.option(
-        "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
+        "--fresh", is_flag=True, help="Measure base again, even if the service has a run of base in this environment."
     ),
     output_options,
     result_options,

@@ -72,9 +72,9 @@ _MAX_CHARTS = 3
         "--measure-all",
         is_flag=True,
         help=(
-            "Build and measure every revision. By default, a revision that changes only files that the last build "
-            "did not read is not built, one whose program finds the same files reuses the counts, and one in twenty "
-            "of those is measured to check the host."
+            "Build and measure every revision. By default, no build runs if only files changed that the last build "
+            "did not read, and no measurement if the program finds the same files; every twentieth of these "
+            "revisions is measured to check the host."
         ),
     ),
     click.option(
@@ -82,7 +82,7 @@ _MAX_CHARTS = 3
         type=Duration(),
         default=-1.0,
         metavar="TIME",
-        help="Time for proofs, such as 90s or 10m: the two commits of each likely change are measured interleaved. "
+        help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
         "Default: a tenth of the command's time, at least two minutes.",
     ),
     click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),

@@ -49,7 +49,7 @@ def show_history(
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]The program found the same files, and yet its count differs: {escape_text(sentence)}.[/]\nThe "
+            f"[yellow]The program found the same files, but its count differs: {escape_text(sentence)}.[/]\nThe "
             f"measured count is judged. From there on, every revision was measured.",
             highlight=False,
             soft_wrap=True,
@@ -64,11 +64,11 @@ def show_history(
     why = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
         count = format_count(summary.waiting_before, "report")
-        console.print(f"{count} of earlier commands still on disk{why}; see `faultwatch spool`.", soft_wrap=True)
+        console.print(f"{count} of earlier commands still wait on disk{why}; see `faultwatch spool`.", soft_wrap=True)
     if summary.waiting:
         console.print(
             f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
-            "them, or `faultwatch spool --flush`."
+            "them. To send them now, run `faultwatch spool --flush`."
         )
         return
     # Drifts and charts.
@@ -81,7 +81,7 @@ def show_history(
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print("  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False)
+        console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
 
 
 def describe_skipped_commits(commits: int) -> str:
@@ -134,7 +134,7 @@ def describe_standing(drift: dict[str, Any]) -> str:
     if not _is_suspected(drift):
         return "certain by its runs"
     before, after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = f" by {format_count(before, 'run')} before and {after:,} after" if before and after else ""
+    runs = f" from {format_count(before, 'run')} before and {after:,} after" if before and after else ""
     return f"suspected{runs}, not measured interleaved"
 
 
@@ -187,7 +187,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     if is_suspected:
         cause = f"suspected: {cause}"
     if drift["cause"] not in {"commit", "both"}:
-        decides = ["    the runs of the next commits decide"] if is_suspected else []
+        decides = ["    runs of the next commits will decide"] if is_suspected else []
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
     if len(commits) < 2 and candidates_known:
         only = "the only candidate is " if is_suspected and commits else ""

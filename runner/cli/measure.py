@@ -193,5 +193,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The failure is shown with the case.
     suite = build_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot hold any metric of this run: each has a zero or a missing value")
+        raise FaultwatchError("a pyperf file cannot contain this run: every metric has a zero or a missing value")
     suite.dump(str(file), replace=True)

@@ -39,7 +39,7 @@ from runner.workload.lookup import find_workload
         default="matrix.toml",
         show_default=True,
         metavar="FILE",
-        help="Hosts, configurations and workloads.",
+        help="The matrix file with hosts, configurations and workloads.",
     ),
     click.option("--name", "chosen_name", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(

@@ -44,7 +44,7 @@ samples_option = click.option(
     help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
 again_option = click.option(
-    "--again", is_flag=True, help="Also build and measure again what failed or was skipped before."
+    "--again", is_flag=True, help="Also retry revisions that failed or were skipped before."
 )
 committed_only_option = click.option(
     "--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."
@@ -67,7 +67,7 @@ output_option = click.option(
     help="Also write the --json output to a file; in GitHub Actions its path becomes a step output.",
 )
 reason_option = click.option(
-    "--reason", default="", metavar="TEXT", help="The reason, which is stored with the decision."
+    "--reason", default="", metavar="TEXT", help="The reason, stored with the decision."
 )
 
 

@@ -46,7 +46,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How stacks are unwound. Default: as the program allows; fp for Go.",
+        help="How to unwind stacks. Default: what the program supports; fp for Go.",
     ),
     click.option(
         "--stacks",

@@ -172,7 +172,7 @@ class ProgressBar:
                 last = f"…{commits[-1]}" * (len(commits) > 1)
                 which = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
-                text = escape_text(f"{which} failed with the message of {label}")
+                text = escape_text(f"{which} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
 

@@ -65,7 +65,7 @@ def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[
     from runner.cli.formatting import escape_text
 
     console = Console(highlight=False)
-    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {escape_text(str(folder))}")
+    console.print(f"{len(waiting)} waiting and {len(refused)} refused reports in {escape_text(str(folder))}")
     for entry in waiting + refused:
         console.print(f"  {escape_text(_format_entry(entry))}")
         if "reason" in entry:

@@ -93,7 +93,7 @@ def command(
                 revision=tip.commit,
                 settings=remedy,
             )
-            activity(f"measuring {case.name} both ways")
+            activity(f"measuring {case.name} with and without the remedy")
             activity.set_remaining(2 + 2 * pairs.first)
             result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=activity.advance)
 

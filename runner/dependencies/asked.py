@@ -38,7 +38,7 @@ class Asked(Struct, frozen=True):
     def objection(self) -> str:
         """Why the command may get other answers next time in the same place; empty if it cannot."""
         lost = sorted(self.changed - self.made)
-        return self.unfollowed or (f"it changes {lost[0]}, which was there before" if lost else "")
+        return self.unfollowed or (f"it changes {lost[0]}, which existed before" if lost else "")
 
     @property
     def opened(self) -> frozenset[str]:

@@ -190,7 +190,7 @@ def sample_interleaved(
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
             failed = head.report_skipped(
-                f"base fails while head runs beside it, but not alone: {error.message}", temporary=True
+                f"base fails when head runs at the same time, but not alone: {error.message}", temporary=True
             )
             return make_undecided(base, head, {head: failed})
         return make_undecided(base, head, {trial: _report_failure(trial, error)})

@@ -31,9 +31,9 @@ MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
-_ALL_MEASURED = "for the rest of this command every revision is measured"
+_ALL_MEASURED = "the rest of this command measures every revision"
 _OTHER_FILES_REMARK = (
-    "the files that the program used at {} are the same in this build, but here it used different files; "
+    "the files that the program used at {} are the same in this build, but the program used other files here; "
     + _ALL_MEASURED
 )
 _VARIES_REMARK = (

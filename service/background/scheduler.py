@@ -149,6 +149,6 @@ def _report(entry: _Entry, error: Exception) -> None:
         return
     entry.error = text
     if isinstance(error, (ServiceError, SQLAlchemyError)):  # the message says it all
-        log.error("%s failed, and is tried again every %g s: %s", task.name, task.interval, error)
+        log.error("%s failed and will be retried every %g s: %s", task.name, task.interval, error)
     else:
-        log.error("%s crashed, and is tried again every %g s", task.name, task.interval, exc_info=error)
+        log.error("%s crashed and will be retried every %g s", task.name, task.interval, exc_info=error)

@@ -124,8 +124,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1),
     metavar="N",
     help=(
-        "In runs that are older than this, reduce noisy metrics to their level, and their extremes if they are "
-        "judged. By default, all samples stay."
+        "In runs that are older than this, reduce noisy metrics to their level, and judged ones to level and "
+        "extremes. By default, all samples stay."
     ),
 )
 @click.option(
@@ -178,7 +178,7 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
-    return ("this would be done: " if dry_run else "") + ", ".join(parts)
+    return ("would be done: " if dry_run else "") + ", ".join(parts)
 
 
 @click.command(short_help="Delete a subject with all of its measurements.")

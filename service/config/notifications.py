@@ -95,7 +95,7 @@ class ChannelSettings(StrictSettings):
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
         if self.digest_day is not None and self.digest is None:
-            raise ValueError('digest_day needs a time of day: add digest = "08:30"')
+            raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
         return self
 
 
@@ -122,7 +122,7 @@ class EmailChannel(ChannelSettings):
     @model_validator(mode="after")
     def _keeps_the_password(self) -> EmailChannel:
         if (self.user is None) != (self.password_variable is None):
-            raise ValueError("user and password_variable belong together")
+            raise ValueError("user and password_variable must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
             raise ValueError("the password would cross the network unencrypted: set security to tls or starttls")
         return self

@@ -138,10 +138,10 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
     elif isinstance(channel, ChatChannel):
         variable = channel.url_variable
         chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # its host may be a secret
-        where = f"by {chat.name}" if chat else "at an address that is kept secret"
+        where = f"by {chat.name}" if chat else "at a secret address"
     else:
         variable = channel.url_variable
-        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"
+        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at a secret address"
     if variable is not None:
         limits.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
     return "; ".join([where, *limits])

@@ -106,7 +106,8 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
     if not folded:
         return table
     before, after = _FOLDED_SECTION
-    before = before.format(f"{len(folded)} more: unchanged, or not judged")
+    more = f"{len(folded)} more row{'s' if len(folded) != 1 else ''}"
+    before = before.format(f"{more}: unchanged, or not judged")
     folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
     return f"{table}{before}{folded_table}{after}\n" if folded_table else table
 
@@ -258,9 +259,9 @@ def _suggest_commands(outcome: GateOutcome) -> str:
     changed = {row.case for row in outcome.list_changed_metrics()}
     worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    measure_block = _build_code_block("To measure it again, in a clone", [case.command for case in cases])
+    measure_block = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
     why = _build_code_block(
-        "To see where it comes from", [case.profile_command for case in cases if case.name in worse]
+        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse]
     )
     return f"{measure_block}{why}"
 
@@ -279,7 +280,7 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
     if not links.bisect or not over:
         return ""
     command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
-    return f"To find which commit it is, comment {command}.\n\n"
+    return f"To find the commit, comment {command}.\n\n"
 
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:

@@ -20,7 +20,7 @@ CONTEXT = "Faultwatch"
 MAX_DESCRIPTION_CHARACTERS = 140
 """Most characters of the description of a status: what both forges show whole."""
 _GITHUB_ONLY_REPLY = (
-    "This service does that on GitHub only. Start the job of your CI system again, or use the dashboard."
+    "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
 )
 
 
@@ -98,4 +98,4 @@ def _run_command(command: Command, head: str, handlers: Handlers) -> str:
         return _GITHUB_ONLY_REPLY
     if handlers.accept(head, command.text):
         return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
-    return f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."
+    return f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."

@@ -14,17 +14,17 @@ _MAX_NAMED_CHANGES = 8
 _MAX_GROUPED_DIGITS = 20
 Show = Callable[[str], str]
 """Escapes text from a repository."""
-_STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to its end"}
+_STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
 _NOT_MEASURED: Mapping[GateState, str] = {
     GateState.HEAD_FAILED: "",
     GateState.DISTURBED: ", so there is nothing to compare",
-    GateState.OLD_BASE_FAILED: ", and it is not the tip of the branch into which head is to be merged",
+    GateState.OLD_BASE_FAILED: ", and the base is not the tip of the target branch",
     GateState.BASE_FAILED: ", so there is nothing to compare with",
     GateState.UNMEASURED: ", so there is nothing to compare",
     GateState.NOTHING: ", so nothing was compared",
 }
 """How the sentence about a case that was not measured goes on."""
-_STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to its end"}
+_STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
 
 
 def describe_verdict(outcome: GateOutcome, show: Show) -> str:
@@ -43,11 +43,11 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.weaker_judge:
-            parts.append("Somebody must accept that." if outcome.accepted is None else "That is accepted.")
+            parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
-            parts.append("It was judged as before, by the workload file of its target branch.")
+            parts.append("As before, the workload file of the target branch was used.")
     if report.judged_by is JudgeSource.HEAD and not report.changes:
-        parts.append("It was judged by its own workload file, because its target branch does not have one yet.")
+        parts.append("The workload file of head was used, because the target branch has no workload file yet.")
     if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
         parts.append("Base and head were each built and run according to their own workload file.")
     if report.merge:
@@ -99,7 +99,8 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
     if state is GateState.CREPT:
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
         where = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
-        return f"Worse step by step: {describe_since(row)} in {where}; {step} is within the budget of {budget}."
+        total = describe_since(row)
+        return f"Worse step by step: {total} in {where}. The last step, {step}, is within the budget of {budget}."
     return f"{_describe_changes(outcome, show)}."
 
 
@@ -126,7 +127,7 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     failures = describe_failures(worst)
     sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {where}."
     if outcome.state is GateState.OLD_BASE_FAILED:
-        return f"{sentence} Merge its target branch into it, or ask somebody to accept it."
+        return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
 
 
@@ -155,7 +156,8 @@ def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
     else:
         has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
         lead = "Not decided" if faults_open or not has_count else "No change in faults"
-    return f"{lead}; {_describe_open(open_rows, show)}."
+    sentence = _describe_open(open_rows, show)
+    return f"{lead}. {sentence[:1].upper()}{sentence[1:]}."
 
 
 def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
@@ -171,7 +173,7 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
         return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in metrics):
         if len(metrics) == 1:
-            return "more runs are needed to decide whether that exceeds the budget"
+            return "more runs are needed to decide whether the change exceeds the budget"
         return (
             f"more runs are needed to decide whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget "
             f"in {where}"

@@ -79,7 +79,7 @@ def order() -> ResponseReturnValue:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
     chosen = [cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
     if not chosen:
-        return _show_again(address, "There is nothing to order: the cells are measured or ordered already.")
+        return _show_again(address, "There is nothing to order: all cells are already measured or ordered.")
     name = form["author"] or None
     requester = Requester(find_author(name), Where.DASHBOARD)
     for cell in chosen:

@@ -41,7 +41,7 @@ def _run_command(
     if command.verb is Verb.ACCEPT:
         accepted = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
-        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."
+        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
         return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed, so it is no longer measured."

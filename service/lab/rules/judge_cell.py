@@ -84,7 +84,7 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, erro
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
-        return entry.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
+        return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
     exact = metric(entry.metric).exact and default.counted and cell.counted
     decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
@@ -110,7 +110,8 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in a different session from the default, so the count can differ by {floor.MAX_FLOOR_FAULTS}."
+            "Measured in a different session from the default. Counts of two sessions can differ by "
+            f"{floor.MAX_FLOOR_FAULTS} without a reason in the settings."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME

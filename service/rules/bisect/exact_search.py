@@ -83,7 +83,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     """Return why the ends allow no search; None if they do."""
     if question.graph.line is None:
         return Refused(
-            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."
+            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good end, {question.good[:10]}."
         )
     for name, end in (("good", question.good), ("bad", question.bad)):
         if end in failed:

@@ -317,4 +317,4 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(none)
-    return f"it is not certain that the ends differ: {levels}; the probability that they are the same is {probability}"
+    return f"it is not certain that the ends differ: {levels}. The probability that both are the same is {probability}"

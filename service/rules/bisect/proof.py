@@ -40,7 +40,7 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
     )
-    sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
+    sentence = f"The search measured {before} before and {after} after. Measured interleaved, {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
@@ -154,7 +154,7 @@ def explain_giving_up(
         return None
     if standing:
         return Found(culprits=tuple(standing))
-    why = f"it does not repeat: {failed} differences between single runs did not show when measured interleaved"
+    why = f"interleaved measurements did not show {failed} differences that single runs showed"
     return describe_variation(question, observations, why)
 
 
@@ -165,7 +165,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move it, but no proof holds: {sentence}"
+    why = f"{commits}{others} may move the metric, but no proof holds: {sentence}"
     return why.rstrip(".")
 
 

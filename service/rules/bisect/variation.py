@@ -21,7 +21,7 @@ _MIN_VARYING_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
 MAX_RUNS_PER_END = 10
 """Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
-_REMEDY = f"{USUAL_CAUSES} Make it repeat, or search between commits that differ by more."
+_REMEDY = f"{USUAL_CAUSES} Make the count repeat, or search between commits with a larger difference."
 
 
 def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:

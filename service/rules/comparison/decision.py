@@ -104,7 +104,7 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {shown}. The workload allows no more pairs, and so few can miss a change that "
+            f"The count is the same {shown}. The workload allows no more pairs. That many can miss a change that "
             f"shows in fewer than {missed:.0f} % of the executions."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)

@@ -117,7 +117,7 @@ def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
 def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
     if not missing:
-        sentence = "There is no pair of samples in which both sides have a value."
+        sentence = "In no pair of samples do both sides have a value."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
     reports = [getattr(request, side) for side in missing]
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
@@ -169,7 +169,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
-        BudgetState.OPEN: f" It may exceed its budget of {budget}: more runs are needed to decide that.",
+        BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs must decide.",
         BudgetState.OVER: "",
     }
     update = {

@@ -35,7 +35,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         return verdict
     place = request.base.other_place
     if place is None:
-        sentence = f"{verdict.sentence} Yet both programs found the same files."
+        sentence = f"{verdict.sentence} But both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):

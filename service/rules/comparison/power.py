@@ -83,7 +83,7 @@ def _count_pairs(above: float, below: float) -> int | None:
 
 def describe_power(power: Power) -> str:
     """Say in one sentence what can be found."""
-    rise = "one event more" if power.percent is None else f"a rise of {power.percent:g} %"
+    rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} pairs."
     minutes, rest = divmod(round(power.seconds), 60)

@@ -56,7 +56,7 @@ ByRun = Mapping[int, dict[str, SideReadings]]
 _NOTHING = SideReadings()
 _MIN_RUNS_PER_SIDE = 2
 """Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
-_EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between the two.")
+_EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head.")
 _NO_BASE, _NO_HEAD = (
     MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
 )
@@ -64,7 +64,7 @@ _NOISY, _DIFFERS = (
     MetricDecision(
         Verdict.NEEDS_MORE_RUNS,
         "apart",
-        f"{what}, but base and head were not measured interleaved: their sessions may differ by as much.",
+        f"{what}, but base and head were not measured interleaved, and sessions may differ by as much.",
     )
     for what in ("The metric is noisy", "The counts differ")
 )
@@ -219,7 +219,7 @@ def lies_between(drift: DriftSummary, pair: Pair) -> bool:
 def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
     count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
-    sentence = f"{count} between the two: {'; '.join(drift.description for drift in between[:3])}{more}."
+    sentence = f"{count} between base and head: {'; '.join(drift.description for drift in between[:3])}{more}."
     if all(drift.in_doubt for drift in between):
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
     if base.level == head.level:

@@ -42,7 +42,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     return (
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
-        f"competing for it: {calls}",
+        f"competing for the lock: {calls}",
         *facts.where,
     )
 

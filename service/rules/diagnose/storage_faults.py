@@ -55,7 +55,7 @@ COLD_START = Rule(
     remedies=lambda _: (
         Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
         Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
-        Remedy(text="keep them in memory (mlock), if the start must never wait"),
+        Remedy(text="keep the files in memory (mlock), if the start must never wait"),
     ),
     report="a program start: 69 major faults from storage, none when it was started again",
 )

@@ -22,7 +22,7 @@ def index() -> Page:
     """List entries, the newest first."""
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
     if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
-        abort(404, "There are no such entries.")
+        abort(404, "No entries match.")
     with get_database().reading() as session:
         log = audit.list_page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
     return Page(

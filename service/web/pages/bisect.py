@@ -51,7 +51,7 @@ _MAX_NEWEST_BISECTS = 20
 _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
 _NEXT_WORDS = {
-    "measure": "looks for the commit",
+    "measure": "searches for the commit",
     "prove": "proves the found commit",
     "found": "found",
     "refused": "ended without a commit",

@@ -147,9 +147,9 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
-        text += " All of their series were already silenced for as long."
+        text += " Their series were already silenced for at least that long."
     if receipt.refused:
-        text += f" {len(receipt.refused):,} left as they were: {receipt.refused[0].reason}"
+        text += f" {len(receipt.refused):,} unchanged: {receipt.refused[0].reason}"
     return text
 
 
@@ -189,7 +189,7 @@ def decide(event_id: str) -> ResponseReturnValue:
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
         return _show_again(
-            event_id, form, f"Somebody decided before you: the event is {state} now.", HTTPStatus.CONFLICT
+            event_id, form, f"Somebody else decided first: the event is {state} now.", HTTPStatus.CONFLICT
         )
     detect_drifts.judge_changed_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)

@@ -101,7 +101,7 @@ def order_profiles() -> ResponseReturnValue:
         drift = drifts.find_drift(session, form.get("drift", ""))
         question = _question(session, drift) if drift else None
     if question is None:
-        abort(404, "There is no such drift, or no commit that could be profiled.")
+        abort(404, "There is no such drift, or the drift has no commit that can be profiled.")
     return _place_order(JobOrder(question=question, author=form["author"] or None))
 
 

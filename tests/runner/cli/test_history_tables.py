@@ -112,7 +112,7 @@ def test_a_suspicion_says_what_decides_it() -> None:
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
     assert f"aaaaaaaaaa..cccccccccc {where}` decides, and says which" in shown(evidence=doubt, candidates=candidates)
     assert "decides" not in shown(candidates=candidates)
-    assert "the runs of the next commits decide" in shown(evidence=doubt, cause="config", candidates=[])
+    assert "runs of the next commits will decide" in shown(evidence=doubt, cause="config", candidates=[])
 
 
 def test_what_the_service_folds_is_counted_in_one_line() -> None:
