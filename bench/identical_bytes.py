@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish, steps
-from runner.contract.files import CacheState
+from runner.contract.mapped_files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.dependencies.digests import combine_digests, digest_built_file
 from runner.errors import FaultwatchError

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.level import find_majority
-from runner.contract.variation import suggest_remedy
+from runner.contract.variation_causes import suggest_remedy
 
 
 class Exactness(Struct, frozen=True):
@@ -42,10 +42,7 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
     if low == high and len(counts) >= 2:
         return Exactness(
             True,
-            (
-                f"{low:,} minor faults in each of {len(counts)} executions, so one more fault "
-                f"is already a drift."
-            ),
+            (f"{low:,} minor faults in each of {len(counts)} executions, so one more fault is already a drift."),
         )
     if agreed and agreed[1] >= 2:
         return Exactness(

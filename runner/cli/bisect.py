@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
     choice_options,
@@ -18,8 +19,7 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say, warn
 from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -30,10 +30,10 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import check_metric, choose_one_case
+from runner.workload.workload_lookup import check_metric, choose_one_case
 
 _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, parse_range
 from runner.cli.formatting import format_count
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -22,8 +23,7 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
@@ -44,8 +44,8 @@ from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.judge import Contest
-from runner.workload.lookup import choose_cases
+from runner.workload.judging_workload import Contest
+from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text as escape
 from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric

@@ -12,15 +12,15 @@ import click
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import output_history, prepare
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import apply_options, result_options
-from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import get_console, say
 from runner.cli.workbench import create_host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
-from runner.workload.lookup import SHIPPED_WORKLOADS
+from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 
 DEMO_WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")

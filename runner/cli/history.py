@@ -15,6 +15,7 @@ from runner.campaigns.history_measurement import HistoryMeasurement, HistorySumm
 from runner.campaigns.proving import ProofSummary, Prover, compute_budget
 from runner.cli.activity import show_activity
 from runner.cli.arguments import Duration, add_workload_and_range, is_range, parse_range
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -28,8 +29,7 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.proof_progress import ProofProgress
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
@@ -38,12 +38,12 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty
 from runner.subject.missing_parts import refuse_incomplete_checkouts
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import choose_cases
+from runner.workload.workload_lookup import choose_cases
 
 _MAX_CHARTS = 3
 """Addresses at the end, so that a matrix does not fill the screen."""

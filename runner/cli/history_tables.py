@@ -9,7 +9,7 @@ from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
 from runner.cli.activity import format_time_spent
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 
 _DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""

@@ -13,7 +13,7 @@ from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
-from runner.cli.result import output_result
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError

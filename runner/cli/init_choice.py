@@ -132,7 +132,7 @@ def _list_proposals(
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
-    from runner.subject.packages import GO, GO_CACHE_VARIABLES, find_managers
+    from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, find_managers
 
     proposals = propose_builds(first.sources)
     if build is not None:

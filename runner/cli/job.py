@@ -15,7 +15,7 @@ from runner.cli.options import (
     repo_option,
     result_options,
 )
-from runner.cli.result import output_result, print_json
+from runner.cli.result_output import output_result, print_json
 from runner.cli.terminal import say
 from runner.settings import load_settings
 

@@ -20,19 +20,19 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import print_result, write_result
+from runner.cli.result_output import print_result, write_result
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
+from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty
 from runner.subject.missing_parts import find_complete_revision
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import choose_cases
+from runner.workload.workload_lookup import choose_cases
 
 _MAX_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from runner.cli.options import apply_options, json_option
-from runner.cli.result import print_json
+from runner.cli.result_output import print_json
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings

@@ -16,13 +16,13 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
-from runner.workload.lookup import choose_one_case
+from runner.workload.workload_lookup import choose_one_case
 
 
 @click.command(name="try")

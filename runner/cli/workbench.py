@@ -13,8 +13,8 @@ from runner.host.cleanup import clear_abandoned
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
-from runner.subject.lookup import find_workload_and_repository
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import find_workload_and_repository
 from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
 

@@ -22,8 +22,11 @@ class CodeOrigin(StrEnum):
 
 
 class BuildStore(StrEnum):
-    """Where builds are kept. No program is executed from another store than the one for which it was built. The
-    names have one length, because programs contain the name of the folder in which they were built."""
+    """Where builds are kept.
+
+    No program is executed from another store than the one for which it was built. The names have one length,
+    because programs contain the name of the folder in which they were built.
+    """
 
     TRUSTED = "trusted"
     """Built and executed without a sandbox."""

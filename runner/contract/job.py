@@ -132,8 +132,10 @@ class ProfileQuestion(_Question):
 
 
 class RemedyQuestion(_Question):
-    """Measure a case with and without other settings, interleaved. Both runs are stored, but are not points of any
-    series."""
+    """Measure a case with and without other settings, interleaved.
+
+    Both runs are stored, but are not points of any series.
+    """
 
     kind: Literal["remedy"] = "remedy"
     revision: _Rev

@@ -25,8 +25,7 @@ class Nomination(Strict):
 
 
 class Power(Strict):
-    """The number of interleaved pairs that would prove a small rise of a count, estimated from the variation of its
-    samples."""
+    """How many interleaved pairs would prove a small rise of a count whose samples vary."""
 
     case: Case
     metric: str

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from runner.contract.base import Strict
-from runner.contract.files import Digest
 from runner.contract.level import Number
+from runner.contract.mapped_files import Digest
 
 MAX_FAULTS_BETWEEN_BUILDS = 16
 """The largest difference of a count that is checked with further builds: the pages that one fault on a file maps.
@@ -20,9 +20,11 @@ from the same two values, three of each would be told apart in at most one case 
 
 
 class OtherPlace(Strict):
-    """Base, built again in the place of head and measured there in the same environment. If two programs get the
-    same answers about their files but count differently, these samples show whether the place is the reason: the
-    path, or the state of the files there."""
+    """Base, built again in the place of head and measured there in the same environment.
+
+    If two programs get the same answers about their files but count differently, these samples show whether the
+    place is the reason: the path, or the state of the files there.
+    """
 
     counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)
     """The samples of each count."""

@@ -11,11 +11,11 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
-from runner.contract.files import ProgramFiles
+from runner.contract.host_trust import Canary, Mismatch
 from runner.contract.judging import Judging
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
-from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
 ASIDE_REASON = "measured outside the history, with settings that a search tried"

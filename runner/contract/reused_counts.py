@@ -16,8 +16,7 @@ _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
 
 
 class ReusedCounts(Strict):
-    """States that a run was not measured, and whose counts were reused: those of a run with the same bytes in the
-    same environment."""
+    """The run with the same bytes in the same environment whose counts were reused."""
 
     run_id: UUID
     commit: CommitHash

@@ -25,9 +25,11 @@ class Pace(Strict):
 
 
 class SearchRequest(Strict):
-    """Which commits after ``good``, up to and with ``bad``, moved a metric? The service must know the commits. The
-    stored runs are the only state of a search: measure the commits that the answer names, send the runs, and ask
-    again."""
+    """A request for the commits after ``good``, up to and with ``bad``, that moved a metric.
+
+    The service must know the commits. The stored runs are the only state of a search: measure the commits that the
+    answer names, send the runs, and ask again.
+    """
 
     subject: Name
     host: Host

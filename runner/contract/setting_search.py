@@ -23,8 +23,11 @@ class SettingChange(Strict):
 
 
 class SettingSearchRequest(Strict):
-    """Which of these settings moved a metric? The stored runs are the only state of a search. Its runs are aside
-    (``Report.aside``) and of one revision: the environment and the case with some settings changed."""
+    """A request for the settings that moved a metric.
+
+    The stored runs are the only state of a search. Its runs are aside (``Report.aside``) and of one revision: the
+    environment and the case with some settings changed.
+    """
 
     subject: Name
     revision: CommitHash

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.asked import Asked, make_unfollowed, parse_asked
+from runner.dependencies.file_queries import Asked, make_unfollowed, parse_asked
 from runner.dependencies.system_calls import question_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program

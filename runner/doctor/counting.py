@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""

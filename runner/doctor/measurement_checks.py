@@ -6,7 +6,7 @@ from runner.doctor.counting import ALLOW_COMMAND, PARANOID_SETTING, try_counting
 from runner.doctor.probe import HostProbe
 from runner.doctor.result import CheckResult, ok, problem, unknown, warning
 from runner.perf.command import SEPARATOR, STANDARD_EVENTS
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 
 
 def check_perf(host: HostProbe) -> CheckResult:

@@ -10,7 +10,7 @@ from runner.contract.judging import Judging
 from runner.contract.metrics import metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import locate_result
+from runner.importing.provenance import locate_result
 from runner.importing.source import Source, make_one_line
 
 MAX_SAMPLES = 201

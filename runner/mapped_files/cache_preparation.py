@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from runner.contract.files import CacheState
+from runner.contract.mapped_files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
 from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
 from runner.system.regular_file import identify_file, open_regular

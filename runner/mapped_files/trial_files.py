@@ -12,15 +12,15 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from runner.dependencies.answers import Answered, Place, answer_questions
-from runner.dependencies.asked import Asked, make_unfollowed
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
+from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.query_answers import Answered, Place, answer_questions
 from runner.execution.sandbox import Sandbox
+from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.mapped_files.residency import evict
-from runner.mapped_files.revision_proof import list_doubts
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular

@@ -15,7 +15,7 @@ from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
-from runner.dependencies.answers import Place
+from runner.dependencies.query_answers import Place
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.files import CacheState
 from runner.contract.level import Number
+from runner.contract.mapped_files import CacheState
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
-from runner.dependencies.answers import Answered
+from runner.dependencies.query_answers import Answered
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial

@@ -26,15 +26,15 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.answers import Answered
-from runner.dependencies.asked import Asked, make_unfollowed
+from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.query_answers import Answered
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.ceilings import compute_memory_limit, explain_too_many_processes
 from runner.execution.launch import resolve_program
 from runner.execution.sandbox import Sandbox
+from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache

@@ -26,7 +26,7 @@ from runner.execution.launch import Start, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
+from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses

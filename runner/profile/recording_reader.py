@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
-from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")

@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.lookup import is_path
+from runner.workload.workload_lookup import is_path
 
 _FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric, verdict_words
 from runner.contract.comparison import Side
-from service.forges.wording import (
+from service.forges.verdict_text import (
     describe_judge,
     describe_rows,
     describe_since,

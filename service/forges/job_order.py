@@ -5,8 +5,8 @@ from __future__ import annotations
 from runner.contract import Verdict
 from runner.contract.gate import GateReport
 from runner.contract.job import Backend, BisectQuestion, JobOrder, ProfileQuestion, Question, Where
-from service.forges.actions import CommandComment
-from service.forges.commands import Command, Verb
+from service.forges.comment_commands import Command, Verb
+from service.forges.webhook_actions import CommandComment
 from service.jobs.scheduler import JobScheduler, WrongOrderError
 from service.rules.gate.verdict import CaseOutcome, judge_gate
 from service.store import forges as store

@@ -24,13 +24,13 @@ from service.nightly.rules.matrix import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.rules.column_labels import ColumnLabel, label_columns
+from service.rules.environment_labels import ColumnLabel, label_columns
 from service.store import cases, environments
 from service.store.series import drifts
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("matrix")
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
-from runner.subject.packages import GO, GO_CACHE_VARIABLES
+from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
 BENCHMARK_ROUNDS = 10
 _MAX_BENCHMARKS = 8

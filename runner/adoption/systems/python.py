@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary, is_third_party
-from runner.subject.packages import PIP
+from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""

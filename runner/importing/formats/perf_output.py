@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import locate_result
+from runner.importing.provenance import locate_result
 from runner.importing.source import Source, describe_first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 

@@ -7,10 +7,10 @@ from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from service.forges.actions import CommandComment
-from service.forges.commands import HELP, Command, Verb
+from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers
 from service.forges.github.workflows import dispatch_workflow
+from service.forges.webhook_actions import CommandComment
 from service.text.markdown import format_code
 
 _WRITER_ROLES = frozenset({"admin", "maintain", "write"})

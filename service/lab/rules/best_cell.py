@@ -45,9 +45,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not compared:
         return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(
-            None, f"No cell is certain to have fewer page faults than the default.{undecided}"
-        )
+        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided}")
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
     caveat = f" Note that {other_work} changes what the program does." if other_work else ""

@@ -26,7 +26,7 @@ from operator import or_
 from runner.contract.level import Number, median
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import choose_places
+from service.rules.bisect.next_commits import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 from service.text.numbers import format_number
 

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from runner.contract.level import Number, median
 from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief
+from service.rules.bisect.count_variation import describe_variation
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import estimate_measurable_chances
+from service.rules.bisect.next_commits import estimate_measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
-from service.rules.bisect.variation import describe_variation
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2

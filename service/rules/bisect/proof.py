@@ -13,8 +13,8 @@ from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
+from service.rules.bisect.count_variation import describe_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
-from service.rules.bisect.variation import describe_variation
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_quantity
 

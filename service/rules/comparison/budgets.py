@@ -10,8 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from runner.contract.budget import NO_BUDGET, Budget, is_over
-from service.rules.comparison.decision import MetricDecision, Pairs, large_alone
-from service.rules.comparison.signs import Signs, is_surely_majority, lean
+from service.rules.comparison.metric_decision import MetricDecision, Pairs, large_alone
+from service.rules.comparison.sign_test import Signs, is_surely_majority, lean
 
 
 class BudgetState(StrEnum):

@@ -1,8 +1,9 @@
 """Compares a base and a head that were measured interleaved: every metric, with its budget.
 
-:mod:`service.rules.comparison.decision` decides on each metric, and :mod:`service.rules.comparison.error_shares` says
-with which error probability. So the probability that a gate without a change calls any metric of any case changed is at
-most ``FALSE_ALARM_PROBABILITY``, however often the caller looks.
+:mod:`service.rules.comparison.metric_decision` decides on each metric, and
+:mod:`service.rules.comparison.error_probability` says with which error probability. So the probability that a gate
+without a change calls any metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller
+looks.
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
@@ -35,10 +36,10 @@ from runner.contract import (
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, median
-from service.rules.comparison import decision as rules
+from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, exceeds_budget
-from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.error_shares import share_errors
+from service.rules.comparison.error_probability import share_errors
+from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache import decide_by_page_cache

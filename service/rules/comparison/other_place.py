@@ -14,7 +14,7 @@ from typing import Literal
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
-from service.rules.comparison.decision import COUNTS, decide_count
+from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
 from service.text.numbers import format_number
 

@@ -7,9 +7,9 @@ from itertools import product
 from typing import NamedTuple
 
 from runner.contract.level import Number, median
-from service.rules.comparison.decision import LARGE_ERROR_SHARE, repeats
-from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.signs import Signs, lean
+from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE, repeats
+from service.rules.comparison.sign_test import Signs, lean
 
 MAX_PAIRS = 400
 """Most pairs that a comparison takes."""

@@ -13,7 +13,7 @@ from runner.contract.level import Number
 from service.rules.comparison import interleaved
 from service.rules.gate.creep import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
-from service.rules.gate.judge import needs_acceptance
+from service.rules.gate.workload_file_changes import needs_acceptance
 from service.text import commands
 
 

@@ -14,9 +14,7 @@ _KIND_WORDS = {
 
 def describe_job(kind: str, case: str, asked_by: str) -> str:
     """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered``."""
-    author_clause = (
-        "the service ordered" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    )
+    author_clause = "the service ordered" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
     return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, typ
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
-from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import ByRun, DriftSummary, SideReadings, drift_summary
-from service.store.engine import bulk, parts
+from service.rules.comparison.run_pairing import ComparableRun, Pair
+from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadings, drift_summary
+from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import refs
 from service.store.runs import runs as stored
@@ -100,7 +100,7 @@ def read_readings(
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all."""
     rows: list[Any] = []
-    for chunk in parts.group_neighbours(runs, _RUNS_PER_QUERY):
+    for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
         query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
@@ -123,7 +123,11 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     # stored in the meantime. It leaves a subquery with an offset as it is.
     first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
-        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
+        .where(
+            Point.series_id == Series.id,
+            Point.run_number == Run.number,
+            *table_partitions.filter_parts_of_runs(session, runs),
+        )
         .correlate(Series, Run)
         .offset(0)
         .lateral()

@@ -134,7 +134,7 @@ def require_access_to_publication(repository: str) -> None:
     Parameters
     ----------
     repository
-        With its forge, as :mod:`service.forges.names` writes it.
+        With its forge, as :mod:`service.forges.qualified_names` writes it.
 
     Raises
     ------

@@ -9,10 +9,10 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from service.forges import comment_text, wording
+from service.forges import comment_text, verdict_text
 from service.forges.extension import find_worker
-from service.forges.findings import list_findings
-from service.forges.names import qualify_name
+from service.forges.gate_findings import list_findings
+from service.forges.qualified_names import qualify_name
 from service.pipeline import detect_drifts, gate_insights
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import forges as store
@@ -70,8 +70,8 @@ def post(json_data: GateReport) -> GateAnswer:
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
-        judge=wording.describe_judge(finding, make_plain),
-        sentence=wording.describe_verdict(finding, make_plain),
+        judge=verdict_text.describe_judge(finding, make_plain),
+        sentence=verdict_text.describe_verdict(finding, make_plain),
         summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
         comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),

@@ -8,7 +8,7 @@ from service.schemas.audit import AuditAction
 from service.store import audit
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, build_address_with, page
+from service.web.rendering.page_formats import Page, Table, build_address_with, page
 
 bp = make_page_blueprint("audit")
 

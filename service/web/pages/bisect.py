@@ -38,7 +38,7 @@ from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, Nam
 from service.web.pages import evidence, profile
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("bisect")
 

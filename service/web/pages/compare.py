@@ -16,9 +16,9 @@ from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
 from service.rules.comparison import interleaved
-from service.rules.comparison.pairing import Matched, Pair, match
-from service.rules.comparison.stored import ComparedMetric
-from service.rules.comparison.stored import compare as compare_all
+from service.rules.comparison.run_pairing import Matched, Pair, match
+from service.rules.comparison.stored_runs import ComparedMetric
+from service.rules.comparison.stored_runs import compare as compare_all
 from service.rules.series.blame import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts
@@ -33,8 +33,8 @@ from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.comparison_rows import Sort, build_row, build_table, sort_rows
-from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("compare")
 

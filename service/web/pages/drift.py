@@ -28,9 +28,9 @@ from service.web.pages import evidence
 from service.web.pages.bisect import find_proof, list_bisects_about
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, page
+from service.web.rendering.csv_tables import build_drift_table
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.tables import build_drift_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("drift", url_prefix="/drifts")
 

@@ -8,7 +8,7 @@ from service.rules.series.blame import list_setting_changes
 from service.store import environments
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("environments")
 

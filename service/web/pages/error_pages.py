@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
 from service.web.problems import ProblemError, answer_http_error, answer_problem, find_unavailability
-from service.web.rendering.formats import read_requested_format
+from service.web.rendering.page_formats import read_requested_format
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from service.web.charts.drift_picture import draw_drift
 from service.web.pages import evidence, inbox, overview
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("event")
 

@@ -16,8 +16,8 @@ from service.store.series import sparklines
 from service.store.shared_rows import make_case_key
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("judged_series")
 

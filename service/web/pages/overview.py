@@ -20,8 +20,8 @@ from service.web.app_resources import get_database
 from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox
-from service.web.rendering.formats import Page, page
-from service.web.rendering.tables import build_drift_table
+from service.web.rendering.csv_tables import build_drift_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("overview")
 

@@ -14,7 +14,7 @@ from service.store.profiles import ProfileFilter
 from service.web import vendor
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 from service.web.rendering.profile_view import ProfileView, build_compared_view, build_single_view
 
 bp = make_page_blueprint("profile")

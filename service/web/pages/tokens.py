@@ -20,7 +20,7 @@ from service.store.models import Token
 from service.web.access import audit_log, guard
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("tokens")
 

@@ -13,8 +13,8 @@ from service.store import cases
 from service.store.series import series
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("workloads")
 

@@ -15,7 +15,7 @@ from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
 from service.web import vendor
 from service.web.access import guard
-from service.web.rendering.formats import build_address_with, list_format_addresses
+from service.web.rendering.page_formats import build_address_with, list_format_addresses
 
 FOLDER = Path(__file__).resolve().parents[3] / "templates"
 

@@ -19,7 +19,7 @@ from runner.contract.gate import ForgeKind
 from service.forges import extension
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
-from service.forges.github.webhook_actions import EVENTS
+from service.forges.github.webhook_events import EVENTS
 from service.forges.signature import sign
 from service.forges.worker import ForgeWorker
 from tests.fuzz.door import Attempt

@@ -12,7 +12,7 @@ import pytest
 from runner.measuring.same_bytes import MIN_AGREEING_RUNS, is_checked
 from runner.subject.build_ahead import is_checked as is_built_anyway
 from runner.workload import list_cases
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
 
 pytestmark = pytest.mark.perf

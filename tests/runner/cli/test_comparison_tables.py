@@ -3,9 +3,9 @@
 import pytest
 
 from runner.cli.comparison_tables import show_comparison
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import Compared
 from service.rules.comparison import interleaved

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history_tables import show_drifts, show_history
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 
 TARGET = TypedTarget("plant", "bench/plant.toml", "./seeds", ("LANG=de DE",))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import ComparisonRequest, Report, Verdict
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from service.rules.comparison.interleaved import decide
 from service.rules.same_bytes import ProgramBytes, is_uncertain, list_system_file_settings, read_program_bytes
 from service.rules.series.find_drifts import find_drifts

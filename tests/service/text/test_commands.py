@@ -11,8 +11,8 @@ from runner.contract import Environment
 from runner.contract.diagnosis import Remedy
 from runner.contract.job import BisectQuestion
 from runner.settings import Settings
-from runner.subject.lookup import find_workload_and_repository
-from runner.workload.lookup import choose_one_case
+from runner.subject.repository_lookup import find_workload_and_repository
+from runner.workload.workload_lookup import choose_one_case
 from service.text import commands
 from service.web.rendering.profile_view import build_try_command
 from tests.service.web import extreme_reports

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.releases.rules.decomposition import is_between
-from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import drift_summary, lies_between
+from service.rules.comparison.run_pairing import ComparableRun, Pair
+from service.rules.comparison.stored_runs import drift_summary, lies_between
 from service.schemas.history import Candidate, Cause, Drift
 from tests.service import made_series
 

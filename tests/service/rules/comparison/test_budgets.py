@@ -5,7 +5,7 @@ import random
 import pytest
 
 from service.rules.comparison.budgets import BudgetState, exceeds_budget
-from service.rules.comparison.decision import decide_count, decide_noisy
+from service.rules.comparison.metric_decision import decide_count, decide_noisy
 
 ERROR = 1e-4
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Sample, Status, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from service.rules.comparison.interleaved import decide
 from tests.service import reports
 

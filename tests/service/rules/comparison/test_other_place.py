@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherPlace
 from service.rules.comparison.interleaved import decide
 from tests.service import reports

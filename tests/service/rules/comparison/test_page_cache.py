@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from service.rules.comparison.interleaved import decide
 from tests.service import reports
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Verdict
-from service.rules.comparison.decision import MetricDecision
 from service.rules.comparison.interleaved import verdict_of
+from service.rules.comparison.metric_decision import MetricDecision
 from service.rules.gate.creep import Baseline, find_gradual_change
 
 

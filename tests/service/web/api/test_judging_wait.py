@@ -15,7 +15,7 @@ from runner.contract import Case, Report
 from runner.contract.nightly import NightlyCell, NightlyPart
 from service.pipeline import detect_drifts, judge_series
 from service.serving import THREADS
-from service.store.engine import deferred
+from service.store.engine import deferred_work
 from service.web import admission
 from service.web.api import judging_wait
 from tests.service import reports
@@ -26,7 +26,7 @@ CASES = [Case(workload="copy", definition="0" * 16, parameters={"number": number
 
 @pytest.fixture(autouse=True)
 def _nothing_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+    monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 600)
 
 
 def send(api: Api, *, subject: str = "subject") -> None:
