@@ -307,7 +307,7 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
         )
         bench = Bench(Host(name="bench"), lambda _: Environment(settings={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare(*trials, interleaved.decide, pairs=Pairs.from_workload(trials[0].workload))
+    return compare(*trials, interleaved.decide_comparison, pairs=Pairs.from_workload(trials[0].workload))
 
 
 CASE = Case(workload="steady", definition="0" * 16)

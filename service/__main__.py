@@ -15,7 +15,7 @@ from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.errors import ServiceError
-from service.parent_process import stop_with
+from service.parent_process import stop_with_parent
 from service.version import VERSION
 
 _WRONG = 2
@@ -51,7 +51,7 @@ cli.add_command(config)
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     if parent is not None:
-        stop_with(parent)
+        stop_with_parent(parent)
     from service.forges.registry import read_config  # noqa: PLC0415
 
     settings = read_config()

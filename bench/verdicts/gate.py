@@ -107,7 +107,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         trials = [DrawnTrial(commit, case, draws, chance) for commit, draws in zip(commits, (base, head), strict=True)]
         result = sample_interleaved(
             *cast(Any, trials),
-            interleaved.decide,
+            interleaved.decide_comparison,
             pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
             cases=cases,
             judging=judging,
@@ -222,7 +222,7 @@ def _stored(chance: random.Random, tally: Tally) -> None:
             values = tuple(session * chance.gauss(1, 0.002) for _ in range(40))
             sides.append(_run(number))
             readings[number] = {"elapsed": stored_runs.SideReadings(values, len(values), median(values), True, 1)}
-        (row,) = stored_runs.compare([Pair((sides[0],), (sides[1],))], readings, {}, {})
+        (row,) = stored_runs.compare_pairs([Pair((sides[0],), (sides[1],))], readings, {}, {})
         changed += row.decision.verdict is Verdict.CHANGED
     tally.at_most("stored, sessions differ by 3 %: changed", changed, 0, STORED)
 

@@ -45,7 +45,7 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
             f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
         )
         least = build.least.get(tool, "")
-        lacks = "" if used.suffices(least) else f"the project requires {tool} {least}, but this host has {used}"
+        lacks = "" if used.is_at_least(least) else f"the project requires {tool} {least}, but this host has {used}"
         return (description if alternatives or lacks else ""), lacks
     return "", ""
 

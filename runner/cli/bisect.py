@@ -33,7 +33,7 @@ from runner.subject.missing_parts import find_complete_revision, refuse_incomple
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.workload_lookup import check_metric, choose_one_case
+from runner.workload.workload_lookup import check_metric, choose_single_case
 
 _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -120,7 +120,7 @@ def command(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=choose_one_case(workload, choices, case_names),
+        case=choose_single_case(workload, choices, case_names),
         variables=variables,
         confined=wants_sandbox(confined, repository, settings),
         samples=samples,

@@ -37,7 +37,7 @@ from runner.measuring.comparison import (
     make_undecided,
 )
 from runner.measuring.preflight import Workbench, wants_sandbox
-from runner.measuring.stored_base import build_base_query, compare_with_stored
+from runner.measuring.stored_base import build_base_query, compare_with_stored_base
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
@@ -94,7 +94,7 @@ def command(
         patient = service.connect_patiently(say)
         contests = [Contest(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
-        _remember(patient, results, workload)
+        _store_comparisons(patient, results, workload)
     output_result(
         [build_document(result) for result in results],
         as_json=as_json,
@@ -105,7 +105,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _remember(service: Service, results: Sequence[Compared], workload: Workload) -> None:
+def _store_comparisons(service: Service, results: Sequence[Compared], workload: Workload) -> None:
     """Have the service remember what was decided about these commits, so that it settles the drifts of their series."""
     for result in results:
         if result.comparison is not None and not result.base_stored:
@@ -221,7 +221,7 @@ class _Side(Struct, frozen=True, dict=True):
         """
         self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
         builder = self.workbench.builder
-        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
+        with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.built.build)
 
     def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
@@ -290,7 +290,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     if stored is None:
         return None
     session.start_executing(1 + max(2, session.pairs.first))
-    return compare_with_stored(
+    return compare_with_stored_base(
         stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
     )
 

@@ -122,8 +122,8 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return drifts with suspected ones first that are larger than everything else in the list."""
-    largest = max((_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
-    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _size(drift) > largest))
+    largest = max((_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
+    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _compute_relative_size(drift) > largest))
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
@@ -142,7 +142,7 @@ def _is_suspected(drift: dict[str, Any]) -> bool:
     return bool(drift.get("evidence", {}).get("wants_rerun"))
 
 
-def _size(drift: dict[str, Any]) -> float:
+def _compute_relative_size(drift: dict[str, Any]) -> float:
     before, after = drift["before"], drift["after"]
     return abs(after - before) / abs(before) if before else float("inf")
 

@@ -89,7 +89,7 @@ def choose_build_and_run(
         if any(result.worked for result in tried) or (starts and run):
             chosen = (proposal, tree, tried)
             break
-        proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, starts=starts)]
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
@@ -110,7 +110,7 @@ def choose_build_and_run(
     return Choice(proposal, steady, tuple(failures))
 
 
-def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
+def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
     """Return whether another build may make a program that does more work than those of a finished build.
 
     Parameters

@@ -24,7 +24,7 @@ from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.subject_registry import register_subject
-from runner.workload.workload_lookup import choose_one_case
+from runner.workload.workload_lookup import choose_single_case
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
@@ -89,7 +89,7 @@ def command(
     base, newest = _parse_commits(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    case = choose_one_case(workload, choices, case_names)
+    case = choose_single_case(workload, choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     # Profile each commit.

@@ -22,7 +22,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
-from runner.workload.workload_lookup import choose_one_case
+from runner.workload.workload_lookup import choose_single_case
 
 
 @click.command(name="try")
@@ -74,7 +74,7 @@ def command(
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
     apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
-    case = choose_one_case(workload, choices, case_names)
+    case = choose_single_case(workload, choices, case_names)
     tip = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)

@@ -98,8 +98,8 @@ _MODULES = {
         "Status",
     ),
     "search": ("Search", "SearchRequest"),
-    "suite": ("build_suite",),
-    "trust": ("Canary", "CanaryCount", "Mismatch"),
+    "pyperf_export": ("build_suite",),
+    "host_trust": ("Canary", "CanaryCount", "Mismatch"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -28,7 +28,7 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
         # Leave out a metric that pyperf cannot represent: it takes positive values only, and one from each sample.
         readings = report.readings(name)
         if (
-            name != _make_one_line(name)
+            name != _remove_line_breaks(name)
             or len(readings) < len(report.samples)
             or any(
                 reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
@@ -46,7 +46,7 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
             "faultwatch_run": str(report.run_id),
             "faultwatch_subject": report.subject,
             "faultwatch_revision": report.revision.commit,
-            "faultwatch_case": _make_one_line(report.case.name),
+            "faultwatch_case": _remove_line_breaks(report.case.name),
             "faultwatch_workload": report.case.workload,
             "faultwatch_definition": report.case.definition,
             "faultwatch_parameters": json.dumps(report.case.parameters, sort_keys=True),
@@ -63,6 +63,6 @@ def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
     return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
 
 
-def _make_one_line(text: str) -> str:
+def _remove_line_breaks(text: str) -> str:
     """Return a text without line breaks; parameters, which come from a workload file, can have some."""
     return " ".join(text.split()) or "-"

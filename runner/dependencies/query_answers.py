@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.contract.report import hash_document
-from runner.dependencies.digests import digest_built_file
+from runner.dependencies.digests import hash_built_file
 from runner.dependencies.file_queries import Asked
 from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identify_file, open_regular
@@ -130,15 +130,15 @@ class _Reader:
         self.elsewhere: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
-        real = self._resolve(path, follow=kind != "l")
+        real = self._resolve_path(path, follow=kind != "l")
         if real is None:
             return  # What is missing was noted on the way.
         if self._is_own(real):
             self.own[kind, self._make_relative(real)] = self._read_own_answer(kind, real)
         elif self._is_visible(real):
-            self.elsewhere[kind, real] = self._identify(kind, real)
+            self.elsewhere[kind, real] = self._identify_file(kind, real)
 
-    def _resolve(self, path: str, *, follow: bool, links: int = 0) -> str | None:
+    def _resolve_path(self, path: str, *, follow: bool, links: int = 0) -> str | None:
         """Return the path without links; None if it does not exist."""
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."}:
@@ -150,18 +150,18 @@ class _Reader:
         real = f"{real_folder.rstrip('/')}/{name}"
         state = self._read_status(real)
         if state is None:
-            self._note_absent(real)
+            self._record_absence(real)
             return None
         if stat.S_ISLNK(state.st_mode) and (follow or path.endswith("/")):
-            return self._follow(real, links)
+            return self._follow_link(real, links)
         return real
 
     def _resolve_folder(self, path: str, links: int) -> str | None:
         if path not in self._real:
-            self._real[path] = self._resolve(path, follow=True, links=links)
+            self._real[path] = self._resolve_path(path, follow=True, links=links)
         return self._real[path]
 
-    def _follow(self, real: str, links: int) -> str | None:
+    def _follow_link(self, real: str, links: int) -> str | None:
         self.answer("l", real)
         if links >= _MAX_LINKS:
             return None
@@ -170,7 +170,9 @@ class _Reader:
         except OSError:
             return None
         folder = real.rpartition("/")[0]
-        return self._resolve(target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1)
+        return self._resolve_path(
+            target if target.startswith("/") else f"{folder}/{target}", follow=True, links=links + 1
+        )
 
     def _read_status(self, real: str) -> os.stat_result | None:
         if real in self._missing or not (self._is_own(real) or self._is_visible(real) or self._is_above(real)):
@@ -180,7 +182,7 @@ class _Reader:
         except OSError:
             return None
 
-    def _note_absent(self, real: str) -> None:
+    def _record_absence(self, real: str) -> None:
         if self._is_own(real):
             self.own["absent", self._make_relative(real)] = ()
         elif self._is_visible(real):
@@ -205,7 +207,7 @@ class _Reader:
     def _make_relative(self, real: str) -> str:
         return real[len(self._tree) + 1 :]
 
-    def _identify(self, kind: str, real: str) -> Answer:
+    def _identify_file(self, kind: str, real: str) -> Answer:
         try:
             state = os.lstat(real)
         except OSError:
@@ -225,14 +227,14 @@ class _Reader:
                 case stat.S_IFDIR:
                     return self._answer_about_folder(kind, real, state)
                 case stat.S_IFREG if kind == "c":
-                    digest = digest_built_file(Path(real), self._place.tree) or _UNKNOWN
+                    digest = hash_built_file(Path(real), self._place.tree) or _UNKNOWN
                     return (state.st_mode, digest, _find_data_extents(real, state.st_size))
                 case _:
-                    return (*self._answer_from_status(state), _list_attributes(real))
+                    return (*self._build_answer(state), _list_attributes(real))
         except OSError:
             return (_UNKNOWN,)
 
-    def _answer_from_status(self, state: os.stat_result) -> Answer:
+    def _build_answer(self, state: os.stat_result) -> Answer:
         """Return the status of a file without what differs from tree to tree, such as the inode number."""
         has_holes = state.st_blocks * 512 < state.st_size
         size = (state.st_size, has_holes, state.st_nlink)
@@ -246,7 +248,7 @@ class _Reader:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
                 return tuple(sorted(name for name in names if self._place.is_fresh or name[0] not in made))
         # The entries that the program makes itself change the rest.
-        return (state.st_mode,) if kind == "c" or made else self._answer_from_status(state)
+        return (state.st_mode,) if kind == "c" or made else self._build_answer(state)
 
     def _normalize_time(self, moment: int) -> object:
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment

@@ -67,10 +67,10 @@ def try_counting(host: HostProbe) -> CountingResult:
     )
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
-    return _diagnose(host, answer)
+    return _diagnose_failure(host, answer)
 
 
-def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
+def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper

@@ -60,7 +60,7 @@ def capture_environment(
         **(extra or {}),
     }
     return Environment(
-        settings={name: _shorten(value) for name, value in sorted(settings.items()) if value is not None}
+        settings={name: _shorten_value(value) for name, value in sorted(settings.items()) if value is not None}
     )
 
 
@@ -78,7 +78,7 @@ def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
     }
 
 
-def _shorten(value: str) -> str:
+def _shorten_value(value: str) -> str:
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]

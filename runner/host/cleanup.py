@@ -13,7 +13,7 @@ from runner.system.scratch import remove_abandoned
 from runner.system.tree import Tree
 
 
-def clear_abandoned(settings: Settings) -> None:
+def remove_leftovers(settings: Settings) -> None:
     """Remove the leftovers of killed commands: kernel settings, control groups, temporary folders, unfinished builds.
 
     Only what is this user's is removed. What cannot be removed stays; the next command tries again.

@@ -5,7 +5,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from runner.importing.file_names import find_revision, find_time
-from runner.importing.imported_run import ImportDefaults, require
+from runner.importing.imported_run import ImportDefaults, require_value
 from runner.importing.source import Source
 
 
@@ -33,7 +33,7 @@ def locate_result(
         Nothing names the revision.
     """
     names = (source.name, *source.folders)
-    revision = require(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
+    revision = require_value(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
     time = time or defaults.started_at or find_time(names)
     if time is None and (commit := defaults.look_up(revision)):
         time = commit.committed_at

@@ -61,7 +61,7 @@ class CachePreparer(Struct):
                 state = os.fstat(file.fileno())
                 if state.st_size > MAX_BYTES:
                     return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
-                return self._prepare(file.fileno(), identify_file(state))
+                return self._prepare_file(file.fileno(), identify_file(state))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
 
@@ -73,7 +73,7 @@ class CachePreparer(Struct):
         except OSError:
             return False
 
-    def _prepare(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
+    def _prepare_file(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
         not_evicted, pages = evict(descriptor)

@@ -321,10 +321,10 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     if head in reports:
         other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
         return Compared(other, reports[head], None)
-    return Compared(reports[base], _measure_alone(head), None)
+    return Compared(reports[base], _measure_head_alone(head), None)
 
 
-def _measure_alone(head: Trial) -> Report:
+def _measure_head_alone(head: Trial) -> Report:
     try:
         head.warm_up()
         return head.report_measured([head.execute()])

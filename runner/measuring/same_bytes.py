@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import read_start_of_build, restore_tree
+from runner.subject.built_tree import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
@@ -74,7 +74,7 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        alike = newest.answered.is_answered_alike(tree.resolve(), read_start_of_build(tree))
+        alike = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
         return newest.report if alike else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:

@@ -45,12 +45,12 @@ class Configuration(Table):
     @field_validator("allocator")
     @classmethod
     def _check_allocator(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(ALLOCATOR_VARIABLES))
+        return _require_choice(name, tuple(ALLOCATOR_VARIABLES))
 
     @field_validator("huge_pages")
     @classmethod
     def _check_policy(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(CHOICES))
+        return _require_choice(name, tuple(CHOICES))
 
 
 class WorkloadEntry(Table):
@@ -128,7 +128,7 @@ def load_matrix(file: Path) -> Matrix:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Matrix)}") from None
 
 
-def _require_one_of(name: str | None, choices: tuple[str, ...]) -> str | None:
+def _require_choice(name: str | None, choices: tuple[str, ...]) -> str | None:
     if name is not None and name not in choices:
         raise ValueError(f"{name!r} is not one of {', '.join(choices)}")
     return name

@@ -66,7 +66,7 @@ class CountedProgram:
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(REGION_EVENTS, self._list_processes, self._record))
+            self._region = stack.enter_context(Region(REGION_EVENTS, self._list_processes, self._attach_recorders))
 
     def create_program(self) -> Program:
         """Return the program to start.
@@ -169,7 +169,7 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
-            for perf in (self._perf, *([] if self._region else self._record([pid]))):
+            for perf in (self._perf, *([] if self._region else self._attach_recorders([pid]))):
                 perf.send_command("enable")
             if self._order.recording and self._order.recording.tracer:
                 self._order.recording.tracer.attach([pid])
@@ -179,7 +179,7 @@ class CountedProgram:
                 f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
             ) from None
 
-    def _record(self, processes: Sequence[int]) -> list[Recorder]:
+    def _attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
         """Attach the recorders of these processes."""
         for plan in self._order.recording.plans if self._order.recording else ():
             self._recorders.append(Recorder(plan, processes))

@@ -90,13 +90,13 @@ class _Deadline:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.has_passed = False
         self._process = process
-        self._timer = threading.Timer(MAX_SECONDS, self._pass)
+        self._timer = threading.Timer(MAX_SECONDS, self._kill_process)
         self._timer.daemon = True
         self._timer.start()
 
     def cancel(self) -> None:
         self._timer.cancel()
 
-    def _pass(self) -> None:
+    def _kill_process(self) -> None:
         self.has_passed = True
         self._process.kill()

@@ -145,7 +145,9 @@ class Builder(Struct, frozen=True):
         return place / TREE_FOLDER, build
 
     @contextmanager
-    def build_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
+    def build_in_other_place(
+        self, repository: Repository, commit: str, workload: Workload, tree: Path
+    ) -> Iterator[Path]:
         """Build a revision where another one was built, which is put back afterwards; yield the folder.
 
         What depends on the path, or on when and where the host has stored the files, is then as it was for the other.

@@ -40,7 +40,7 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
-def _require_one_of(*choices: str) -> AfterValidator:
+def _require_choice(*choices: str) -> AfterValidator:
     """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
 
     def check(text: str) -> str:
@@ -127,7 +127,7 @@ class RunRecipe(Table):
     """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
-    page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
+    page_cache: Annotated[str, _require_choice(*PAGE_CACHE_STATES)] = "host"
     """``cold``: the files are evicted from memory before each execution. ``host``: the files stay as they are, and
     the program may set their state."""
     files: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class RunRecipe(Table):
     """Bytes that the processes may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
     """Whether the program marks a region of interest, which is counted in addition to the whole process."""
-    huge_pages: Annotated[str, _require_one_of(*HUGE_PAGE_CHOICES)] = "host"
+    huge_pages: Annotated[str, _require_choice(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
     def list_texts(self) -> tuple[str, ...]:

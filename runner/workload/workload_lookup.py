@@ -91,7 +91,7 @@ def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence
     return tuple(case for case in chosen if not names or case.name in names)
 
 
-def choose_one_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
+def choose_single_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
     """Return the only case of a workload that matches; see :func:`choose_cases`.
 
     Raises

@@ -68,7 +68,7 @@ class Quiet(StrictSettings):
     """The time of day from which messages are sent again."""
 
     @model_validator(mode="after")
-    def _lasts(self) -> Quiet:
+    def _require_length(self) -> Quiet:
         if self.start == self.end:
             raise ValueError("from and to are the same time: remove quiet, or the whole channel")
         return self
@@ -120,7 +120,7 @@ class EmailChannel(ChannelSettings):
     """Environment variable that holds the password, which is never stored in the file."""
 
     @model_validator(mode="after")
-    def _keeps_the_password(self) -> EmailChannel:
+    def _require_encryption(self) -> EmailChannel:
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("user and password_variable must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:

@@ -74,14 +74,14 @@ def list_settings(
             title=section.heading,
             document=section.guide,
             empty=section.off,
-            settings=_list_settings_of(settings, environment) if settings else [],
+            settings=_list_group_settings(settings, environment) if settings else [],
         )
         for section, settings in sections
     ]
     return [*groups, _build_notification_group(config, environment, channels)]
 
 
-def _list_settings_of(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
+def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
     return [
         Setting(
             name=variable.title,
@@ -107,7 +107,7 @@ def _build_notification_group(
     title, guide = NotificationFile.heading, NotificationFile.guide
     if isinstance(channels, str):
         return SettingGroup(title=title, document=guide, empty=channels, settings=[])
-    (file,) = _list_settings_of(config.notifications, environment)
+    (file,) = _list_group_settings(config.notifications, environment)
     path = str(config.notifications.file or config.home / FILE)
     settings = [file.model_copy(update={"value": path}), *_list_channels(path, environment, channels)]
     return SettingGroup(title=title, document=guide, settings=settings)

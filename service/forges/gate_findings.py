@@ -31,7 +31,7 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
     if not outcome.cases:
         level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
         return (
-            *_list_for_judge(outcome),
+            *_list_judge_findings(outcome),
             GateFinding(
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
@@ -40,12 +40,12 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
             ),
         )
     return (
-        *_list_for_judge(outcome),
-        *(finding for case in outcome.cases for finding in _list_for_case(case, outcome)),
+        *_list_judge_findings(outcome),
+        *(finding for case in outcome.cases for finding in _list_case_findings(case, outcome)),
     )
 
 
-def _list_for_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
     """Yield what head changes of how it is measured and judged."""
     if outcome.report.changes:
         level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
@@ -58,14 +58,14 @@ def _list_for_judge(outcome: GateOutcome) -> Iterator[GateFinding]:
         )
 
 
-def _list_for_case(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
     if case.state is GateState.ADDED:
         return
     if case.comparison is None or case.state is GateState.UNMEASURED:
         yield _build_unmeasured_finding(case, outcome)
         return
     for row in case.metrics:
-        yield from _list_for_metric(case, row, outcome)
+        yield from _list_metric_findings(case, row, outcome)
 
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
@@ -83,7 +83,7 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
     )
 
 
-def _list_for_metric(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
     judged = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
     if judged.over or row.crept is not None:

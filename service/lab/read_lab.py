@@ -123,9 +123,9 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         The chosen settings make too many cells.
     """
     # The default cell.
-    runs = queries.list_runs_of_commit(session, target)
+    runs = queries.list_commit_runs(session, target)
     default = choose_default_run(runs, target.case_key, query.environment) or next(
-        iter(queries.find_run_of_case(session, target)), None
+        iter(queries.find_history_run(session, target)), None
     )
     if default is None:
         return None

@@ -112,7 +112,7 @@ def _prove_culprit(
         return culprit
     precision = proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
-    comparison = interleaved.decide(request)
+    comparison = interleaved.decide_comparison(request)
     proof_state, sentence = proof.judge_proof(culprit, name, comparison)
     measured = Proof(
         state=proof_state,

@@ -287,7 +287,7 @@ class Drift(View):
 
     @model_validator(mode="before")
     @classmethod
-    def _names_only_the_cause(cls, values: Any) -> Any:
+    def _remove_uncertain_author(cls, values: Any) -> Any:
         """Name a commit and its author only if it surely is the only candidate."""
         if not isinstance(values, dict):
             return values

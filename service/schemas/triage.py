@@ -222,7 +222,7 @@ class SilenceRequest(BaseModel):
     reason: Reason
 
     @model_validator(mode="after")
-    def _says_what(self) -> SilenceRequest:
+    def _require_series(self) -> SilenceRequest:
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
@@ -404,7 +404,7 @@ class EventSummary(View):
 
     @model_validator(mode="before")
     @classmethod
-    def _names_only_the_cause(cls, values: Any) -> Any:
+    def _remove_uncertain_author(cls, values: Any) -> Any:
         """Name a commit and its author only where one is the cause."""
         if not isinstance(values, dict):
             return values

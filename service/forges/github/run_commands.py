@@ -21,13 +21,13 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
     pull = repository.get_pull(comment.number)
     original = pull.get_issue_comment(comment.comment_id)
     if not may_write(repository, comment.author):
-        _react(original, "-1")
+        _add_reaction(original, "-1")
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
     if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
         return  # an earlier attempt replied, which is the last step
     results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
-    _react(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
+    _add_reaction(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
 
 
@@ -53,7 +53,7 @@ def _run_command(
     return handlers.order_job(command, head)
 
 
-def _react(original: IssueComment, content: str) -> None:
+def _add_reaction(original: IssueComment, content: str) -> None:
     """React to a comment, unless it was deleted."""
     try:
         original.create_reaction(content)

@@ -15,7 +15,7 @@ from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import decide_count, decide_noisy, repeats
+from service.rules.comparison.metric_decision import decide_count, decide_noisy, is_repeating
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 
@@ -63,7 +63,7 @@ def judge_metric(
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
-        repeats=cell.counted and metric(name).exact and repeats(values),
+        repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
     level = median(default.known) if default is not None else None
     if default is None or level is None or verdict.level is None:
@@ -93,7 +93,7 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, erro
         effect = _decide_effect(entry.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
-    bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
+    bounds = None if exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
     update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
     return entry.model_copy(update=update)
 
@@ -105,7 +105,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
             "Measured in a different session from the default, so only an interleaved measurement can compare the two."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
+    if not all(len(side.known) >= _MIN_SAMPLES and is_repeating(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
@@ -119,7 +119,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
     return level.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
-def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
+def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
     if interval[1] >= _MAX_SYMMETRIC_PERCENT:
         return None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from runner.contract.level import Number
 from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.question import Observation, Question, Refused
-from service.rules.comparison.metric_decision import repeats
+from service.rules.comparison.metric_decision import is_repeating
 
 MIN_VARYING_SHARE = 0.25
 """Share of the runs of a range whose samples do not repeat, from which the count varies. Less are outliers."""
@@ -43,7 +43,7 @@ def has_varying_count(observations: Iterable[Observation], least: float) -> bool
 
 def _has_varying_samples(run: Observation, least: float) -> bool:
     """Return whether the samples of a run differ by as much as matters."""
-    return bool(run.samples) and not repeats(run.samples) and max(run.samples) - min(run.samples) >= least
+    return bool(run.samples) and not is_repeating(run.samples) and max(run.samples) - min(run.samples) >= least
 
 
 def compute_half_range(observations: Iterable[Observation]) -> Number:

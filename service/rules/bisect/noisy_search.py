@@ -119,7 +119,7 @@ class _Measurements:
             groups = groups * 2 + self.effect[:, explanation]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
-    def compute_belief_in_next(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+    def compute_belief_in_next_culprit(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
@@ -132,7 +132,7 @@ class _Measurements:
         There is one belief for no drift of the host, and one for each number of waves; each counts by its evidence.
         """
         choices = [0, *(2**power for power in range(self.waves.bit_length())), self.waves]
-        beliefs = {waves: self.compute_belief_in_next(culprits, waves) for waves in choices}
+        beliefs = {waves: self.compute_belief_in_next_culprit(culprits, waves) for waves in choices}
         evidence = {
             waves: belief.evidence + (log(DRIFT_PRIOR_ODDS) if waves else 0) for waves, belief in beliefs.items()
         }
@@ -146,7 +146,7 @@ class _Measurements:
         sizes = []
         for culprit in culprits:
             other_culprits = [other for other in culprits if other != culprit]
-            sizes.append(abs(float(self.compute_belief_in_next(other_culprits, waves).step[culprit])))
+            sizes.append(abs(float(self.compute_belief_in_next_culprit(other_culprits, waves).step[culprit])))
         groups = self.group_tests(culprits)
         excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
@@ -229,7 +229,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show which.
-    steady = measurements.compute_belief_in_next([])
+    steady = measurements.compute_belief_in_next_culprit([])
     patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
     if belief.none > MAX_NO_STEP_PROBABILITY and min(measurements.data.n[good], measurements.data.n[bad]) >= patience:
         return _describe_doubt(question, measurements, good, bad, belief.none)
@@ -275,7 +275,7 @@ def _build_culprit(
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
-    belief = measurements.compute_belief_in_next([culprit for culprit in culprits if culprit != place])
+    belief = measurements.compute_belief_in_next_culprit([culprit for culprit in culprits if culprit != place])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],

@@ -1,9 +1,9 @@
 """Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
-again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide` decides whether
-they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of both: a
-proof is one of two commits, not of two builds.
+again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
+whether they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of
+both: a proof is one of two commits, not of two builds.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ FALSE_ALARM_PROBABILITY = 0.001
 """Probability that a gate without a change calls any metric changed; it is shared among all cases and metrics."""
 
 
-def share_errors(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
+def divide_error_probability(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
     """Return the error probability of each metric of a case.
 
     The cases have equal shares. The metrics that count have half of the share of a case, the metrics that are only

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median_bounds, find_majority, median
-from service.rules.comparison.sign_test import Signs, are_balanced, is_surely_majority, lean, signs_of
+from service.rules.comparison.sign_test import Signs, are_balanced, count_signs, decide_direction, is_surely_majority
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_number, format_percent
 
@@ -88,18 +88,18 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
         then called the same, and the sentence says what so few pairs can miss.
     """
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    signs, n = signs_of(pairs), len(pairs)
-    repeating = repeats(base) and repeats(head)
+    signs, n = count_signs(pairs), len(pairs)
+    repeating = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if repeating else "counts"
-    shown = f"in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples"
-    direction, least = _lean(pairs, error)
+    shown = f"in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} samples"
+    direction, least = _find_direction(pairs, error)
     if direction:
-        return _is_changed(pairs, direction, rule, error, least)
+        return _decide_changed(pairs, direction, rule, error, least)
     equal = repeating and median(base) == median(head)
     if are_balanced(signs):
         if equal:
             return MetricDecision(Verdict.SAME, rule, f"The count is the same {shown}.")
-        sentence = f"The count varies, {_split(signs)}: neither side is favoured."
+        sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
@@ -115,45 +115,45 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
         )
     elif repeating:
         sentence = (
-            f"The counts differ and mostly repeat (in {_agreeing(base)} of {n} base samples and {_agreeing(head)} of "
-            f"{n} head samples), but there are too few samples to be sure."
+            f"The counts differ and mostly repeat (in {_count_agreeing(base)} of {n} base samples and "
+            f"{_count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
         )
     else:
-        sentence = f"The count varies, {_split(signs)}."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_pairs_to_settle(signs, error))
+        sentence = f"The count varies, {_describe_signs(signs)}."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, error))
 
 
-def _lean(pairs: Pairs, error: float) -> tuple[int, int]:
+def _find_direction(pairs: Pairs, error: float) -> tuple[int, int]:
     """Return to which side pairs lean, and the smallest difference that counted for it.
 
     Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
     some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
     """
-    signs = {least: signs_of(large_alone(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
+    signs = {least: count_signs(keep_large_differences(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
     shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
-    leans = {least: lean(signs[least], share * error) for least, share in shares.items()}
+    leans = {least: decide_direction(signs[least], share * error) for least, share in shares.items()}
     side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
     seems_worse = any(signs[other].above > signs[other].below for other in LARGE_DIFFERENCES)
     return (0, 0) if side < 0 and seems_worse else (side, least)
 
 
-def large_alone(pairs: Pairs, least: int) -> Pairs:
+def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
     """Return the pairs, with those as equal whose difference is smaller than so much."""
     return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
 
 
-def _is_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
+def _decide_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
-    signs, counted = signs_of(pairs), signs_of(large_alone(pairs, least))
+    signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
     n, times = len(pairs), counted.above if direction > 0 else counted.below
     if is_surely_majority(times, n, error):
         if rule == "exact":
             sentence = (
-                f"Each side repeats its count, in {_agreeing(base)} of {n} and {_agreeing(head)} of {n} samples: the "
-                "difference is a fact."
+                f"Each side repeats its count, in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} "
+                "samples: the difference is a fact."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
-        sentence = f"The count varies, and its level moved: {_split(signs)}."
+        sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."
         moved = (median(head) or 0) - (median(base) or 0)
         if moved * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
@@ -163,7 +163,7 @@ def _is_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: i
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
     few = f", {times} of them by {least} or more" if least else ""
-    sentence = f"Intermittent: {_split(signs)}{few}, by {abs(size):,} in the median."
+    sentence = f"Intermittent: {_describe_signs(signs)}{few}, by {abs(size):,} in the median."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
@@ -189,26 +189,26 @@ def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 
-def repeats(values: Sequence[Number]) -> bool:
+def is_repeating(values: Sequence[Number]) -> bool:
     """Return whether at least nine in ten samples of a count agree."""
-    return bool(values) and _agreeing(values) >= MIN_REPEATING_SHARE * len(values)
+    return bool(values) and _count_agreeing(values) >= MIN_REPEATING_SHARE * len(values)
 
 
-def _agreeing(values: Sequence[Number]) -> int:
+def _count_agreeing(values: Sequence[Number]) -> int:
     agreed = find_majority(values)
     return agreed[1] if agreed else 0
 
 
-def _split(signs: Signs) -> str:
+def _describe_signs(signs: Signs) -> str:
     n = signs.n
     return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
 
 
-def _pairs_to_settle(signs: Signs, error: float) -> int:
+def _estimate_pairs_to_settle(signs: Signs, error: float) -> int:
     """Return how many pairs like those so far would settle a count, but not many at once if they vary."""
     if signs.n in {signs.above, signs.equal, signs.below}:
         for more in range(1, _MOST_LOOKED_AHEAD):
             grown = Signs(*(count + more if count else 0 for count in signs))
-            if lean(grown, (1 - LARGE_ERROR_SHARE) * error) or are_balanced(grown):
+            if decide_direction(grown, (1 - LARGE_ERROR_SHARE) * error) or are_balanced(grown):
                 return more
     return max(MIN_FURTHER_PAIRS, signs.n // 4)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from runner.contract.level import Number, median
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE, repeats
-from service.rules.comparison.sign_test import Signs, lean
+from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE, is_repeating
+from service.rules.comparison.sign_test import Signs, decide_direction
 
 MAX_PAIRS = 400
 """Most pairs that a comparison takes."""
@@ -60,7 +60,7 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
     level = median(recent)
     if not level:
         return None
-    if repeats(recent):
+    if is_repeating(recent):
         pairs = _count_pairs(1.0, 0.0)
         return Power(None, pairs, 2 * seconds * (pairs or 0))
     rise = level * percent / 100
@@ -76,7 +76,7 @@ def _count_pairs(above: float, below: float) -> int | None:
     error = (1 - LARGE_ERROR_SHARE) * FALSE_ALARM_PROBABILITY / 2
     for pairs in range(1, MAX_PAIRS + 1):
         signs = Signs(round(pairs * above), pairs - round(pairs * above) - round(pairs * below), round(pairs * below))
-        if lean(signs, error):
+        if decide_direction(signs, error):
             return pairs
     return None
 

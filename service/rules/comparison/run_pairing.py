@@ -51,7 +51,7 @@ class Matched:
     only_head: Runs
 
 
-def match(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
+def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
     """Pair the runs of both sides.
 
     Parameters
@@ -81,21 +81,21 @@ def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[Comparabl
     for same in ("revision", "environment", "host"):
         shared = {getattr(run, same) for run in base} & {getattr(run, same) for run in head}
         if shared:
-            newest = max((run for run in base if getattr(run, same) in shared), key=_history_order)
+            newest = max((run for run in base if getattr(run, same) in shared), key=_get_history_order)
             base = [run for run in base if getattr(run, same) == getattr(newest, same)]
             head = [run for run in head if getattr(run, same) == getattr(newest, same)]
     return Pair(_find_newest(base), _find_newest(head))
 
 
-def _history_order(run: ComparableRun) -> tuple[int, datetime]:
+def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
     return run.position, run.started_at
 
 
 def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and those that repeat it."""
-    newest = max(runs, key=_history_order)
+    newest = max(runs, key=_get_history_order)
     repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]
-    return tuple(sorted(repeats, key=_history_order, reverse=True)[:MAX_POOLED_RUNS])
+    return tuple(sorted(repeats, key=_get_history_order, reverse=True)[:MAX_POOLED_RUNS])
 
 
 def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:

@@ -24,7 +24,7 @@ from runner.contract import Metric, MetricVerdict, Verdict, metric
 from runner.contract.level import median
 from service.rules.comparison import interleaved
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import MetricDecision, decide_count, repeats
+from service.rules.comparison.metric_decision import MetricDecision, decide_count, is_repeating
 from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
@@ -114,10 +114,12 @@ class ComparedMetric(NamedTuple):
             return self.interleaved
         threshold = 1 if self.metric.exact else None
         sides = self.base.samples, self.head.samples
-        return interleaved.verdict_of(self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold)
+        return interleaved.build_verdict(
+            self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold
+        )
 
 
-def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
+def summarise_drift(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
     settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
     commits = [candidate["commit"] for candidate in drift["candidates"]]
@@ -131,7 +133,7 @@ def drift_summary(position: int, drift: Mapping[str, Any]) -> DriftSummary:
     return DriftSummary(position, *environments, description, in_doubt)
 
 
-def compare(
+def compare_pairs(
     pairs: Iterable[Pair],
     readings: ByRun,
     drifts: Mapping[int, Sequence[DriftSummary]],
@@ -153,7 +155,7 @@ def compare(
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
-        left, right = _pooled_by_metric(pair.base, readings), _pooled_by_metric(pair.head, readings)
+        left, right = _pool_readings_by_metric(pair.base, readings), _pool_readings_by_metric(pair.head, readings)
         for name in left | right:
             entry, base, head = cached_metric(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
             verdict = measured_interleaved.get(name)
@@ -162,13 +164,19 @@ def compare(
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
                 of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [drift for drift in of_series if lies_between(drift, pair)] if of_series else ()
-                decision = _decide_by_trend(base, head, between) if between else _judge(entry, pair, base, head, error)
+                between = [drift for drift in of_series if is_drift_between(drift, pair)] if of_series else ()
+                decision = (
+                    _decide_by_trend(base, head, between)
+                    if between
+                    else _decide_without_drift(entry, pair, base, head, error)
+                )
                 compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
 
 
-def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float) -> MetricDecision:
+def _decide_without_drift(
+    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float
+) -> MetricDecision:
     """Decide whether one metric differs between two sides without a drift between them."""
     if base.level is None:
         return _NO_BASE
@@ -176,7 +184,7 @@ def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, er
         return _NO_HEAD
     if not (entry.exact and base.counted and head.counted):
         return _NOISY
-    if base.level == head.level and repeats(base.samples) and repeats(head.samples):
+    if base.level == head.level and is_repeating(base.samples) and is_repeating(head.samples):
         return _EQUAL
     if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
         return _DIFFERS
@@ -185,7 +193,7 @@ def _judge(entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, er
     return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
 
 
-def _pooled(parts: Sequence[SideReadings]) -> SideReadings:
+def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
     """Pool the readings of runs that repeat each other, the newest first."""
     if len(parts) == 1:
         return parts[0]
@@ -193,14 +201,16 @@ def _pooled(parts: Sequence[SideReadings]) -> SideReadings:
     return SideReadings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
 
 
-def _pooled_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
+def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
     by_run = [readings.get(run.number, {}) for run in runs]
-    return {name: _pooled([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))}
+    return {
+        name: _pool_readings([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))
+    }
 
 
-def lies_between(drift: DriftSummary, pair: Pair) -> bool:
+def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     """Return whether a drift lies on the way from base to head.
 
     Between two environments, the way can lead through others, so that drifts in those count as well.

@@ -351,7 +351,7 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     cases = tuple(
         CaseOutcome(
             case,
-            interleaved.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            interleaved.decide_comparison(case.request(count)) if case.measured and not _is_quarantined(case) else None,
             at_tip=at_tip,
         )
         for case in report.cases

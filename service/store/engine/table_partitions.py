@@ -95,7 +95,7 @@ def make_parts(connection: Connection, newest: int) -> int:
     return end
 
 
-def filter_parts_of_runs(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
+def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
     """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
 
     Where it is to look for each point in every part, it rather reads all of them.
@@ -122,7 +122,7 @@ def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list
         yield group
 
 
-def note_freed_space(session: Session, freed: Mapping[int, int]) -> None:
+def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
     """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
     if session.get_bind().dialect.name != "postgresql":
         return

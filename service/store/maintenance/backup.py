@@ -62,7 +62,7 @@ def restore(
         raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
     if not database.is_sqlite and sqlite_import.is_sqlite(file):
         _verify_backup(file)
-        postgres_backup.refuse_to_lose(database, replace)
+        postgres_backup.require_replaceable(database, replace)
         sqlite_import.load_backup(database, file, progress)
         return
     if not database.is_sqlite:

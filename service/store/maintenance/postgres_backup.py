@@ -34,12 +34,12 @@ def dump_database(database: Database, part: Path) -> None:
 def restore_dump(database: Database, file: Path, replace: bool) -> None:
     """Replace the content of the database with a dump, in one transaction."""
     _run_tool(database.url, "pg_restore", "--list", str(file), connect=False)
-    refuse_to_lose(database, replace)
+    require_replaceable(database, replace)
     database.close()
     _replace_content(database.url, file)
 
 
-def refuse_to_lose(database: Database, replace: bool) -> None:
+def require_replaceable(database: Database, replace: bool) -> None:
     """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
     with database.engine.connect() as connection:
         other_sessions = text(

@@ -21,7 +21,7 @@ from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
 from service.store.models import Point, Run, Series, StoredReport, Subject
 from service.store.runs.stored_reports import unpack_report
-from service.store.series.points import encode_samples, select_by_run
+from service.store.series.points import encode_samples, select_points_by_run
 
 _REPORTS_PER_TRANSACTION = 40
 """Runs of the same subject wait for as long as so many are written: some 100 ms."""
@@ -131,12 +131,12 @@ def apply_rule(
     ServiceError
         Another process retains or deletes.
     """
-    with hold_exclusively(database):
+    with hold_retention_lock(database):
         return _apply_step(database, rule, progress)
 
 
 @contextmanager
-def hold_exclusively(database: Database) -> Iterator[None]:
+def hold_retention_lock(database: Database) -> Iterator[None]:
     """Change what old runs have left, in one process at a time.
 
     Raises
@@ -161,7 +161,7 @@ def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> 
     for step in steps:
         for name, subject_id in names.items():
             for done, freed in _shrink_reports(database, step, name, subject_id):
-                result = _add_to_result(result, step, done, freed)
+                result = _add_step_to_result(result, step, done, freed)
                 progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
     return replace(result, returned=table_partitions.reclaim_space(database))
 
@@ -179,7 +179,7 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
             each = sum(example.freed for example in examples) + sum(
                 point.freed for point in _list_smaller_points(session, examples)
             )
-        result = _add_to_result(result, step, count, each * count // len(examples) if examples else 0)
+        result = _add_step_to_result(result, step, count, each * count // len(examples) if examples else 0)
     return result
 
 
@@ -196,7 +196,7 @@ def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]
     return thin_report(report), {}
 
 
-def _add_to_result(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
+def _add_step_to_result(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
     name = "reduced" if step.done is StoredReport.reduced else "thinned"
     return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
 
@@ -262,13 +262,13 @@ def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_
     remaining = {report.number: report.left for report in reports if report.left}
     if not remaining:
         return []
-    query = select_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
+    query = select_points_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
     smaller = []
     for chunk in table_partitions.group_neighbours(remaining, _RUNS_PER_QUERY):
         conditions = (
             Run.number.in_(chunk),
             Point.samples.is_not(None),
-            *table_partitions.filter_parts_of_runs(session, chunk),
+            *table_partitions.build_part_conditions(session, chunk),
         )
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in remaining[number]:
@@ -281,15 +281,15 @@ def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) ->
     """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
     marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
     documents = [(report.number, report.document, *[True] * (len(marks) - 1)) for report in reports]
-    bulk.update(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
+    bulk.update_rows(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
     points = _list_smaller_points(session, reports)
     changed, key = [point[:4] for point in points], ["series_id", "run_number"]
-    bulk.update(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
+    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
     _invalidate_caches(session, {point.series_id for point in points})
     freed = {report.number: report.freed for report in reports}
     for point in points:
         freed[point.run_number] += point.freed
-    table_partitions.note_freed_space(session, freed)
+    table_partitions.record_freed_space(session, freed)
     return sum(point.freed for point in points)
 
 

@@ -101,7 +101,7 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     for table in tables:
         rows = _read_rows(source, table)
         columns = [column.name for column in table.columns]
-        bulk.insert(session, table, columns, _report_progress(rows, done, total, progress), encoded=columns)
+        bulk.insert_rows(session, table, columns, _report_progress(rows, done, total, progress), encoded=columns)
         done += counts[table]
     for table, name, definition in keys:
         connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))

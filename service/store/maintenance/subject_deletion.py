@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, fun
 from service.store import shared_rows
 from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
-from service.store.maintenance.retention import hold_exclusively
+from service.store.maintenance.retention import hold_retention_lock
 from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
 
 _SERIES_AT_ONCE = 200
@@ -55,7 +55,7 @@ def delete_subject(
     ServiceError
         Another process retains or deletes.
     """
-    with hold_exclusively(database):
+    with hold_retention_lock(database):
         _delete_rows(database, name, progress)
 
 
@@ -81,7 +81,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
             with database.writing([name]) as session:
                 session.execute(delete(model).where(bulk.is_among(session, column, chunk)))
                 if model is Run:
-                    table_partitions.note_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
+                    table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
             done += len(chunk)
             progress(done, total)
     # Everything else.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from service.rules.access.token_limits import Patterns, matches_any
+from service.rules.access.token_limits import Patterns, matches_any_pattern
 from service.store import ownership
 from service.web.access.guard import find_caller
 from service.web.app_resources import get_database
@@ -75,7 +75,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
 
 
 def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
-    beyond = next((name for name in names if not matches_any(name, patterns)), None)
+    beyond = next((name for name in names if not matches_any_pattern(name, patterns)), None)
     if beyond is not None:
         allowed = " ".join(patterns or ())
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {allowed}.")

@@ -129,7 +129,7 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
             audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
+            audit_log.record_action(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.list_allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

@@ -63,7 +63,7 @@ def post(json_data: GateReport) -> GateAnswer:
     if forge_worker is not None and forge is not None and repository is not None:
         finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
         forge_worker.wake()
-    _remember(finding)
+    _store_proofs(finding)
     with get_database().reading() as session:
         finding = replace(finding, insights=gate_insights.find_insights(session, finding))
     links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
@@ -78,13 +78,13 @@ def post(json_data: GateReport) -> GateAnswer:
     )
 
 
-def _remember(finding: GateOutcome) -> None:
+def _store_proofs(finding: GateOutcome) -> None:
     """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
     compared = [(case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored]
     if compared:
         with get_database().writing({case.base.subject for case, _ in compared}) as session:
             for case, comparison in compared:
-                proofs.store(session, case.request(), comparison)
+                proofs.store_proofs(session, case.request(), comparison)
         detect_drifts.judge_changed_series(get_database())
 
 

@@ -106,7 +106,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 
 
-def _read(body: bytes) -> Profile:
+def _parse_profile(body: bytes) -> Profile:
     if len(body) > MAX_BYTES:
         raise ProblemError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -117,4 +117,4 @@ def _read(body: bytes) -> Profile:
     return Profile.model_validate_json(body)
 
 
-register_reader(Profile, _read)
+register_reader(Profile, _parse_profile)

@@ -8,7 +8,7 @@ from service.schemas.audit import AuditAction
 from service.store import audit
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.page_formats import Page, Table, build_address_with, page
+from service.web.rendering.page_formats import Page, Table, build_current_address, page
 
 bp = make_page_blueprint("audit")
 
@@ -31,8 +31,8 @@ def index() -> Page:
             "log": log,
             "actions": list(AuditAction),
             "chosen": text,
-            "newer": build_address_with(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
-            "older": build_address_with(offset=offset + ENTRIES_PER_PAGE)
+            "newer": build_current_address(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
+            "older": build_current_address(offset=offset + ENTRIES_PER_PAGE)
             if offset + ENTRIES_PER_PAGE < log.total
             else None,
         },

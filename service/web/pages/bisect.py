@@ -242,7 +242,7 @@ def order() -> ResponseReturnValue:
     previewed = form.pop("previewed", "")
     checked, objections = _check_form(form)
     if checked is None:
-        return _show_again(form, objections)
+        return _show_objections(form, objections)
     values = checked.values
     if previewed and previewed != _make_preview_key(values):  # the form was changed since, or a branch has moved
         return render_template("bisects.html", **_preview_form(form)), HTTPStatus.CONFLICT
@@ -270,7 +270,7 @@ def _make_preview_key(values: Mapping[str, str]) -> str:
     return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
-def _show_again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
+def _show_objections(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
     """Show the form once more with what was filled in, and what is wrong with it."""
     return render_template("bisects.html", **_build_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 

@@ -76,7 +76,7 @@ def show(drift_id: str) -> Page:
             "setting_command": commands.build_settings_command(before, after)
             if drift.settings and before and after and not imported
             else "",
-            **evidence.find_for_drift(drift, before, after),
+            **evidence.find_drift_profiles(drift, before, after),
             "bisects": bisects,
             "proof": find_proof(bisects, drift),
         },

@@ -45,7 +45,7 @@ def index() -> Page:
     return Page(
         "judged_series.html",
         {
-            "cases": _group_by_case(series),
+            "cases": _group_series_by_case(series),
             "sparklines": sparkline_of_series,
             "shown": len(series),
             "total": total,
@@ -62,7 +62,7 @@ def index() -> Page:
     )
 
 
-def _group_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+def _group_series_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
     def get_case(summary: SeriesSummary) -> tuple[str, str, str, str]:
         return summary.subject, summary.host, summary.case, summary.definition
 

@@ -68,7 +68,7 @@ def add(series_id: int) -> ResponseReturnValue:
         if stored is None:
             abort(404, "There is no such series.")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
+        audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 
@@ -82,5 +82,5 @@ def end() -> ResponseReturnValue:
         for silence_id in request.form.getlist("silence", int):
             if silences.end_silence(session, silence_id, author, now) is None:
                 abort(404, "There is no such silence.")
-            audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+            audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)

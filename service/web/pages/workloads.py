@@ -43,7 +43,7 @@ def case(key: str) -> Page:
     summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
     return Page(
         "case.html",
-        {"case": entry, "groups": _group_by_host(summaries)},
+        {"case": entry, "groups": _group_series_by_host(summaries)},
         document=lambda: {"case": entry, "series": summaries},
         table=lambda: Table.from_records(
             summaries,
@@ -68,7 +68,7 @@ def _list_workloads(name: str | None) -> Page:
     )
 
 
-def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
+def _group_series_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
     def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 

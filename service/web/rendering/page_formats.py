@@ -116,7 +116,7 @@ def list_format_addresses() -> dict[str, str]:
     return {format_: f"{path}.{format_}" + (f"?{query}" if query else "") for format_ in ("json", "csv")}
 
 
-def build_address_with(**changes: object) -> str:
+def build_current_address(**changes: object) -> str:
     """Return the address of the page that is shown, with some parameters of its query changed."""
     query = request.args.to_dict() | {name: str(value) for name, value in changes.items()}
     return f"{request.path}?{urlencode(query)}"

@@ -15,7 +15,7 @@ from service.rules.bisect.proof import (
     judge_proof,
 )
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
-from service.rules.comparison.interleaved import decide
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 from tests.service.rules.bisect import histories
 
@@ -30,7 +30,7 @@ def compared(base, head):
         )
         for values in (base, head)
     ]
-    return decide(ComparisonRequest(base=sides[0], head=sides[1]))
+    return decide_comparison(ComparisonRequest(base=sides[0], head=sides[1]))
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():

@@ -3,13 +3,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.comparison.sign_test import MIN_CHANGED_SHARE, MISS_PROBABILITY, Signs, are_balanced, lean, signs_of
+from service.rules.comparison.sign_test import (
+    MIN_CHANGED_SHARE,
+    MISS_PROBABILITY,
+    Signs,
+    are_balanced,
+    count_signs,
+    decide_direction,
+)
 
 COUNTS = st.builds(Signs, *[st.integers(0, 200)] * 3)
 
 
 def test_each_pair_has_one_sign() -> None:
-    assert signs_of([(1, 2), (2, 2), (3, 2), (0, 2)]) == Signs(2, 1, 1)
+    assert count_signs([(1, 2), (2, 2), (3, 2), (0, 2)]) == Signs(2, 1, 1)
 
 
 def test_twenty_equal_pairs_exclude_a_change_in_two_executions_of_five() -> None:
@@ -18,13 +25,13 @@ def test_twenty_equal_pairs_exclude_a_change_in_two_executions_of_five() -> None
 
 
 def test_no_pair_says_nothing() -> None:
-    assert lean(Signs(0, 0, 0), 0.5) == 0
+    assert decide_direction(Signs(0, 0, 0), 0.5) == 0
     assert not are_balanced(Signs(0, 0, 0))
 
 
 @given(COUNTS)
 def test_the_sides_are_treated_alike(signs: Signs) -> None:
-    assert lean(signs, 1e-3) == -lean(signs.mirrored, 1e-3)
+    assert decide_direction(signs, 1e-3) == -decide_direction(signs.mirrored, 1e-3)
     assert are_balanced(signs) == are_balanced(signs.mirrored)
 
 
@@ -36,5 +43,5 @@ def test_what_shows_in_many_executions_is_never_balanced(equal: int, above: int)
 
 @given(COUNTS, st.integers(1, 50))
 def test_more_of_the_same_never_takes_a_lean_back(signs: Signs, more: int) -> None:
-    if lean(signs, 1e-3) > 0:
-        assert lean(signs._replace(above=signs.above + more), 1e-3) > 0
+    if decide_direction(signs, 1e-3) > 0:
+        assert decide_direction(signs._replace(above=signs.above + more), 1e-3) > 0

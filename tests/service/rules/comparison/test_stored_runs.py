@@ -9,8 +9,8 @@ import pytest
 
 from runner.contract import MetricVerdict, Verdict
 from runner.contract.level import median
-from service.rules.comparison.run_pairing import ComparableRun, Pair, match
-from service.rules.comparison.stored_runs import DriftSummary, SideReadings, compare, drift_summary
+from service.rules.comparison.run_pairing import ComparableRun, Pair, match_runs
+from service.rules.comparison.stored_runs import DriftSummary, SideReadings, compare_pairs, summarise_drift
 from service.schemas.history import Cause
 from tests.service import made_series
 
@@ -37,7 +37,7 @@ def run(position: int, **changes: Any) -> ComparableRun:
 def drift(position: int, change: int = 10, **changes: Any) -> DriftSummary:
     before, after = made_series.point(0, 100), made_series.point(1, 100 + change)
     fields = {"environment_before": "old", "environment_after": "old", **changes}
-    return drift_summary(position, made_series.drift(1, before, after, **fields).model_dump(mode="json"))
+    return summarise_drift(position, made_series.drift(1, before, after, **fields).model_dump(mode="json"))
 
 
 def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
@@ -57,7 +57,7 @@ def judged(
         pair.base[0].number: {name: readings(base, counted=counted)},
         pair.head[0].number: {name: readings(head, counted=counted)},
     }
-    (row,) = compare([pair], sides, {1: drifts}, {})
+    (row,) = compare_pairs([pair], sides, {1: drifts}, {})
     verdict = row.build_verdict()
     assert (row.decision.verdict, row.counts) == (verdict.verdict, verdict.counts)
     assert row.size == (0 if not verdict.change else inf if verdict.percent is None else abs(verdict.percent))
@@ -67,7 +67,7 @@ def judged(
 def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_have() -> None:
     base = [run(1), run(1, environment="new"), run(1, host="other")]
     head = [run(5, environment="new"), run(5, environment="newest"), run(5, host="third")]
-    matched = match(base, head, by_host=True)
+    matched = match_runs(base, head, by_host=True)
     assert [(pair.base[0].environment, pair.head[0].environment) for pair in matched.pairs] == [("new", "new")]
     assert [only.host for only in matched.only_base] == ["other"]
     assert [only.host for only in matched.only_head] == ["third"]
@@ -75,18 +75,18 @@ def test_revisions_are_compared_on_each_host_and_in_the_environment_that_both_ha
 
 def test_environments_are_compared_at_the_newest_revision_that_both_have() -> None:
     base, head = [run(1), run(3), run(4)], [run(number, environment="new") for number in (2, 3, 6)]
-    (pair,) = match(base, head, by_host=True).pairs
+    (pair,) = match_runs(base, head, by_host=True).pairs
     assert (pair.base[0].position, pair.head[0].position) == (3, 3)
 
 
 def test_hosts_are_compared_with_each_other() -> None:
-    (pair,) = match([run(3)], [run(3, host="other")], by_host=False).pairs
+    (pair,) = match_runs([run(3)], [run(3, host="other")], by_host=False).pairs
     assert (pair.base[0].host, pair.head[0].host) == ("box", "other")
 
 
 def test_runs_that_repeat_each_other_are_taken_together() -> None:
     again = [run(3, started_at=AT + timedelta(days=day)) for day in range(5)]
-    (pair,) = match(again, [run(5)], by_host=True).pairs
+    (pair,) = match_runs(again, [run(5)], by_host=True).pairs
     assert [repeat.started_at.day for repeat in pair.base] == [5, 4, 3]
 
 
@@ -155,7 +155,7 @@ def test_an_absent_value_is_undecided() -> None:
 def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
     pair = Pair((run(2), run(1)), (run(5), run(4)))
     values = {number: {"minor-faults": readings((100 + number // 4,) * 10)} for number in (1, 2, 4, 5)}
-    (row,) = compare([pair], values, {}, {})
+    (row,) = compare_pairs([pair], values, {}, {})
     verdict = row.build_verdict()
     assert (verdict.rule, verdict.verdict, verdict.base.n, verdict.head.level) == ("exact", Verdict.CHANGED, 20, 101)
 
@@ -163,18 +163,18 @@ def test_runs_that_repeat_each_other_are_judged_by_all_their_samples() -> None:
 def test_points_of_different_series_share_no_trend() -> None:
     pair = Pair((run(1),), (run(5, host="other"),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((110,))._replace(series=2)}}
-    (row,) = compare([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
+    (row,) = compare_pairs([pair], sides, {1: [drift(3)], 2: [drift(3)]}, {})
     assert row.build_verdict().rule == "apart"
 
 
 def test_a_metric_without_any_value_has_no_row() -> None:
     pair = Pair((run(1),), (run(5),))
-    assert compare([pair], {1: {"minor-faults": readings(())}, 5: {}}, {}, {}) == []
+    assert compare_pairs([pair], {1: {"minor-faults": readings(())}, 5: {}}, {}, {}) == []
 
 
 def test_what_was_measured_in_turns_is_judged_by_that() -> None:
     verdict = judged((100,) * 5, (101,) * 5, drift(3))
     pair = Pair((run(1),), (run(5),))
     sides = {1: {"minor-faults": readings((100,))}, 5: {"minor-faults": readings((100,))}}
-    (row,) = compare([pair], sides, {}, {"minor-faults": verdict})
+    (row,) = compare_pairs([pair], sides, {}, {"minor-faults": verdict})
     assert (row.decision.verdict, row.size, row.build_verdict()) == (Verdict.CHANGED, 1, verdict)
