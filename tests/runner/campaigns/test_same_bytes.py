@@ -105,7 +105,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     for name in {*earlier[1:], doc, checked, newest} - {*built}:
         report = proxy.ask(f"/runs/{runs[name]['run_id']}")
         assert report["build"]["built_commit"] in {earlier[0], *built}  # type: ignore[index]
-        assert "because this revision changes only files that it did not read" in read(
+        assert "because this revision changes only files that the build did not read" in read(
             f"{service}/runs/{report['run_id']}"
         )
 

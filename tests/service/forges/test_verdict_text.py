@@ -23,7 +23,7 @@ def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None
     [
         (None, "The base does not build, so"),
         (Stage.BUILD, "Neither the base nor the head builds, so"),
-        (Stage.RUN, "The base does not build and the head does not run to its end, so"),
+        (Stage.RUN, "The base does not build and the head does not run to completion, so"),
     ],
 )
 def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:

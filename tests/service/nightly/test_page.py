@@ -47,7 +47,7 @@ def test_a_case_of_an_earlier_definition_is_folded_away_and_says_what_it_is(tmp_
         history.send(client, [newest.model_copy(update=later)])
         text = read(client, "/matrix")
         assert text.count("settings of ") == 1
-        assert "Without 1 case of earlier definitions of its workload. Show it" in text
+        assert "1 case of earlier workload definitions is hidden. Show all definitions" in text
         text = read(client, "/matrix?earlier=")
         assert "an earlier definition of the workload, last run " in text
         assert "Without" not in text

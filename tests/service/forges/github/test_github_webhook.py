@@ -138,7 +138,7 @@ def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in
     hub.head = "f0f0" * 10  # pushed by force before the comment was read
     service.deliver("issue_comment", payload)
     service.work()
-    assert "Accept it after it is measured" in replies(hub)[0]
+    assert "Accept this head after its measurement" in replies(hub)[0]
     assert service.report(OVER)["passed"] is False
 
 

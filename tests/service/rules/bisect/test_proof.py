@@ -78,7 +78,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
-    assert "does not repeat: 4 differences" in answer.sentence
+    assert "did not show 4 differences" in answer.sentence
 
 
 def proven(commit: str, state: ProofState) -> Culprit:
@@ -107,7 +107,7 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     answer = choose_next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
-    assert "c1 may move it, but no proof holds: The count varies." in answer.sentence
+    assert "c1 may move the metric, but no proof holds: The count varies." in answer.sentence
     assert answer.sentence.endswith("Make the count repeat, or search between commits with a larger difference.")
 
 
