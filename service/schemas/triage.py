@@ -144,9 +144,9 @@ class DecisionRequest(BaseModel):
         if self.action is Action.WITHDRAW:
             raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
         if needs_reason(self.action) and not self.reason:
-            raise ValueError(f"reason is required for {self.action}, so that others know why")
+            raise ValueError(f"reason is required to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is required for fix: specify the commit that fixes the event")
+            raise ValueError("commit is required to fix: specify the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
             raise ValueError(f"commit is allowed only with fix, not with {self.action}")
         return self
@@ -484,13 +484,13 @@ class TriageRequest(BaseModel):
     def _is_complete(self) -> TriageRequest:
         decision = self.action.decision
         if decision is not None and needs_reason(decision) and not self.reason:
-            raise ValueError(f"reason is required for {self.action}, so that others know why")
+            raise ValueError(f"reason is required to {self.action}, so that others know why")
         if self.assignee is not None and self.action is not TriageAction.ASSIGN:
             raise ValueError(f"assignee is allowed only with assign, not with {self.action}")
         if self.until is not None and self.action not in {TriageAction.SNOOZE, TriageAction.SILENCE}:
             raise ValueError(f"until is allowed only with snooze and silence, not with {self.action}")
         if self.action is TriageAction.SILENCE and not (self.reason and self.until):
-            raise ValueError("reason and until are required for silence, so that others know why and for how long")
+            raise ValueError("reason and until are required to silence, so that others know why and for how long")
         return self
 
 

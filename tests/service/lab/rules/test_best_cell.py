@@ -23,13 +23,13 @@ def test_the_best_cell_has_the_fewest_faults_and_a_price() -> None:
     found = choose_best_cell([cell("jemalloc", [900] * 24), cell("mimalloc", [400] * 24, factor=0.5)])
     assert found.key == "mimalloc"
     text = found.sentence.replace("\xa0", " ").replace("\u202f", " ")
-    assert text.startswith("Best: mimalloc, 600 faults fewer than the default (−60 %). Its price: memory +100 %")
+    assert text.startswith("Best: mimalloc, 600 faults fewer than the default (−60 %). Price: memory +100 %")
     assert "throughput −50 %, between −50 % and −50 %" in text
 
 
 def test_what_it_wins_besides_is_named_apart_from_its_price() -> None:
     text = choose_best_cell([cell("a", [400] * 24, factor=2)]).sentence
-    assert "It also wins throughput +100" in text
+    assert "Also better: throughput +100" in text
 
 
 def test_no_cell_is_better_where_none_surely_has_fewer_faults() -> None:

@@ -96,7 +96,7 @@ def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     # Half-way: what is known so far is drawn, and what is to come is said.
     runner.measure(runner.ask()["answer"]["commits"][0])
     assert "About 2 more runs." in read(client, address)
-    assert "it searches for the commit" in read(client, address)
+    assert "the bisect searches for the commit" in read(client, address)
 
     state = runner.lead()
     assert state["answer"]["culprits"][0]["commit"] == history.commit(history.REGRESSION)
