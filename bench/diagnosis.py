@@ -33,7 +33,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench
 from runner.settings import load_settings
 from runner.workload import Workload, load_workload
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.e2e.browser import chromium
 
 TIMES = 3
@@ -89,7 +89,7 @@ def pair(yard: Yard, ledger: Ledger, about: Pair) -> None:
             except FAILURES as error:
                 _skip(ledger, name, error)
                 break
-            _judge(ledger, name, diagnose(DiagnosisRequest(profile=profile)), expected)
+            _judge(ledger, name, diagnose_profile(DiagnosisRequest(profile=profile)), expected)
 
 
 def culprits(yard: Yard, ledger: Ledger) -> None:

@@ -36,7 +36,7 @@ from runner.reporting.embedded import connect
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from service.forges.signature import sign
+from service.forges.signature import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET, GitHub, running
 
 UNCHANGED, MORE, TENTH = 200, 50, 10
@@ -152,7 +152,7 @@ class Run:
             "Content-Type": "application/json",
             "X-GitHub-Event": "pull_request",
             "X-GitHub-Delivery": str(uuid.uuid4()),
-            "X-Hub-Signature-256": sign(SECRET, body),
+            "X-Hub-Signature-256": sign_body(SECRET, body),
         }
         started = time.monotonic()
         answer = requests.post(f"{self.service}/github/webhook", data=body, headers=headers, timeout=PATIENCE)

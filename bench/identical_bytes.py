@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import finish, steps
-from runner.contract.files import CacheState
+from runner.contract.mapped_files import CacheState
 from runner.contract.report import Case, Environment, Host, Report, Revision
-from runner.dependencies.digests import combine_digests, digest_built_file
+from runner.dependencies.digests import combine_digests, hash_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.measuring.comparison import raise_priority
@@ -286,9 +286,7 @@ def _count_all(
             misses.append(f"{label}, {way}: {report.failure or report.remarks}")
             continue
         level = compute_levels(report.samples).get("minor-faults", -1)
-        content = combine_digests(
-            (file.name, digest_built_file(file, tree)) for file in tree.iterdir() if file.is_file()
-        )
+        content = combine_digests((file.name, hash_built_file(file, tree)) for file in tree.iterdir() if file.is_file())
         key = (f"{content} {report.files.system_bytes}", int(level))
         prepared[key] += 1
         ways.setdefault(key, way)

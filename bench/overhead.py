@@ -24,7 +24,7 @@ from bench.report import finish, steps
 from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.execution.start_block import pad_variables
+from runner.execution.environment_padding import pad_variables
 from runner.measuring.comparison import Compared, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import build_perf_stat_command
@@ -307,7 +307,7 @@ def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: b
         )
         bench = Bench(Host(name="bench"), lambda _: Environment(settings={}))
         trials.append(Trial(workload, Subject("steady", REVISION, CASE), bench, folder))
-    return compare(*trials, interleaved.decide, pairs=Pairs.from_workload(trials[0].workload))
+    return compare(*trials, interleaved.decide_comparison, pairs=Pairs.from_workload(trials[0].workload))
 
 
 CASE = Case(workload="steady", definition="0" * 16)

@@ -22,8 +22,8 @@ from bench.report import progress
 from bench.store_data import START, SUBJECT, Size, batches
 from bench.store_service import Service, get, number, post
 from service.store.engine.database import Database
-from service.store.engine.parts import TABLES
-from service.store.maintenance.retain import RetentionRule, apply_rule
+from service.store.engine.table_partitions import TABLES
+from service.store.maintenance.retention import RetentionRule, apply_rule
 from tests.service import postgres
 
 CASES = 100

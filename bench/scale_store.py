@@ -25,7 +25,7 @@ from bench.store_data import Size
 from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
-from service.store.engine.parts import RUNS_PER_PART
+from service.store.engine.table_partitions import RUNS_PER_PART
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import restore
 from service.store.shared_rows import make_case_key

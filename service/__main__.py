@@ -16,7 +16,7 @@ from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.errors import ServiceError
-from service.parent_process import stop_with
+from service.parent_process import stop_with_parent
 from service.version import VERSION
 
 _WRONG = 2
@@ -40,19 +40,19 @@ cli.add_command(config)
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
-    help="Port; 0: a free one.  [default: FAULTWATCH_PORT or 8080]",
+    help="Port; 0 for a free port.  [default: FAULTWATCH_PORT or 8080]",
 )
 @click.option(
     "--port-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File that gets the port, once the service listens.",
+    help="File to which the port is written once the service listens.",
 )
 @click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     if parent is not None:
-        stop_with(parent)
+        stop_with_parent(parent)
     # Imports make many objects and no garbage: looking for some takes a seventh of their time.
     gc.disable()
     from service.forges.registry import read_config  # noqa: PLC0415

@@ -6,7 +6,7 @@ import signal
 import threading
 
 
-def stop_with(process: int) -> None:
+def stop_with_parent(process: int) -> None:
     """Stop this process when another one ends, or at once if that one has ended."""
     try:
         handle = os.pidfd_open(process)

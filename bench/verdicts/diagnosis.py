@@ -11,7 +11,7 @@ from bench.diagnosis_yard import FAILURES, Yard
 from runner.cli.workbench import prepare_workbench
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.settings import load_settings
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 
 LEAST_RIGHT = 38
 PROGRAMS = 40
@@ -39,7 +39,7 @@ def _mutations(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
     for mutation in drawn:
         name = f"{mutation.workload}: {mutation.title}"
         try:
-            diagnosis = diagnose(yard.request(mutation))
+            diagnosis = diagnose_profile(yard.request(mutation))
         except FAILURES as error:
             failed.append(f"{name}: {error}")
             print(f"  fails  {failed[-1]}", flush=True)
@@ -65,7 +65,7 @@ def _programs(yard: Yard, seed: int) -> tuple[dict[str, object], list[str]]:
     for program in drawn:
         try:
             workload = workload_of(program, folder)
-            diagnosis = diagnose(DiagnosisRequest(profile=yard.profile(workload, {}, folder)))
+            diagnosis = diagnose_profile(DiagnosisRequest(profile=yard.profile(workload, {}, folder)))
             wins = [(finding, won(yard, workload, folder, finding)) for finding in diagnosis.findings]
         except FAILURES as error:
             failed.append(f"{program.name}: {error}")

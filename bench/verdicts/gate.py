@@ -19,9 +19,9 @@ from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
 from runner.measuring.comparison import MAX_PAIRS, Pairs, sample_interleaved
-from service.forges import wording
-from service.rules.comparison import interleaved, stored
-from service.rules.comparison.pairing import ComparableRun, Pair
+from service.forges import verdict_text
+from service.rules.comparison import interleaved, stored_runs
+from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
 
 UNCHANGED, INTERMITTENT, ONE_MORE, BUDGETED, STORED = 200, 250, 100, 200, 300
@@ -107,7 +107,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
         trials = [DrawnTrial(commit, case, draws, chance) for commit, draws in zip(commits, (base, head), strict=True)]
         result = sample_interleaved(
             *cast(Any, trials),
-            interleaved.decide,
+            interleaved.decide_comparison,
             pairs=Pairs(16 if judging.requested else 2, MAX_PAIRS),
             cases=cases,
             judging=judging,
@@ -120,7 +120,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
 
 def headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
-    return wording.describe_verdict(outcome, str)
+    return verdict_text.describe_verdict(outcome, str)
 
 
 class Tally:
@@ -221,8 +221,8 @@ def _stored(chance: random.Random, tally: Tally) -> None:
             session = 1 + chance.gauss(0, 0.03)
             values = tuple(session * chance.gauss(1, 0.002) for _ in range(40))
             sides.append(_run(number))
-            readings[number] = {"elapsed": stored.SideReadings(values, len(values), median(values), True, 1)}
-        (row,) = stored.compare([Pair((sides[0],), (sides[1],))], readings, {}, {})
+            readings[number] = {"elapsed": stored_runs.SideReadings(values, len(values), median(values), True, 1)}
+        (row,) = stored_runs.compare_pairs([Pair((sides[0],), (sides[1],))], readings, {}, {})
         changed += row.decision.verdict is Verdict.CHANGED
     tally.at_most("stored, sessions differ by 3 %: changed", changed, 0, STORED)
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from runner.contract import Verdict
 from runner.measuring.comparison import MAX_PAIRS
-from service.rules.comparison.decision import decide_count
-from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.metric_decision import decide_count
 from service.rules.detect.nomination import nominate
 from service.rules.series.find_drifts import find_drifts
 from service.rules.series.tracks import PathPoint, arrange_trend

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.level import find_majority
-from runner.contract.variation import suggest_remedy
+from runner.contract.variation_causes import suggest_remedy
 
 
 class Exactness(Struct, frozen=True):
@@ -42,17 +42,14 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
     if low == high and len(counts) >= 2:
         return Exactness(
             True,
-            (
-                f"{low:,} minor faults in each of {len(counts)} executions: a single additional fault "
-                f"is already a drift."
-            ),
+            (f"{low:,} minor faults in each of {len(counts)} executions, so one more fault is already a drift."),
         )
     if agreed and agreed[1] >= 2:
         return Exactness(
             True,
             f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} "
-            f"overall. These are too few executions to tell outliers from a count that varies: `faultwatch measure "
-            f"--samples 10` shows which it is, and `--env` shows what moves the count. {suggest_remedy(settings)}",
+            f"overall. More executions would show whether the count varies or has outliers: `faultwatch measure "
+            f"--samples 10`; `--env` shows what moves the count. {suggest_remedy(settings)}",
         )
     return Exactness(
         False,

@@ -155,7 +155,7 @@ class FirstMeasurement:
                 return
             candidates = [run]
             if run.stand_in and not any(result.run.stand_in for result in before):
-                candidates.append(read_from_standard_input(run))
+                candidates.append(redirect_file_to_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
                 tried = self._try_run(proposal, candidate, tree)
@@ -264,7 +264,7 @@ class FirstMeasurement:
 
         Its faults do not say so: those of the shell that opens the file are counted too.
         """
-        runs = read_from_standard_input(run), read_from_standard_input(replace(run, stand_in=os.devnull))
+        runs = redirect_file_to_input(run), redirect_file_to_input(replace(run, stand_in=os.devnull))
         first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
@@ -284,7 +284,7 @@ class FirstMeasurement:
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
 
 
-def read_from_standard_input(run: RunProposal) -> RunProposal:
+def redirect_file_to_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
     return replace(run, command=build_shell_command(f"exec {program} < {run.stand_in}"))

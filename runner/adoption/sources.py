@@ -46,7 +46,7 @@ class Sources(Struct, frozen=True, dict=True):
         """Return whether a folder of this name is at the top."""
         return any(file.startswith(f"{name}/") for file in self.files)
 
-    def find_by_suffix(self, *suffixes: str) -> list[str]:
+    def find_files_by_suffix(self, *suffixes: str) -> list[str]:
         """Return the files with one of these suffixes."""
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 

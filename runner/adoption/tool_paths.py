@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.subject.tool_search import find_tool_outside
 
 
@@ -45,7 +45,7 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
             f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
         )
         least = build.least.get(tool, "")
-        lacks = "" if used.suffices(least) else f"the project asks for {tool} {least}, and this host has {used}"
+        lacks = "" if used.is_at_least(least) else f"the project requires {tool} {least}, but this host has {used}"
         return (description if alternatives or lacks else ""), lacks
     return "", ""
 

@@ -36,7 +36,7 @@ class Toolchain(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.tool} {self.version or '(unknown version)'} at {self.file}"
 
-    def suffices(self, least: str) -> bool:
+    def is_at_least(self, least: str) -> bool:
         """Return whether the version is not older than another one."""
         return parse_version_numbers(self.version) >= parse_version_numbers(least)
 
@@ -54,7 +54,7 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
 def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
     """Return the first version that suffices, else the newest; None for no versions."""
     ordered = list(toolchains)
-    sufficient = next((toolchain for toolchain in ordered if toolchain.suffices(least)), None)
+    sufficient = next((toolchain for toolchain in ordered if toolchain.is_at_least(least)), None)
     return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 

@@ -41,7 +41,7 @@ _VARYING_VERSION_REMARK = (
     "With `git = true`, every commit puts a different version into the program, so a count can change by one fault "
     "although no code changed. "
 )
-_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] in its place'
+_FIX_BY_VARIABLE = f'Write {{}} = "{FIXED_VERSION}" into [build.environment] instead'
 _FIX_BY_HAND = (
     "Give the build a fixed version if it accepts one, or tolerate such changes with `budget = {minor-faults = 1}` in "
     "[metrics]"

@@ -141,13 +141,13 @@ class CulpritSearcher(Struct, frozen=True):
                             report, seconds = self._measure(get_revision(commit), builds)
                             report = report.model_copy(update={"purpose": Purpose.BISECT})
                             request = request.model_copy(update={"pace": _update_pace(request.pace, report, seconds)})
-                            _send(outbox, [report], request.environment)
+                            _send_runs(outbox, [report], request.environment)
                             watcher.on_run_stored(state, report)
                     case Prove(parent=parent, commit=commit) as order:
                         watcher.on_proof_start(state)
                         builds.plan_builds(())
                         reports = self._prove(get_revision(parent), get_revision(commit), metric, order)
-                        _send(outbox, reports, request.environment)
+                        _send_runs(outbox, reports, request.environment)
                         watcher.on_proof_stored(state, reports)
                     case _:
                         return state
@@ -186,7 +186,7 @@ class CulpritSearcher(Struct, frozen=True):
             self.case,
             parent,
             culprit,
-            _decide_by_metric(metric, self.service.compare),
+            _restrict_to_metric(metric, self.service.compare),
             pairs=Pairs.for_proof(self.workload),
             judging=Judging() if order.precision is None else Judging(precision={metric: order.precision}),
         )
@@ -201,7 +201,7 @@ class CulpritSearcher(Struct, frozen=True):
         return [report.model_copy(update={"purpose": Purpose.PROOF}) for report in (result.base, result.head)]
 
 
-def _decide_by_metric(
+def _restrict_to_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
     """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
@@ -242,7 +242,7 @@ def _update_pace(last: Pace, report: Report, seconds: float) -> Pace:
     )
 
 
-def _send(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
+def _send_runs(outbox: Outbox, reports: Sequence[Report], environment: Environment) -> None:
     """Send runs, and check that the search can use them."""
     outbox.post_now(*reports)
     for report in reports:

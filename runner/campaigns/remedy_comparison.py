@@ -79,6 +79,8 @@ def _apply_settings(present: ConfiguredCase, settings: Mapping[str, str | None])
         elif value is not None:
             remedies[name.removeprefix(PARAMETER_PREFIX)] = value
         else:
-            raise FaultwatchError(f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can")
+            raise FaultwatchError(
+                f"{name} cannot be removed", f"only settings of the form {VARIABLE_PREFIX}NAME can be removed"
+            )
     workload = apply_remedy(present.workload, remedies)
     return ConfiguredCase(workload, present.case, present.bench).apply_settings(run)

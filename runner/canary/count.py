@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.canary.fault_cost import load_or_measure_cost
-from runner.contract.trust import Canary, CanaryCount
+from runner.contract.host_trust import Canary, CanaryCount
 from runner.execution.compilation import CompilationError, compile_program
 from runner.perf.session import Execution, ExecutionFailure, count_faults
 from runner.process_state.process_state import ProcessState
@@ -60,7 +60,7 @@ def count_canary(programs: Path) -> CanaryOutcome:
         cost = load_or_measure_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
         return CanaryOutcome(canary.model_copy(update={"seconds_per_fault": cost}))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
-        return CanaryOutcome(problem=f"whether this host counts correctly is unknown: {error}")
+        return CanaryOutcome(problem=f"Faultwatch cannot check whether this host counts correctly: {error}")
 
 
 def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:

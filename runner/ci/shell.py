@@ -28,14 +28,13 @@ def _choose_place(files: Collection[str]) -> Place:
     file = find_marked_file(files, *_OTHER_CI)
     name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
     use = (
-        f"init has no CI file for {name} ({file}): let it run the script"
+        f"init has no CI file for {name} ({file}): call the script from your own"
         if file
         else "no CI system was found: run the script"
     )
     return Place(
         "faultwatch-gate.sh",
-        f"{use} on a machine of yours with Faultwatch installed; the script compares HEAD with the branch that you "
-        f"merge into",
+        f"{use} on a machine with Faultwatch installed; the script compares HEAD with the target branch",
     )
 
 

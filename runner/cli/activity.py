@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runner.cli.pace import Pace
 from runner.cli.terminal import get_console, say
+from runner.cli.time_estimate import Pace
 
 INTERVAL_SECONDS = 30.0
 """Seconds between the lines in a log."""

@@ -49,7 +49,7 @@ class Duration(click.ParamType[float]):
             return value
         match = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
         if not match:
-            self.fail(f"{value!r} is no time: write 90s, 5m or 1h.", parameter, context)
+            self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", parameter, context)
         return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 

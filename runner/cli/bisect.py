@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
     choice_options,
@@ -18,8 +19,7 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say, warn
 from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -30,10 +30,10 @@ from runner.measuring.preflight import wants_sandbox
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import check_metric, choose_one_case
+from runner.workload.workload_lookup import check_metric, choose_single_case
 
 _PROOF_LABELS = {ProofState.STANDS: "proven", ProofState.FAILS: "not proven", ProofState.OPEN: "not decided"}
 
@@ -120,7 +120,7 @@ def command(
         settings=settings,
         repository=repository,
         workload=workload,
-        case=choose_one_case(workload, choices, case_names),
+        case=choose_single_case(workload, choices, case_names),
         variables=variables,
         confined=wants_sandbox(confined, repository, settings),
         samples=samples,
@@ -331,7 +331,7 @@ class _ProgressLines:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
-            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]} interleaved A/B, as a proof"
+            text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]}, interleaved as a proof"
             say(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
@@ -385,9 +385,9 @@ def describe_result(
         lines.append(f"  {name}: {before} at {culprit.parent[:10]} → {after} at {culprit.commit[:10]}")
         if culprit.brought:
             brought = format_value(name, culprit.brought, sign=True)
-            lines.append(f"  the merged commits moved it by {brought} on their own branch")
+            lines.append(f"  the merged commits moved the metric by {brought} on their own branch")
         if culprit.proof is None:
-            lines.append(f"  to prove it: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
+            lines.append(f"  to prove this change: {prove(f'{culprit.parent[:10]}..{culprit.commit[:10]}')}")
         else:
             lines.append(f"  {_PROOF_LABELS[culprit.proof.state]}: {culprit.proof.sentence}")
     return [escape_text(line) for line in lines]

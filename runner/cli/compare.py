@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, parse_range
 from runner.cli.formatting import format_count
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -22,8 +23,7 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
@@ -37,15 +37,15 @@ from runner.measuring.comparison import (
     make_undecided,
 )
 from runner.measuring.preflight import Workbench, wants_sandbox
-from runner.measuring.stored_base import build_base_query, compare_with_stored
+from runner.measuring.stored_base import build_base_query, compare_with_stored_base
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.judge import Contest
-from runner.workload.lookup import choose_cases
+from runner.workload.judging_workload import Contest
+from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
     from runner.subject.build import BuildFailure
@@ -94,7 +94,7 @@ def command(
         patient = service.connect_patiently(say)
         contests = [Contest(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
-        _remember(patient, results, workload)
+        _store_comparisons(patient, results, workload)
     output_result(
         [build_document(result) for result in results],
         as_json=as_json,
@@ -105,14 +105,14 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _remember(service: Service, results: Sequence[Compared], workload: Workload) -> None:
+def _store_comparisons(service: Service, results: Sequence[Compared], workload: Workload) -> None:
     """Have the service remember what was decided about these commits, so that it settles the drifts of their series."""
     for result in results:
         if result.comparison is not None and not result.base_stored:
             try:
                 service.prove(result.build_request(workload.metrics.judging, len(results)))
             except FaultwatchError as error:
-                say(f"the service does not remember this comparison: {error.what}")
+                say(f"the service could not store this comparison: {error.what}")
                 return
 
 
@@ -221,7 +221,7 @@ class _Side(Struct, frozen=True, dict=True):
         """
         self.activity(f"building {self.revision.commit[:10]} in the other revision's place")
         builder = self.workbench.builder
-        with builder.build_in_place_of(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
+        with builder.build_in_other_place(self.repository, self.revision.commit, self.workload, tree) as rebuilt_tree:
             yield self._make_trial(case, rebuilt_tree, self.built.build)
 
     def _make_trial(self, case: Case, tree: Path, build: Build) -> Trial:
@@ -290,7 +290,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     if stored is None:
         return None
     session.start_executing(1 + max(2, session.pairs.first))
-    return compare_with_stored(
+    return compare_with_stored_base(
         stored, trial, session.decide, pairs=session.pairs, cases=session.cases, progress=session.activity.advance
     )
 

@@ -9,11 +9,11 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text as escape
 from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_a_side
+from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_side
 from runner.measuring.comparison import Compared
 
 LOG_LINES = 20
@@ -96,7 +96,7 @@ def _list_sentences(metrics: Sequence[MetricVerdict]) -> dict[str, list[str]]:
     """Return each explanation of a verdict once, with the metrics that it is about."""
     metrics_by_sentence: dict[str, list[str]] = {}
     for metric_verdict in metrics:
-        if metric_verdict.counts or lacks_a_side(metric_verdict):
+        if metric_verdict.counts or lacks_side(metric_verdict):
             metrics_by_sentence.setdefault(metric_verdict.sentence, []).append(metric_verdict.metric)
     return metrics_by_sentence
 

@@ -50,7 +50,7 @@ def complete_case(context: click.Context, _parameter: click.Parameter, word: str
     """Offer the cases of the workload that the command line names."""
     from runner.errors import FaultwatchError
     from runner.workload import list_cases
-    from runner.workload.lookup import find_workload
+    from runner.workload.workload_lookup import find_workload
 
     workload_name = context.params.get("workload_name") or context.params.get("repo") or "."
     try:

@@ -12,15 +12,15 @@ import click
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history import output_history, prepare
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import apply_options, result_options
-from runner.cli.suggestion import TypedTarget
 from runner.cli.terminal import get_console, say
 from runner.cli.workbench import create_host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.reporting.embedded import connect
 from runner.settings import Settings, load_settings
-from runner.workload.lookup import SHIPPED_WORKLOADS
+from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 
 DEMO_WORKLOAD = SHIPPED_WORKLOADS / "copy_service"
 ALLOCATOR_CHANGE = ("LD_PRELOAD=libjemalloc.so.2", "MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0")
@@ -48,7 +48,7 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
         _refuse_taken_port(port)
     repository = settings.home / "demo" / "copy-service"
     _make_history(repository)
-    summary, drifts = _measure(settings, repository)
+    summary, drifts = _measure_history(settings, repository)
     target = TypedTarget(DEMO_WORKLOAD.name, DEMO_WORKLOAD.name, str(repository))
     output_history(summary, drifts, target, as_json=as_json, output_file=output_file)
     if serve:
@@ -76,7 +76,7 @@ def _make_history(repository: Path) -> None:
         raise FaultwatchError(f"the demo history could not be created: {errors[-1] if errors else 'no reason given'}")
 
 
-def _measure(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
+def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
     """Measure the first half with the host's allocator, and the second half with another one."""
     with create_host_turn(settings) as turn, connect(settings) as service:
         halves = [

@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from runner.cli.activity import show_activity
 from runner.cli.options import apply_options, json_option
-from runner.cli.result import print_json
+from runner.cli.result_output import print_json
 
 if TYPE_CHECKING:
     from runner.doctor.fix import FixReport

@@ -166,7 +166,7 @@ def _run_guarded() -> None:
         _exit_after_crash(error)
 
 
-def _look_for_no_plugins() -> None:
+def _disable_plugin_search() -> None:
     """Keep pydantic from looking for plugins: there are none, and it would read the metadata of every package.
 
     The variable is for the processes that this one starts, because even with it the modules that read metadata are
@@ -214,10 +214,10 @@ def _show_usage(error: click.UsageError) -> None:
         return
     path = error.ctx.command_path if error.ctx else "faultwatch"
     click.echo(strip_terminal_commands(f"{path}: {' '.join(error.format_message().split())}"), err=True)
-    click.echo(f"  → {_hint_at_revision_option(error)}`{path} -h` shows its arguments and options", err=True)
+    click.echo(f"  → {_suggest_revision_option(error)}`{path} -h` shows its arguments and options", err=True)
 
 
-def _hint_at_revision_option(error: click.UsageError) -> str:
+def _suggest_revision_option(error: click.UsageError) -> str:
     """Return a hint at --revision if a command for one commit got one argument too many; else nothing."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
@@ -225,7 +225,7 @@ def _hint_at_revision_option(error: click.UsageError) -> str:
 
 
 def _run() -> None:
-    _look_for_no_plugins()
+    _disable_plugin_search()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
         # A log has no width, and tables wrapped at 80 columns are unreadable there.
         os.environ.setdefault("COLUMNS", _LOG_COLUMNS)

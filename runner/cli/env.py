@@ -9,7 +9,7 @@ from uuid import UUID
 import click
 
 from runner.cli.options import apply_options, env_option, json_option
-from runner.cli.result import print_json
+from runner.cli.result_output import print_json
 
 if TYPE_CHECKING:
     from runner.contract.report import Case, Environment

@@ -8,6 +8,7 @@ import click
 from runner.cli.arguments import add_workload_and_range, parse_range
 from runner.cli.gate_output import output_options, write_outputs
 from runner.cli.gate_plan import plan_gate
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -19,8 +20,7 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.output_files import require_writable
-from runner.cli.result import output_result, write_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result, write_result
 from runner.cli.terminal import say
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
@@ -40,7 +40,7 @@ from runner.subject.missing_parts import find_complete_revision
     make_sandbox_option("always"),
     again_option,
     click.option(
-        "--fresh", is_flag=True, help="Measure base even if the service has a run of it in the same environment."
+        "--fresh", is_flag=True, help="Measure base again, even if the service has a run of base in this environment."
     ),
     output_options,
     result_options,

@@ -9,11 +9,11 @@ from msgspec import Struct
 from runner.contract.gate import JudgeChange, JudgeSource
 from runner.errors import FaultwatchError
 from runner.subject.committed_workload import RequestedWorkload, load_committed_workload, locate_requested_workload
-from runner.subject.gate_ends import GateEnds, prepare_gate_ends
+from runner.subject.merge_bases import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
 from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.judge import Contest, Files, list_changes, list_contests
+from runner.workload.judging_workload import Contest, Files, list_changes, list_contests
 
 
 class GatePlan(Struct, frozen=True):
@@ -53,7 +53,7 @@ def plan_gate(
     name
         What the command calls the workload.
     choices, case_names
-        The cases to measure; see :func:`runner.workload.lookup.choose_cases`.
+        The cases to measure; see :func:`runner.workload.workload_lookup.choose_cases`.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from runner.campaigns.history_measurement import HistoryMeasurement, HistorySumm
 from runner.campaigns.proving import ProofSummary, Prover, compute_budget
 from runner.cli.activity import show_activity
 from runner.cli.arguments import Duration, add_workload_and_range, is_range, parse_range
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     again_option,
     apply_options,
@@ -28,8 +29,7 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.proof_progress import ProofProgress
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
@@ -38,12 +38,12 @@ from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty
 from runner.subject.missing_parts import refuse_incomplete_checkouts
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import choose_cases
+from runner.workload.workload_lookup import choose_cases
 
 _MAX_CHARTS = 3
 """Addresses at the end, so that a matrix does not fill the screen."""
@@ -72,9 +72,9 @@ _MAX_CHARTS = 3
         "--measure-all",
         is_flag=True,
         help=(
-            "Build and measure every revision. By default, a revision that changes only files that the last build "
-            "did not read is not built, one whose program finds the same files reuses the counts, and one in twenty "
-            "of those is measured to check the host."
+            "Build and measure every revision. By default, no build runs if only files changed that the last build "
+            "did not read, and no measurement if the program finds the same files; every twentieth of these "
+            "revisions is measured to check the host."
         ),
     ),
     click.option(
@@ -82,7 +82,7 @@ _MAX_CHARTS = 3
         type=Duration(),
         default=-1.0,
         metavar="TIME",
-        help="Time for proofs, such as 90s or 10m: the two commits of each likely change are measured interleaved. "
+        help="Time for proofs, such as 90s or 10m. A proof measures the two commits of a likely change interleaved. "
         "Default: a tenth of the command's time, at least two minutes.",
     ),
     click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),

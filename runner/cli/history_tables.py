@@ -9,7 +9,7 @@ from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
 from runner.cli.activity import format_time_spent
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 
 _DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""
@@ -49,7 +49,7 @@ def show_history(
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
         console.print(
-            f"[yellow]The program found the same files, and yet its count differs: {escape_text(sentence)}.[/]\nThe "
+            f"[yellow]The program found the same files, but its count differs: {escape_text(sentence)}.[/]\nThe "
             f"measured count is judged. From there on, every revision was measured.",
             highlight=False,
             soft_wrap=True,
@@ -64,11 +64,11 @@ def show_history(
     why = f": {escape_text(summary.error.what)}" if summary.error else ""
     if summary.waiting_before:
         count = format_count(summary.waiting_before, "report")
-        console.print(f"{count} of earlier commands still on disk{why}; see `faultwatch spool`.", soft_wrap=True)
+        console.print(f"{count} of earlier commands still wait on disk{why}; see `faultwatch spool`.", soft_wrap=True)
     if summary.waiting:
         console.print(
             f"[yellow]{summary.waiting} reports wait on disk{why}.[/]\nThe next command that reaches the service sends "
-            "them, or `faultwatch spool --flush`."
+            "them. To send them now, run `faultwatch spool --flush`."
         )
         return
     # Drifts and charts.
@@ -81,7 +81,7 @@ def show_history(
     for address in charts:
         console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
     if charts and not served:
-        console.print("  → run `faultwatch-service serve` to see it: no service answers there yet", highlight=False)
+        console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
 
 
 def describe_skipped_commits(commits: int) -> str:
@@ -122,8 +122,8 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return drifts with suspected ones first that are larger than everything else in the list."""
-    largest = max((_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
-    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _size(drift) > largest))
+    largest = max((_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
+    return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _compute_relative_size(drift) > largest))
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
@@ -134,7 +134,7 @@ def describe_standing(drift: dict[str, Any]) -> str:
     if not _is_suspected(drift):
         return "certain by its runs"
     before, after = (evidence.get(name) for name in ("n_before", "n_after"))
-    runs = f" by {format_count(before, 'run')} before and {after:,} after" if before and after else ""
+    runs = f" from {format_count(before, 'run')} before and {after:,} after" if before and after else ""
     return f"suspected{runs}, not measured interleaved"
 
 
@@ -142,7 +142,7 @@ def _is_suspected(drift: dict[str, Any]) -> bool:
     return bool(drift.get("evidence", {}).get("wants_rerun"))
 
 
-def _size(drift: dict[str, Any]) -> float:
+def _compute_relative_size(drift: dict[str, Any]) -> float:
     before, after = drift["before"], drift["after"]
     return abs(after - before) / abs(before) if before else float("inf")
 
@@ -187,7 +187,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     if is_suspected:
         cause = f"suspected: {cause}"
     if drift["cause"] not in {"commit", "both"}:
-        decides = ["    the runs of the next commits decide"] if is_suspected else []
+        decides = ["    runs of the next commits will decide"] if is_suspected else []
         return [f"  {cause}  {f'between {before} and {after}' if before != after else f'at {after}'}", *decides]
     if len(commits) < 2 and candidates_known:
         only = "the only candidate is " if is_suspected and commits else ""

@@ -8,7 +8,7 @@ import click
 
 from runner.cli.activity import show_activity
 from runner.cli.options import apply_options, json_option
-from runner.cli.result import print_json
+from runner.cli.result_output import print_json
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.contract.report import Report, Revision
 from runner.errors import FaultwatchError
@@ -108,7 +108,7 @@ def command(
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
     with connect(settings) as service:
-        document = _send(service, reports, len(records))
+        document = _send_reports(service, reports, len(records))
     # Print the result.
     if as_json:
         print_json({**document, "left_out": left_out, "not_judged": not_judged})
@@ -175,7 +175,7 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
     return look_up, repository.name
 
 
-def _send(service: Service, reports: list[Report], records: int) -> dict[str, float]:
+def _send_reports(service: Service, reports: list[Report], records: int) -> dict[str, float]:
     """Send the commits, so that they are ordered only once, then the reports."""
     start = time.monotonic()
     by_subject: dict[str, dict[str, Revision]] = {}

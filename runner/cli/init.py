@@ -13,7 +13,7 @@ from runner.cli.activity import show_activity
 from runner.cli.arguments import add_workload_argument
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
-from runner.cli.result import output_result
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError
@@ -149,8 +149,8 @@ def command(
     within = str(existing.relative_to(top))
     file = render_ci_file(chosen, sources, workload=within, branch=_detect_branch(repository), readable=gate.readable)
     if file:
-        written += _write(top, file, questions)
-        remarks += [] if file.path in written else _describe_other_ci_file(top / file.path, within)
+        written += _write_file(top, file, questions)
+        remarks += [] if file.path in written else _describe_kept_ci_file(top / file.path, within)
     # Print the result.
     measured = any(report.samples for report in reports)
     output_result(
@@ -180,7 +180,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _describe_other_ci_file(ci: Path, workload: str) -> list[str]:
+def _describe_kept_ci_file(ci: Path, workload: str) -> list[str]:
     """Return the remark that a file of the CI that was kept does not measure a workload."""
     text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
@@ -401,11 +401,11 @@ def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
 
-    written = _write(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
-    return written + _write(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
+    written = _write_file(top, CiFile(WORKLOAD_FILE, text), questions, replace=replace)
+    return written + _write_file(top, CiFile(SCHEMA_PATH, read_schema("workload")), questions)
 
 
-def _write(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
+def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
     """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
     from runner.adoption.new_file import has_other_content, write_file
 

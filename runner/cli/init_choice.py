@@ -89,7 +89,7 @@ def choose_build_and_run(
         if any(result.worked for result in tried) or (starts and run):
             chosen = (proposal, tree, tried)
             break
-        proposals = [other for other in proposals if _may_do_more(other, proposal, starts=starts)]
+        proposals = [other for other in proposals if _may_run_more_work(other, proposal, starts=starts)]
     if chosen is None:
         raise _explain_failure(failures, run)
     proposal, tree, tried = chosen
@@ -110,7 +110,7 @@ def choose_build_and_run(
     return Choice(proposal, steady, tuple(failures))
 
 
-def _may_do_more(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
+def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
     """Return whether another build may make a program that does more work than those of a finished build.
 
     Parameters
@@ -132,7 +132,7 @@ def _list_proposals(
     from runner.adoption.proposal import BuildProposal
     from runner.adoption.tool_paths import add_tool_paths
     from runner.adoption.version_from_git import detect_version_from_git
-    from runner.subject.packages import GO, GO_CACHE_VARIABLES, find_managers
+    from runner.subject.package_managers import GO, GO_CACHE_VARIABLES, find_managers
 
     proposals = propose_builds(first.sources)
     if build is not None:

@@ -15,7 +15,7 @@ from runner.cli.options import (
     repo_option,
     result_options,
 )
-from runner.cli.result import output_result, print_json
+from runner.cli.result_output import output_result, print_json
 from runner.cli.terminal import say
 from runner.settings import load_settings
 
@@ -128,24 +128,24 @@ def show_one(job_id: int, as_json: bool) -> None:
 @apply_options(_JOB_ID, reason_option)
 def pause(job_id: int, reason: str) -> None:
     """Pause a job: its runner stops after the current measurement."""
-    _decide(job_id, "pause", reason)
+    _send_decision(job_id, "pause", reason)
 
 
 @command.command(name="resume")
 @apply_options(_JOB_ID, reason_option)
 def resume(job_id: int, reason: str) -> None:
     """Resume a paused job."""
-    _decide(job_id, "resume", reason)
+    _send_decision(job_id, "resume", reason)
 
 
 @command.command(name="cancel")
 @apply_options(_JOB_ID, reason_option)
 def cancel(job_id: int, reason: str) -> None:
     """Cancel a job. Stored runs are kept."""
-    _decide(job_id, "cancel", reason)
+    _send_decision(job_id, "cancel", reason)
 
 
-def _decide(job_id: int, verb: str, reason: str) -> None:
+def _send_decision(job_id: int, verb: str, reason: str) -> None:
     from runner.contract.job import JobDecision
     from runner.reporting.embedded import connect
 

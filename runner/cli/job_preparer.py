@@ -15,12 +15,12 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import wants_sandbox
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.lookup import find_workload_by_name
 from runner.subject.missing_parts import refuse_incomplete_checkouts
-from runner.subject.registry import SubjectEntry, find_subject
 from runner.subject.repository import Repository, open_repository
+from runner.subject.repository_lookup import find_workload_by_name
+from runner.subject.subject_registry import SubjectEntry, find_subject
 from runner.workload import Workload
-from runner.workload.lookup import choose_one_case, find_workload
+from runner.workload.workload_lookup import choose_single_case, find_workload
 
 
 class JobPreparer(Struct, frozen=True):
@@ -62,7 +62,7 @@ class JobPreparer(Struct, frozen=True):
             )
         repository = replace(open_repository(location, self.settings.clones), name=question.subject)
         workload = self._find_workload(job, repository, entry)
-        case = choose_one_case(workload, (), (question.case,))
+        case = choose_single_case(workload, (), (question.case,))
         refuse_incomplete_checkouts(
             repository, workload, [repository.get_revision(name) for name in _list_revisions(question)]
         )

@@ -20,19 +20,19 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import print_result, write_result
+from runner.cli.result_output import print_result, write_result
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
+from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, wants_sandbox
 from runner.settings import Settings, load_settings
-from runner.subject.lookup import refuse_dirty
 from runner.subject.missing_parts import find_complete_revision
-from runner.subject.registry import register_subject
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import refuse_dirty
+from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
-from runner.workload.lookup import choose_cases
+from runner.workload.workload_lookup import choose_cases
 
 _MAX_COMMITS = 1_000
 """How many commits before a revision are sent with it, so that the service knows its position in the history."""
@@ -85,12 +85,12 @@ def command(
     if revision == "HEAD":
         refuse_dirty(repository, workload, allow=committed_only or workload.build.directory == "workload")
     if suite:
-        _require_one_case(len(chosen))
+        _require_single_case(len(chosen))
     tip = find_complete_revision(repository, workload, revision)
     confinement = wants_sandbox(confined, repository, settings)
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        reports = _measure(workload, chosen, repository, tip, workbench, samples)
+        reports = _measure_cases(workload, chosen, repository, tip, workbench, samples)
     if suite:
         _write_suite(reports, suite)
     failed = any(report.outcome is Outcome.FAILED for report in reports) or not any(
@@ -102,19 +102,19 @@ def command(
     set_outputs({"verdict": "failed" if failed else "measured"})
     if send:
         register_subject(settings, repository, workload)
-        _send(settings, repository, reports)
-    print_result(document, as_json=as_json, show=lambda: _show(reports))
+        _send_reports(settings, repository, reports)
+    print_result(document, as_json=as_json, show=lambda: _print_reports(reports))
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _show(reports: list[Report]) -> None:
+def _print_reports(reports: list[Report]) -> None:
     from runner.cli.report_tables import show_reports
 
     show_reports(reports)
 
 
-def _measure(
+def _measure_cases(
     workload: Workload,
     chosen: Sequence[Case],
     repository: Repository,
@@ -160,7 +160,7 @@ def _measure(
     return reports
 
 
-def _send(settings: Settings, repository: Repository, reports: list[Report]) -> None:
+def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
     """Send reports and the commits before theirs; if the service does not accept them, they wait on disk."""
     from runner.reporting.embedded import connect
     from runner.reporting.outbox import Outbox
@@ -179,7 +179,7 @@ def _send(settings: Settings, repository: Repository, reports: list[Report]) -> 
         raise FaultwatchError(f"{outbox.error.what}; the reports wait on disk", "run `faultwatch spool --flush`")
 
 
-def _require_one_case(number: int) -> None:
+def _require_single_case(number: int) -> None:
     """Refuse several cases before any is measured: a suite file holds one case."""
     if number != 1:
         raise FaultwatchError(
@@ -193,5 +193,5 @@ def _write_suite(reports: list[Report], file: Path) -> None:
         return  # The failure is shown with the case.
     suite = build_suite(measured[0])
     if suite is None:
-        raise FaultwatchError("a pyperf file cannot hold any metric of this run: each has a zero or a missing value")
+        raise FaultwatchError("a pyperf file cannot contain this run: every metric has a zero or a missing value")
     suite.dump(str(file), replace=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from runner.cli.options import apply_options, make_sandbox_option, result_options
-from runner.cli.result import output_result
+from runner.cli.result_output import output_result
 from runner.cli.terminal import get_console, say, warn
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.cli.workbench import create_host_turn, prepare_workbench
@@ -27,7 +27,7 @@ from runner.nightly.cells import (
 from runner.nightly.matrix_file import Matrix, WorkloadEntry, load_matrix
 from runner.reporting.client import Service
 from runner.settings import Settings, load_settings
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 
 @click.command(name="nightly")
@@ -39,7 +39,7 @@ from runner.workload.lookup import find_workload
         default="matrix.toml",
         show_default=True,
         metavar="FILE",
-        help="Hosts, configurations and workloads.",
+        help="The matrix file with hosts, configurations and workloads.",
     ),
     click.option("--name", "chosen_name", metavar="NAME", help="Name of the nightly run. Default: the date."),
     click.option(

@@ -7,6 +7,7 @@ import click
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, is_range, parse_range
+from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
     choice_options,
@@ -16,15 +17,14 @@ from runner.cli.options import (
     repo_option,
     result_options,
 )
-from runner.cli.result import output_result
-from runner.cli.suggestion import TypedTarget
+from runner.cli.result_output import output_result
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
-from runner.subject.registry import register_subject
-from runner.workload.lookup import choose_one_case
+from runner.subject.subject_registry import register_subject
+from runner.workload.workload_lookup import choose_single_case
 
 if TYPE_CHECKING:
     from runner.contract.profile import Profile
@@ -46,7 +46,7 @@ _FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb
     click.option(
         "--call-graph",
         type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How stacks are unwound. Default: as the program allows; fp for Go.",
+        help="How to unwind stacks. Default: what the program supports; fp for Go.",
     ),
     click.option(
         "--stacks",
@@ -89,7 +89,7 @@ def command(
     base, newest = _parse_commits(span, revision)
     settings = load_settings()
     workload, repository = find_target(settings, workload_name, repo)
-    case = choose_one_case(workload, choices, case_names)
+    case = choose_single_case(workload, choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
     confinement = wants_sandbox(confined, repository, settings)
     # Profile each commit.

@@ -30,7 +30,7 @@ def show_profile(profile: Profile) -> None:
     processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
-    console.print(f"Of {scope}{processes}{overhead}. Profiles don't affect results.", style="dim")
+    console.print(f"Profile of {scope}{processes}{overhead}. Profiles do not affect results.", style="dim")
     for remark in profile.remarks:
         console.print(escape_text(remark), style="yellow", highlight=False)
     if profile.anatomy:
@@ -104,7 +104,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
-        f"{number_text.format_number(100 * finding.price)} % of the time can be won)",
+        f"{number_text.format_number(100 * finding.price)} % of the time can be saved)",
         highlight=False,
     )
     for line in finding.evidence:

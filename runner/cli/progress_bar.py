@@ -13,7 +13,7 @@ from rich.text import Text
 from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
 from runner.cli.activity import INTERVAL_SECONDS, Activity, format_time_left, write_lines
 from runner.cli.formatting import escape_text, format_count, format_value
-from runner.cli.pace import Pace
+from runner.cli.time_estimate import Pace
 from runner.contract.level import median
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
@@ -172,7 +172,7 @@ class ProgressBar:
                 last = f"…{commits[-1]}" * (len(commits) > 1)
                 which = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
-                text = escape_text(f"{which} failed with the message of {label}")
+                text = escape_text(f"{which} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
 

@@ -13,7 +13,7 @@ from runner.contract.report import Outcome, Report, Status
 
 THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
 _DEFAULT_REASONS = {
-    Status.NOT_COUNTED: "perf found no counter free while the program ran",
+    Status.NOT_COUNTED: "no hardware counter was free while the program ran",
     Status.NOT_SUPPORTED: "this host has no such counter",
 }
 """Why there is no value, if perf only says that there is none."""

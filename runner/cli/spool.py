@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from runner.cli.options import apply_options, json_option
-from runner.cli.result import print_json
+from runner.cli.result_output import print_json
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool, read_document
 from runner.settings import Settings, load_settings
@@ -23,8 +23,8 @@ def command(flush: bool, as_json: bool) -> None:
     settings = load_settings()
     spool = Spool(settings.spool)
     problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
-    waiting = [_describe(file) for file in spool.list_waiting()]
-    refused = [_describe(file) | {"reason": reason} for file, reason in spool.list_refused()]
+    waiting = [_describe_document(file) for file in spool.list_waiting()]
+    refused = [_describe_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
         print_json(document | {"trouble": problem})
@@ -44,7 +44,7 @@ def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
     return (outbox.error.what if outbox.error else ""), bool(outbox.refused)
 
 
-def _describe(file: Path) -> dict[str, Any]:
+def _describe_document(file: Path) -> dict[str, Any]:
     """Describe a spooled file; an unreadable one by its name only."""
     try:
         document = read_document(file)
@@ -65,7 +65,7 @@ def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[
     from runner.cli.formatting import escape_text
 
     console = Console(highlight=False)
-    console.print(f"{len(waiting)} reports wait, {len(refused)} were refused, in {escape_text(str(folder))}")
+    console.print(f"{len(waiting)} waiting and {len(refused)} refused reports in {escape_text(str(folder))}")
     for entry in waiting + refused:
         console.print(f"  {escape_text(_format_entry(entry))}")
         if "reason" in entry:

@@ -16,13 +16,13 @@ from runner.cli.options import (
     result_options,
     samples_option,
 )
-from runner.cli.result import output_result
+from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import wants_sandbox
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
-from runner.workload.lookup import choose_one_case
+from runner.workload.workload_lookup import choose_single_case
 
 
 @click.command(name="try")
@@ -74,7 +74,7 @@ def command(
     config = load_settings()
     workload, repository = find_target(config, workload_name, repo)
     apply_remedy(workload, remedy)  # Refuse an impossible remedy before the checks of the host.
-    case = choose_one_case(workload, choices, case_names)
+    case = choose_single_case(workload, choices, case_names)
     tip = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = wants_sandbox(confined, repository, config)
@@ -93,7 +93,7 @@ def command(
                 revision=tip.commit,
                 settings=remedy,
             )
-            activity(f"measuring {case.name} both ways")
+            activity(f"measuring {case.name} with and without the remedy")
             activity.set_remaining(2 + 2 * pairs.first)
             result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=activity.advance)
 

@@ -9,12 +9,12 @@ from runner.cli.activity import show_activity
 from runner.cli.terminal import say, warn
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
-from runner.host.cleanup import clear_abandoned
+from runner.host.cleanup import remove_leftovers
 from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, prepare_bench
 from runner.settings import Settings
-from runner.subject.lookup import find_workload_and_repository
 from runner.subject.repository import Repository
+from runner.subject.repository_lookup import find_workload_and_repository
 from runner.workload import Workload
 from runner.workload.assignments import parse_assignments
 
@@ -32,7 +32,7 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
 
 def create_host_turn(settings: Settings) -> HostTurn:
     """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
-    return HostTurn(settings.lock, say, lambda: clear_abandoned(settings))
+    return HostTurn(settings.lock, say, lambda: remove_leftovers(settings))
 
 
 def prepare_workbench(

@@ -4,8 +4,8 @@ import click
 
 from runner.cli import completers
 from runner.cli.options import apply_options, json_option
-from runner.cli.result import print_json
-from runner.workload.lookup import SHIPPED_WORKLOADS, find_workload, list_shipped_names
+from runner.cli.result_output import print_json
+from runner.workload.workload_lookup import SHIPPED_WORKLOADS, find_workload, list_shipped_names
 
 
 @click.command(name="workloads")

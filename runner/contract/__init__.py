@@ -12,7 +12,9 @@ from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
 
 if TYPE_CHECKING:
     from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
+    from runner.contract.host_trust import Canary, CanaryCount, Mismatch
     from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
+    from runner.contract.pyperf_export import build_suite
     from runner.contract.report import (
         SCHEMA_VERSION,
         Build,
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
         Status,
     )
     from runner.contract.search import Search, SearchRequest
-    from runner.contract.suite import build_suite
-    from runner.contract.trust import Canary, CanaryCount, Mismatch
 
 __all__ = [
     "CATALOGUE",
@@ -98,8 +98,8 @@ _MODULES = {
         "Status",
     ),
     "search": ("Search", "SearchRequest"),
-    "suite": ("build_suite",),
-    "trust": ("Canary", "CanaryCount", "Mismatch"),
+    "pyperf_export": ("build_suite",),
+    "host_trust": ("Canary", "CanaryCount", "Mismatch"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class CodeOrigin(StrEnum):
-    """Where the code to be built and executed comes from."""
+    """The origin of the code to be built and executed."""
 
     OWN = "own"
     """A repository on this machine, named by the person who runs the command."""
@@ -17,14 +17,15 @@ class CodeOrigin(StrEnum):
     PULL_REQUEST = "pull request"
     """The head of a change that nobody has reviewed."""
     ORDERED = "ordered"
-    """From a job that somebody else could have ordered: a service that requires tokens has callers besides its
+    """From a job that somebody else could have ordered: a service that requires tokens has other callers than its
     owner."""
 
 
 class BuildStore(StrEnum):
-    """Where builds are kept. What is built for one store is executed from no other.
+    """Where builds are kept.
 
-    The names have one length, because programs contain the name of the folder in which they were built.
+    No program is executed from another store than the one for which it was built. The names have one length,
+    because programs contain the name of the folder in which they were built.
     """
 
     TRUSTED = "trusted"

@@ -35,9 +35,9 @@ class ComparisonRequest(Strict):
     precision: dict[str, Percent] = Field(default_factory=dict)
     """Further noisy metrics that must be decided, each with its smallest relevant change in percent."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """By how much metrics may get worse. A metric that is not listed may not get worse."""
+    """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
     cases: int = Field(default=1, ge=1, le=1000)
-    """How many cases are judged together: they share the error probability."""
+    """Number of cases that are judged together. They share the error probability."""
     most: int | None = Field(default=None, ge=1)
     """Number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
@@ -70,7 +70,7 @@ class Side(Strict):
     high: Number | None
     n: int
     agree: int
-    """Number of samples whose value is the level."""
+    """Number of samples whose value equals the level."""
 
 
 class MetricVerdict(Strict):
@@ -79,7 +79,8 @@ class MetricVerdict(Strict):
     metric: str
     verdict: Verdict
     counts: bool
-    """Whether it counts for the whole comparison, as exact counts and the metrics listed in the workload file do."""
+    """Whether the metric counts for the whole comparison, as exact counts and the metrics listed in the workload
+    file do."""
     rule: Rule
     base: Side
     head: Side
@@ -98,27 +99,30 @@ class MetricVerdict(Strict):
     times: int | None = None
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""
     over: bool = False
-    """Whether it counts and certainly got worse by more than its budget."""
+    """Whether the metric counts and certainly got worse by more than its budget."""
     may_exceed: bool = False
-    """Whether it counts and got worse, perhaps by more than its budget: more pairs would decide."""
+    """Whether the metric counts and got worse, perhaps by more than its budget. More pairs would decide."""
     budget: Budget = 0
     although: Literal["place", "other builds"] | None = None
-    """The measured reason why it counts as the same although the levels differ: base has the same count in head's
-    place, or builds of the same revision differ as much."""
+    """The measured reason why the metric counts as the same although the levels differ: base has the same count in
+    head's place, or builds of one revision differ as much."""
     wants_other_build: bool = False
-    """Whether it changed by so little that another build of the same revision can differ as much. One more build of
+    """Whether the change is so small that another build of the same revision can differ as much. One more build of
     each side would decide."""
     wants_other_place: bool = False
-    """Whether it changed although both programs found the same files. Measuring base in head's place would show why."""
+    """Whether the metric changed although both programs found the same files. Measuring base in head's place would
+    show why."""
     wants_renewal: bool = False
-    """Whether it changed while the state of unprepared files may differ. Pairs with a fresh page cache decide."""
+    """Whether the metric changed while the state of unprepared files may differ. Pairs with a fresh page cache
+    decide."""
 
 
 class Comparison(Strict):
     """The verdict on a comparison."""
 
     verdict: Verdict
-    """The verdict on the metrics that count: changed if one changed, otherwise needs more runs if one does."""
+    """The verdict on the metrics that count: `changed` if a metric changed, otherwise `needs_more_runs` if a metric
+    needs more runs."""
     more: int = Field(ge=0)
     """Pairs to measure before asking again; 0 if all metrics that count are decided."""
     wants_other_builds: bool = False

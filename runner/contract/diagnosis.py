@@ -36,9 +36,8 @@ class Finding(Strict):
     report: Line
     """The report in which the pathology was described."""
     price: float = Field(ge=0, allow_inf_nan=False, validation_alias=AliasChoices("price", "weight"))
-    """The largest share of the run time that the remedies can save; findings are sorted by it.
-
-    Stored summaries of profiles have it as ``weight``."""
+    """The largest share of the run time that the remedies can save. Findings are sorted by price. Stored summaries
+    of profiles call the price ``weight``."""
 
 
 class Diagnosis(Strict):

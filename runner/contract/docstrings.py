@@ -30,10 +30,10 @@ def describe_enum(cls: type[Enum]) -> str:
     """Return the docstring of an enum, with the meaning of each value that has one."""
     meanings = collect_field_docstrings(cls)
     lines = [f"- `{member.value}`: {meanings[member.name]}" for member in cls if member.name in meanings]
-    return "\n".join([make_one_line(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
+    return "\n".join([join_lines(cls.__doc__ or ""), *([""] if lines else []), *lines]).strip()
 
 
-def make_one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return a docstring as Markdown in one line."""
     return re.sub(r":\w+:`~?([^`]*)`", r"`\1`", " ".join(text.split())).replace("``", "`")
 
@@ -47,7 +47,7 @@ def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
         if not isinstance(target, ast.Name) or not isinstance(text, ast.Expr):
             continue
         if isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
-            yield target.id, make_one_line(text.value.value)
+            yield target.id, join_lines(text.value.value)
 
 
 @cache
@@ -65,4 +65,4 @@ def _parse_attributes(docstring: str) -> Iterator[tuple[str, str]]:
     _, _, section = inspect.cleandoc(docstring).partition("Attributes\n----------\n")
     for match in re.finditer(r"^(\w[\w, ]*)\n((?: {4}.*\n?|\n)+)", section, re.MULTILINE):
         for name in match[1].split(","):
-            yield name.strip(), make_one_line(match[2])
+            yield name.strip(), join_lines(match[2])

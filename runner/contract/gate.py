@@ -29,7 +29,7 @@ MAX_CASES = 1000
 
 
 class ForgeKind(StrEnum):
-    """What serves a repository and its pull requests."""
+    """The software that serves a repository and its pull requests."""
 
     GITHUB = "github"
     GITLAB = "gitlab"
@@ -54,7 +54,7 @@ class GateVerdict(StrEnum):
 
 
 class GateCase(Strict):
-    """One case: base and head measured interleaved, or the reason why one of them could not be."""
+    """One case: base and head measured interleaved, or the reason why a side could not be measured."""
 
     base: Report
     head: Report
@@ -68,9 +68,9 @@ class GateCase(Strict):
     base_stored: bool = False
     """Whether base is a stored run and was not measured for this gate."""
     most: int | None = Field(default=None, ge=1)
-    """The pairs that the workload allows; None if that is not known."""
+    """The number of pairs that the workload allows; None if unknown."""
     added: bool = False
-    """Whether head adds the case: the workload file that judges does not have it."""
+    """Whether head adds the case, because the workload file that judges does not contain the case."""
 
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
@@ -114,29 +114,29 @@ class BaseAnswer(Strict):
     """The answer to a query for a stored base."""
 
     report: Report | None
-    """The newest such run that may be judged; None if no such run exists."""
+    """The newest run of the base that may be judged; None if there is no such run."""
 
 
 class JudgeSource(StrEnum):
-    """Whose workload file says how a gate is judged."""
+    """The workload file that says how a gate is judged."""
 
     TARGET = "target"
     """The workload file of the branch into which head is to be merged."""
     HEAD = "head"
-    """The workload file of head, because the branch does not have one yet."""
+    """The workload file of head, because the branch has no workload file yet."""
     OUTSIDE = "outside"
-    """A file outside the repository, or one that only this work tree has."""
+    """A file outside the repository, or a file that only this work tree has."""
 
 
 _Item = Annotated[str, StringConstraints(max_length=300)]
 
 
 class JudgeChange(Strict):
-    """A key of the workload file that head changes. What is judged by is what was there before."""
+    """A key of the workload file that head changes. The value before the change judges."""
 
     key: str = Field(max_length=300)
-    """Its table and its name, such as ``metrics.budget.minor-faults``; ``matrix`` for the cases, and ``folder`` for the
-    other files of the workload's folder."""
+    """The table and the name of the key, such as ``metrics.budget.minor-faults``; ``matrix`` for the cases, and
+    ``folder`` for the other files of the workload's folder."""
     before: tuple[_Item, ...] = Field(default=(), max_length=100)
     """The value or the list items in base; for ``matrix``, the cases that head removes. Empty if base has no value."""
     after: tuple[_Item, ...] = Field(default=(), max_length=100)
@@ -149,19 +149,20 @@ class GateReport(Strict):
     forge: ForgeKind = ForgeKind.GITHUB
     """The forge that hosts the repository."""
     repository: Project | None = None
-    """None if nothing is to be published on a forge."""
+    """The repository on the forge; None if nothing is to be published."""
     pull_request: int | None = Field(default=None, ge=1, lt=2**31)
-    """None if the job does not know it; then the service finds the pull request by its head."""
+    """The number of the pull request; None if the job does not know the number. The service then finds the pull
+    request by its head."""
     merge_group: bool = False
-    """Whether head is a commit of a merge queue, which contains the pull request and the changes that are merged before
-    it."""
+    """Whether head is a commit of a merge queue. Such a commit contains the pull request and the changes that are
+    merged before it."""
     base: CommitHash
     head: CommitHash
     target: CommitHash | None = None
-    """The tip of the branch into which head is to be merged; None if that is not known."""
+    """The tip of the branch into which head is to be merged; None if unknown."""
     merge: CommitHash | None = None
-    """The merge of head into the target, if that was measured in head's place, because both have several merge bases.
-    It exists on the host only."""
+    """The merge of head into the target, if that merge was measured in head's place because both have several merge
+    bases. The merge commit exists only on the host."""
     merge_bases: tuple[CommitHash, ...] = Field(default=(), max_length=1000)
     """The merge bases of head and the target."""
     judged_by: JudgeSource | None = None
@@ -169,7 +170,7 @@ class GateReport(Strict):
     changes: tuple[JudgeChange, ...] = Field(default=(), max_length=1000)
     """The changes that head makes to the workload file."""
     cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
-    """Empty if there was nothing to measure."""
+    """The cases; empty if there was nothing to measure."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")
@@ -186,7 +187,7 @@ class GateReport(Strict):
 
 
 class FindingRule(StrEnum):
-    """What a finding is about."""
+    """The subject of a finding."""
 
     NOT_MEASURED = "not-measured"
     """A case, or everything, could not be measured."""
@@ -203,7 +204,7 @@ class FindingRule(StrEnum):
 
 
 class GateFinding(Strict):
-    """Something in a gate that somebody has to look at. The gate fails if, and only if, a finding is a failure."""
+    """Something in a gate that somebody has to look at. The gate fails if and only if a finding is a failure."""
 
     rule: FindingRule
     level: Literal["failure", "warning", "notice"]
@@ -212,7 +213,7 @@ class GateFinding(Strict):
     metric: str = ""
     """Name of the metric; empty if the finding is about the whole case."""
     title: str
-    """One line."""
+    """The title, in one line."""
     message: str
     file: str = ""
     """The workload file, relative to the repository; empty if it is outside the repository."""
@@ -225,12 +226,12 @@ class GateAnswer(Strict):
 
     verdict: GateVerdict
     passed: bool
-    """Whether the job should succeed: nothing exceeds its budget, or somebody accepted it."""
+    """Whether the job should succeed: no metric exceeds its budget, or somebody accepted the changes."""
     judge: str = ""
-    """How head changes its own measurement and judgement, and whose workload file applied, in words; empty if neither
-    is unusual."""
+    """How head changes its own measurement and judgement, and whose workload file applied, as sentences; empty if
+    neither is unusual."""
     sentence: str
-    """The verdict in words."""
+    """The verdict as a sentence."""
     summary: str
     """The text of the comment, as Markdown, for the summary of the job."""
     comparisons: tuple[Comparison | None, ...]

@@ -16,9 +16,8 @@ _KIND_BY_UNIT = {"ns": Kind.TIME, "s": Kind.TIME, "ns/op": Kind.TIME, "bytes": K
 
 def name_imported_metric(title: str, unit: str, better: Better) -> str:
     """Return the name of a metric that another tool measured, of at most 200 characters."""
-    return (
-        f"{IMPORT_PREFIX}{better}:{_make_one_line(unit, 40).replace(':', '-')}:{_make_one_line(title, 120) or 'value'}"
-    )
+    unit, title = _keep_printable(unit, 40).replace(":", "-"), _keep_printable(title, 120) or "value"
+    return f"{IMPORT_PREFIX}{better}:{unit}:{title}"
 
 
 def find_imported_metric(name: str) -> Metric | None:
@@ -33,6 +32,6 @@ def find_imported_metric(name: str) -> Metric | None:
     return Metric(name, title, unit, kind, direction, False, definition)
 
 
-def _make_one_line(text: str, length: int) -> str:
+def _keep_printable(text: str, length: int) -> str:
     """Keep the printable characters of a text from a file."""
     return "".join(char for char in " ".join(text.split()) if char.isprintable())[:length]

@@ -45,11 +45,11 @@ class State(StrEnum):
 
     QUEUED = "queued"
     DISPATCHED = "dispatched"
-    """The backend was asked to start it; no runner has claimed it yet."""
+    """The backend was asked to start the job, and no runner has claimed the job yet."""
     RUNNING = "running"
     PAUSED = "paused"
     LOST = "lost"
-    """Its runner has sent no heartbeat for too long; it will be ordered again."""
+    """The runner has sent no heartbeat for too long. The job will be ordered again."""
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -61,7 +61,7 @@ class State(StrEnum):
 
 
 class Backend(StrEnum):
-    """Who starts a job."""
+    """The backend that starts a job."""
 
     GITHUB = "github"
     """A workflow of GitHub Actions, on a runner with the host's name as its label."""
@@ -72,7 +72,7 @@ class Backend(StrEnum):
 
 
 class Where(StrEnum):
-    """Where a job was ordered."""
+    """The place from which a job was ordered."""
 
     DASHBOARD = "dashboard"
     COMMENT = "comment"
@@ -87,11 +87,11 @@ class _Question(Strict):
     case: Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
     """Name of the case, for example ``copy_service[mib=8]``."""
     host: Name | None = None
-    """The only host that may run it."""
+    """The only host that may run the job; None if any host may."""
     repository: _Address = ""
     """Address to clone the subject from; empty if the host knows the subject already."""
     workload: _Inside = ""
-    """The workload's file or folder within the repository; empty if the host knows it or it is a shipped workload."""
+    """The workload's file or folder within the repository; empty if the host knows the workload or if it is shipped."""
     variables: dict[_Variable, Annotated[str, StringConstraints(max_length=4000, pattern=r"^[^\x00]*$")]] = Field(
         default_factory=dict, max_length=200
     )
@@ -132,7 +132,10 @@ class ProfileQuestion(_Question):
 
 
 class RemedyQuestion(_Question):
-    """Measure a case with and without other settings, interleaved. Both runs are stored, aside of every series."""
+    """Measure a case with and without other settings, interleaved.
+
+    Both runs are stored, but are not points of any series.
+    """
 
     kind: Literal["remedy"] = "remedy"
     revision: _Rev
@@ -140,7 +143,7 @@ class RemedyQuestion(_Question):
         min_length=1, max_length=20
     )
     """The settings in the form of `faultwatch try --with`: `allocator`, `thp`, `env.NAME`, or a parameter of the
-    workload; or in the form of an environment: `variable.NAME` (none removes it), `parameter.NAME`,
+    workload. Or in the form of an environment: `variable.NAME` (none removes the variable), `parameter.NAME`,
     `process.huge_pages`, `process.memory_limit`."""
     definition: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")] | None = None
     """The definition that the workload must have for the runs to be comparable with stored ones; none accepts any."""
@@ -154,16 +157,16 @@ class JobOrder(Strict):
 
     question: Annotated[Question, Field(discriminator="kind")] | None = None
     drift: Annotated[str, StringConstraints(max_length=16)] | None = None
-    """Instead of a question: find the commit that caused this drift. The service fills in the rest."""
+    """The drift whose commit is to be found, instead of a question. The service fills in the rest."""
     backend: Backend | None = None
-    """None lets the service choose."""
+    """The backend that starts the job; None lets the service choose."""
     github: _GithubName | None = None
-    """The repository whose GitHub Actions run it."""
+    """The repository whose GitHub Actions run the job."""
     author: _Person | None = None
-    """Who orders the job, if no token identifies the author."""
+    """The author of the order, if no token identifies the author."""
     deadline_at: Moment | None = None
     most_runs: int | None = Field(default=None, ge=1, le=1_000_000)
-    """How many runs may be measured for it. Stored runs do not count."""
+    """The largest number of runs that the job may measure. Stored runs do not count."""
 
     @model_validator(mode="after")
     def _check_question(self) -> Self:
@@ -180,7 +183,7 @@ class JobStep(Strict):
     at: Moment
     state: State
     by: str
-    """A person, a host, or ``service``."""
+    """The actor: a person, a host, or ``service``."""
     sentence: str
 
 
@@ -195,26 +198,26 @@ class Job(Strict):
     asked_by: str
     asked_in: Where
     thread: str
-    """The pull request whose comment ordered it, as ``owner/name#17``."""
+    """The pull request whose comment ordered the job, as ``owner/name#17``."""
     created_at: Moment
     changed_at: Moment
-    """When its state changed last."""
+    """The time of the last change of state."""
     started_at: Moment | None
-    """When a runner first claimed it."""
+    """The time of the first claim by a runner."""
     finished_at: Moment | None
     deadline_at: Moment | None
     most_runs: int | None
     attempts: int
-    """How often it was started."""
+    """The number of times that the job was started."""
     host: str | None
-    """The host that runs it, or ran it last."""
+    """The host that runs the job, or ran it last."""
     runs: tuple[UUID, ...]
-    """The runs measured for it, in order, without the runs that were stored before."""
+    """The runs that were measured for the job, in order. Runs that were stored before are not included."""
     runs_left: int | None
     """Expected number of remaining runs; None if unknown."""
     seconds_left: float | None
     sentence: str
-    """Its progress or its result, in words."""
+    """The progress or the result of the job, as a sentence."""
     log_url: str
     result: dict[str, Any] | None
     """The result of a bisect: the final :class:`~runner.contract.search.Search`."""
@@ -236,7 +239,7 @@ class Claim(Strict):
 
     host: Name
     log_url: Annotated[str, StringConstraints(pattern=r"^$|^https?://[^\s\x00]*$", max_length=1000)] = ""
-    """Address of its log, if there is one."""
+    """The address of the runner's log; empty if there is no log."""
 
 
 class Lease(Strict):
@@ -254,15 +257,15 @@ class Progress(Strict):
 
     lease: Annotated[str, StringConstraints(max_length=100)]
     measured: tuple[UUID, ...] = Field(default=(), max_length=1000)
-    """Runs measured since the last heartbeat; a run may safely be sent twice."""
+    """Runs measured since the last heartbeat. The same run may be sent twice."""
     runs_left: int | None = Field(default=None, ge=0, lt=2**31)
     seconds_left: float | None = Field(default=None, ge=0, lt=2**31)
     sentence: _Line = ""
-    """Empty keeps the previous sentence."""
+    """The progress as a sentence; an empty one keeps the previous sentence."""
 
 
 class Go(StrEnum):
-    """The order for the runner."""
+    """The instruction for the runner."""
 
     ON = "on"
     PAUSE = "pause"
@@ -279,12 +282,12 @@ class Orders(Strict):
 
 
 class Outcome(StrEnum):
-    """How a runner left a job."""
+    """The outcome of a runner's work on a job."""
 
     DONE = "done"
     FAILED = "failed"
     STOPPED = "stopped"
-    """It was asked to stop, or its user interrupted it: the job can continue later."""
+    """The runner was asked to stop, or its user interrupted the job. The job can continue later."""
 
 
 class Finish(Strict):

@@ -15,14 +15,14 @@ MetricName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class Judging(Strict):
-    """What ``[metrics]`` of a workload says about the verdicts on its metrics."""
+    """The keys of a workload's ``[metrics]`` table that control the verdicts on metrics."""
 
     judge: tuple[MetricName, ...] = Field(default=(), max_length=100)
     """Metrics to judge in addition to the exact counts: in histories, by the gate and by comparisons."""
     precision: dict[str, Percent] = Field(default_factory=dict)
     """The smallest change that matters, by noisy metric. Comparisons judge these metrics too."""
     budgets: dict[str, Budget] = Field(default_factory=dict)
-    """By how much metrics may get worse. A metric that is not listed may not get worse."""
+    """The increase that is allowed for each metric. A metric that is not listed may not get worse."""
 
     def is_judged_in_history(self, name: str) -> bool:
         """Return whether drifts of a metric are detected along a history."""

@@ -18,18 +18,18 @@ class Kind(StrEnum):
 
 
 class MetricView(Flag):
-    """What shows a few metrics before all others, or alone. Each has the judged metrics too."""
+    """A view that shows a few metrics before all others, or alone. Each view has the judged metrics too."""
 
     COMPARISON = auto()
-    """The page that compares two commits or runs: what faults cost."""
+    """The page that compares two commits or runs: the costs of faults."""
     DRIFT = auto()
-    """The page of a drift: the metrics that moved with it, first."""
+    """The page of a drift: the metrics that moved with the drift come first."""
     MATRIX = auto()
     """The metrics that the matrix of a nightly run offers."""
     REMEDY = auto()
-    """The result of a remedy: what it gains, and what it costs."""
+    """The result of a remedy: gains and costs."""
     REMEDY_TABLE = auto()
-    """The table of that result on a terminal."""
+    """The table of a remedy's result on a terminal."""
 
 
 class Metric(Struct, frozen=True):

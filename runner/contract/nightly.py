@@ -16,21 +16,21 @@ NightlyName = Name
 
 
 class NightlyCell(Strict):
-    """One workload in one configuration on one host: first as planned, later as its host has run it."""
+    """One workload in one configuration on one host: planned, or already run by the host."""
 
     host: Name
     configuration: Name
     workload: Words
-    """The name in the matrix file."""
+    """The name of the workload in the matrix file."""
     carried_out: bool = False
-    """Whether its host has run it."""
+    """Whether the host has run the cell."""
     subject: Name | None = None
     revision: CommitHash | None = None
     cases: tuple[Case, ...] = Field(default=(), max_length=10_000)
     problem: Words = ""
-    """Why no case could be measured; empty if one was."""
+    """The reason why no case could be measured; empty if a case was measured."""
     attempts: int = Field(default=1, ge=1, le=100)
-    """How often its failed cases were tried."""
+    """The number of times that failed cases were tried."""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -39,7 +39,7 @@ class NightlyCell(Strict):
 
 
 class NightlyPart(Strict):
-    """Cells of a nightly run: all cells as planned, or those of one host after it has run them."""
+    """Cells of a nightly run: all planned cells, or those that one host has run."""
 
     cells: tuple[NightlyCell, ...] = Field(max_length=10_000)
 
@@ -51,7 +51,7 @@ class CaseState(StrEnum):
     FAILED = "failed"
     """The program or its build failed."""
     SKIPPED = "skipped"
-    """This host cannot measure it."""
+    """This host cannot measure the case."""
     QUARANTINED = "quarantined"
     """Measured by a host that counted incorrectly."""
     MISSING = "missing"
@@ -111,7 +111,7 @@ class NightlyDigest(Strict):
     name: NightlyName
     started_at: Moment
     complete: bool
-    """Whether everything planned is measured."""
+    """Whether all planned cells are measured."""
     sentence: str
     absent: tuple[str, ...]
     """Hosts that did not report."""

@@ -19,22 +19,22 @@ class Nomination(Strict):
     before: Number
     after: Number
     percent: float | None
-    """The change in percent of the old level; None if that is zero."""
+    """The change in percent of the old level; None if the old level is zero."""
     likely: bool
-    """Whether the change is likelier than not; the others are worth a comparison if there is time."""
+    """Whether the change is more likely than not. Other nominations are worth a comparison if time permits."""
 
 
 class Power(Strict):
-    """How soon interleaved pairs would prove a small rise of a count, from how its samples vary."""
+    """How many interleaved pairs would prove a small rise of a count whose samples vary."""
 
     case: Case
     metric: str
     percent: float | None
-    """The rise; None for one event more, if the count repeats."""
+    """The rise; None for a rise of one event, if the count repeats."""
     pairs: int | None
-    """The pairs that most likely prove it; None if a comparison does not take as many."""
+    """The most likely number of pairs that prove the rise; None if a comparison does not take that many."""
     seconds: float
-    """How long they take."""
+    """The duration of these pairs."""
     sentence: str
 
 
@@ -43,4 +43,4 @@ class NominationList(Strict):
 
     items: tuple[Nomination, ...] = Field(max_length=10_000)
     powers: tuple[Power, ...] = Field(default=(), max_length=10_000)
-    """What comparisons of these cases can find."""
+    """The smallest changes that comparisons of these cases can find."""

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from runner.contract.base import Strict
-from runner.contract.files import Digest
 from runner.contract.level import Number
+from runner.contract.mapped_files import Digest
 
 MAX_FAULTS_BETWEEN_BUILDS = 16
 """The largest difference of a count that is checked with further builds: the pages that one fault on a file maps.
@@ -20,10 +20,10 @@ from the same two values, three of each would be told apart in at most one case 
 
 
 class OtherPlace(Strict):
-    """Base, built again in the place of head, and measured there in the same environment.
+    """Base, built again in the place of head and measured there in the same environment.
 
-    Where the two programs are answered the same of all that they ask, and count differently, it shows whether that is
-    due to the place: the path, or what the host knows of the files there.
+    If two programs get the same answers about their files but count differently, these samples show whether the
+    place is the reason: the path, or the state of the files there.
     """
 
     counted: dict[Annotated[str, StringConstraints(max_length=200)], tuple[Number, ...]] = Field(max_length=1000)
@@ -36,6 +36,6 @@ class OtherBuild(Strict):
     """The counts of another build of the same revision, measured in the same environment."""
 
     own_bytes: Digest = ""
-    """Digest of the files that the program mapped and read of this build; see ``ProgramFiles``."""
+    """Digest of the files of this build that the program mapped and read; see ``ProgramFiles``."""
     counted: dict[Annotated[str, StringConstraints(max_length=200)], Number] = Field(max_length=1000)
-    """The values that most of its samples have, by count. A count without such a value has no entry."""
+    """The value on which most samples agree, by count. A count without such a value has no entry."""

@@ -11,7 +11,7 @@ from runner.contract.report import Case, Environment, Host
 
 
 class Reason(StrEnum):
-    """Why a run was ordered."""
+    """The reason why a run was ordered."""
 
     MISSING = "missing"
     """Not measured yet in this environment."""
@@ -21,21 +21,21 @@ class Reason(StrEnum):
     CROSS_MEASUREMENT = "cross_measurement"
     """Commit and configuration, or the host, changed at once. Measuring one alone separates their effects."""
     RERUN = "rerun"
-    """The newest run differs from the previous level. Another run of the level with fewer runs shows whether that is a
-    drift or an outlier."""
+    """The newest run differs from the previous level. Another run of the level with fewer runs shows whether the
+    difference is a drift or an outlier."""
 
 
 class PlanRequest(Strict):
-    """What a runner offers to measure: revisions in history order, cases, and the current environment."""
+    """The runs that a runner offers to measure: revisions in history order, cases, and the current environment."""
 
     subject: Name
     host: Host
     environment: Environment
     cases: tuple[Case, ...] = Field(min_length=1, max_length=10_000)
     revisions: tuple[CommitHash, ...] = Field(max_length=100_000)
-    """Oldest first."""
+    """The revisions, oldest first."""
     again: bool = False
-    """Plan every unmeasured revision again, regardless of the reason."""
+    """Plan every unmeasured revision again, for whatever reason it is unmeasured."""
     measure_all: bool = False
     """Plan every revision again whose counts were reused from a run with the same bytes."""
 
@@ -47,7 +47,7 @@ class PlannedRun(Strict):
     case: Case
     reason: Reason = Reason.MISSING
     expected: dict[str, Number] = Field(default_factory=dict)
-    """Levels of exact counts before this revision: one sample that repeats them is enough."""
+    """Levels of exact counts before this revision. One sample that repeats these levels is enough."""
 
 
 class Plan(Strict):

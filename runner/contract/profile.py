@@ -22,9 +22,9 @@ class Frame(Strict):
 
     function: Label
     module: Label = ""
-    """The file that contains it; ``[kernel]`` for the kernel."""
+    """The binary that contains the function; ``[kernel]`` for the kernel."""
     file: Label = ""
-    """Its source file, if known."""
+    """The source file of the function, if known."""
     line: int = Field(default=0, ge=0, le=2**31)
 
 
@@ -52,7 +52,7 @@ class StackProfile(Strict):
     period: int = Field(ge=1)
     """One stack was recorded for this many faults, switches or nanoseconds."""
     total: Count
-    """The sum of the weights. For faults, the count of the counter: each recorded stack stands for several."""
+    """The sum of the weights. For faults, the value of the counter: each recorded stack stands for several faults."""
     lost: Count = 0
     """Records that perf lost for lack of space."""
     call_graph: Literal["fp", "dwarf", "lbr"]
@@ -67,7 +67,7 @@ class StackProfile(Strict):
 
 
 class Memory(StrEnum):
-    """What kind of memory a page belongs to."""
+    """The kind of memory to which a page belongs."""
 
     HEAP = "heap"
     ANONYMOUS = "anonymous mmap"
@@ -87,10 +87,10 @@ class Touch(StrEnum):
     AFTER_MUNMAP = "after munmap"
     AFTER_BRK = "after brk"
     AGAIN = "again"
-    """It had faulted before, and the program had not given it back: a copy on write, or a page that the kernel
+    """The page had faulted before, and the program had not given it back: a copy on write, or a page that the kernel
     reclaimed."""
     UNKNOWN = "unknown"
-    """Not every fault was recorded, so it is unknown whether this was the first."""
+    """Not every fault was recorded, so it is unknown whether this was the first touch."""
 
 
 class Access(StrEnum):
@@ -120,25 +120,26 @@ class Area(Strict):
     size: Count
     faults: Count
     pages: Count
-    """Number of its distinct pages that faulted."""
+    """Number of distinct pages that faulted."""
     threads: int = Field(ge=0)
-    """Number of threads that faulted in it."""
+    """Number of threads that faulted in the range."""
     seconds: float = Field(ge=0, allow_inf_nan=False)
-    """Time from its first to its last fault."""
+    """Time from the first to the last fault."""
 
 
 class Anatomy(Strict):
     """The faults by memory, touch, access and place. Every table adds up to ``counted``."""
 
     counted: Count
-    """The count of the counter in the same execution."""
+    """The value of the fault counter in the same execution."""
     recorded: Count
     """The number of recorded faults times the period."""
     period: int = Field(default=1, ge=1)
     lost: Count = 0
     """Records that perf lost for lack of space."""
     unplaced: int = 0
-    """Counted minus recorded: faults about which nothing else is known. The tables list them as other or unknown."""
+    """Counted minus recorded faults. Nothing else is known about these faults; the tables list them as other or
+    unknown."""
     major: Count = 0
     pages: Count
     """Number of distinct pages that faulted."""

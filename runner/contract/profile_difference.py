@@ -15,7 +15,7 @@ _FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
 
 
 class Where(NamedTuple):
-    """A function of the subject, or the innermost one of a stack that holds none of the subject's."""
+    """A function of the subject; if a stack has no function of the subject, its innermost function."""
 
     function: str
     module: str
@@ -23,7 +23,7 @@ class Where(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A line of a function, before and after. The lines may have moved meanwhile; 0 is one that is not known."""
+    """A line of a function, before and after. The line may have moved in between; 0 stands for an unknown line."""
 
     where: Where
     line_before: int

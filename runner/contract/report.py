@@ -11,11 +11,11 @@ from uuid import UUID
 from pydantic import Field, StrictInt, StringConstraints, model_validator
 
 from runner.contract.base import CommitHash, Moment, Name, Parameter, Strict, Text, format_parameter
-from runner.contract.files import ProgramFiles
+from runner.contract.host_trust import Canary, Mismatch
 from runner.contract.judging import Judging
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.reused_counts import REUSED, ReusedCounts, SameBytesCheck
-from runner.contract.trust import Canary, Mismatch
 
 SCHEMA_VERSION: Literal[1] = 1
 ASIDE_REASON = "measured outside the history, with settings that a search tried"
@@ -26,12 +26,12 @@ IMPORT_FORMAT = "import.format"
 
 
 class Purpose(StrEnum):
-    """What a run was measured for, if not for the history of its case."""
+    """The purpose of a run that was not measured for the history of its case."""
 
     BISECT = "bisect"
     """A search for commits. Such runs cluster around a change, so they would bias the series."""
     PROOF = "proof"
-    """A culprit or its parent, measured interleaved until their comparison is decided."""
+    """A culprit or its parent, measured interleaved until the comparison is decided."""
 
 
 SEARCH_PURPOSES = {Purpose.BISECT: "measured for a bisect", Purpose.PROOF: "measured for a proof"}
@@ -64,12 +64,12 @@ class Reading(Strict):
 
     status: Status = Status.COUNTED
     value: _Whole | _Fraction | None = Field(default=None, union_mode="left_to_right")
-    """Any 64-bit count fits. The bound keeps sums of values finite."""
+    """The value. Any 64-bit count fits. The bound keeps sums of values finite."""
     running_percent: float | None = Field(default=None, ge=0, le=100)
     """Share of the run during which the counter ran; None for the whole run."""
     reason: str | None = Field(default=None, max_length=1000)
     outlier: bool = False
-    """The value is an outlier among the samples. It is stored, but does not affect the level."""
+    """Whether the value is an outlier among the samples. An outlier is stored, but does not affect the level."""
 
     @model_validator(mode="after")
     def _check_value_fits_status(self) -> Self:
@@ -106,8 +106,8 @@ class Ref(Strict):
 
     kind: Literal["tag", "branch"]
     name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x20\x7f~^:?*\[\\]+$")]
-    """The name without ``refs/tags/`` or ``refs/heads/``. A branch of a remote begins with the name of the remote, as
-    in ``origin/main``."""
+    """The name without ``refs/tags/`` or ``refs/heads/``. The name of a remote branch begins with the name of the
+    remote, as in ``origin/main``."""
     commit: CommitHash
 
 
@@ -116,7 +116,7 @@ class RevisionList(Strict):
 
     revisions: tuple[Revision, ...] = Field(max_length=100_000)
     refs: tuple[Ref, ...] = Field(default=(), max_length=20_000)
-    """Tags and branches, which people use to name commits. Those that were sent earlier are kept."""
+    """Tags and branches, by which people name commits. Refs that were sent earlier are kept."""
 
 
 class Case(Strict):
@@ -174,13 +174,14 @@ _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
 
 
 class Failure(Strict):
-    """Why there is no measurement: one line for people, and the end of the log."""
+    """The reason why there is no measurement: one line for people, and the end of the log."""
 
     stage: Stage
     message: Annotated[str, StringConstraints(max_length=1000)]
     log: Text = ""
     temporary: bool = False
-    """The cause is the state of the host, such as a full disk or a signal: another attempt can succeed."""
+    """Whether the cause is the state of the host, such as a full disk or a signal, so that another attempt can
+    succeed."""
 
     @property
     def explained(self) -> str:
@@ -204,10 +205,11 @@ class Build(Strict):
     command: tuple[str, ...] = ()
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     cpu_seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """CPU time of all processes of the build; None if it was not measured."""
+    """CPU time of all processes of the build; None if the time was not measured."""
     cached: bool = False
     built_commit: CommitHash | None = None
-    """The commit that was built, if it is another one: the revision changes only files that its build did not read."""
+    """The commit that was built, if it is another commit than this one: the revision changes only files that its
+    build did not read."""
     log: Text = ""
 
 
@@ -220,7 +222,7 @@ class Outcome(StrEnum):
 
 
 class Report(Strict):
-    """One run: a case × revision × host × environment, with its samples or with the reason why there are none."""
+    """One run: a case × revision × host × environment, with samples or with the reason why there are no samples."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     run_id: UUID
@@ -240,7 +242,7 @@ class Report(Strict):
     build: Build | None = None
     failure: Failure | None = None
     session: UUID | None = None
-    """Runs that were measured interleaved share a session."""
+    """The id of the session. Runs that were measured interleaved share a session."""
     canary: Canary | None = None
     """The canary counts before the session; None if the canary did not run. A wrong count quarantines the run."""
     mismatches: tuple[Mismatch, ...] = Field(default=(), max_length=10_000)
@@ -248,24 +250,26 @@ class Report(Strict):
     remarks: tuple[Annotated[str, StringConstraints(max_length=1000)], ...] = Field(default=(), max_length=100)
     """Operations and data that the host did not allow the runner, as readable text."""
     files: ProgramFiles | None = None
-    """The files that the program mapped and read; None if they are unknown."""
+    """The files that the program mapped and read; None if unknown."""
     aside: bool = False
-    """Whether it was measured with settings that a search tried. Such a run is stored, but is not a point of any
-    series."""
+    """Whether the run was measured with settings that a search tried. Such a run is stored, but is not a point of
+    any series."""
     purpose: Purpose | None = None
-    """The purpose of the measurement; None for the history. Other runs are stored, but are not points of any series."""
+    """The purpose of the measurement; None for the history. Runs with a purpose are stored, but are not points of
+    any series."""
     reused: ReusedCounts | None = None
     """The run whose counts were reused, if this run was not measured because its program has the same bytes."""
     same_bytes_check: SameBytesCheck | None = None
     """The earlier counts of a run with the same bytes, if this run was measured to check them."""
     other_builds: tuple[OtherBuild, ...] = Field(default=(), max_length=10)
-    """Further builds of the same revision, measured because this one differs by very little from another revision."""
+    """Further builds of the same revision, measured because the first build differs by very little from another
+    revision."""
     other_place: OtherPlace | None = None
     """The counts of this revision in the other revision's place, if a comparison needed them."""
     renewed: bool = False
     """Whether the page cache of unprepared files was renewed before the samples, because a comparison required it."""
     judging: Judging = Field(default_factory=Judging)
-    """The metrics that the workload wants judged, and by how much they may move. The newest report of a series
+    """The metrics that the workload wants judged, and how much they may change. The newest report of a series
     applies."""
 
     @model_validator(mode="after")
@@ -314,7 +318,7 @@ class Receipts(Strict):
 
     created: int
     known: int
-    """The service already had exactly these reports."""
+    """Ids of reports that the service already had."""
     conflicting: tuple[UUID, ...]
     """Ids under which other reports are stored. A run never changes, so these reports were refused."""
 

@@ -16,20 +16,20 @@ _Levels = Annotated[dict[_MetricName, Number], Field(max_length=1000)]
 
 
 class ReusedCounts(Strict):
-    """Says that a run was not measured, and whose counts it has: a run with the same bytes in the same environment."""
+    """The run with the same bytes in the same environment whose counts were reused."""
 
     run_id: UUID
     commit: CommitHash
 
 
 class SameBytesCheck(Strict):
-    """Compares the counts of a run with those that could have been reused instead of measuring."""
+    """Compares the counts of a run with counts that could have been reused instead of measuring."""
 
     run_id: UUID
     """The run with the same bytes."""
     commit: CommitHash
     expected: _Levels
-    """Its exact counts, by metric."""
+    """The exact counts of the run with the same bytes, by metric."""
     counted: _Levels
     """The levels that were counted now. A metric without a level has no entry."""
 

@@ -12,7 +12,7 @@ from runner.contract.report import Case, Environment, Host
 
 
 class Pace(Strict):
-    """How long the steps of a search take on its host."""
+    """The durations of the steps of a search on its host."""
 
     build_jobs: int = Field(default=1, ge=1, le=64)
     """How many commits the host builds side by side."""
@@ -25,9 +25,10 @@ class Pace(Strict):
 
 
 class SearchRequest(Strict):
-    """Which commits after ``good``, up to and with ``bad``, moved a metric? The service must know the commits.
+    """A request for the commits after ``good``, up to and with ``bad``, that moved a metric.
 
-    The stored runs are the only state of a search: measure what the answer names, send the runs, and ask again.
+    The service must know the commits. The stored runs are the only state of a search: measure the commits that the
+    answer names, send the runs, and ask again.
     """
 
     subject: Name
@@ -46,7 +47,7 @@ class SearchRequest(Strict):
 
 
 class Measure(Strict):
-    """Next, measure these commits; for a noisy metric, a commit can be named twice."""
+    """Measure these commits next. For a noisy metric, a commit can appear twice."""
 
     kind: Literal["measure"] = "measure"
     commits: tuple[str, ...]
@@ -59,10 +60,10 @@ class ProofState(StrEnum):
 
     STANDS = "stands"
     FAILS = "fails"
-    """The two do not differ, or differ in the opposite direction: the host has changed, or the metric does not
-    repeat."""
+    """The two commits do not differ, or differ in the opposite direction: the host has changed, or the metric does
+    not repeat."""
     OPEN = "open"
-    """The largest number of pairs did not decide it."""
+    """The largest number of pairs did not decide the comparison."""
 
 
 class Proof(Strict):
@@ -81,17 +82,15 @@ class Culprit(Strict):
 
     commit: str
     parent: str
-    """The commit that it is compared with: the last one before it that can be measured."""
+    """The commit with which the culprit is compared: the last commit before it that can be measured."""
     before: Number
     """The level of ``parent``."""
     after: Number
     candidates: tuple[str, ...]
-    """The culprit, and the commits that measurements of the range cannot tell apart from it.
-
-    They could not be measured, or their branch is older than the range, or changes cancel each other across a merge.
-    """
+    """The culprit, and the commits that measurements of the range cannot distinguish from the culprit. They could
+    not be measured, or their branch is older than the range, or changes cancel each other across a merge."""
     brought: Number = 0
-    """At a merge: the change that the culprits on its branches made there."""
+    """At a merge: the change that the culprits on the merged branches made there."""
     probability: float = 1.0
     proof: Proof | None = None
 
@@ -123,7 +122,7 @@ class Found(Strict):
 
 
 class NothingToFind(Strict):
-    """The search names no commit, and why: the ends do not differ, or nothing could be proven."""
+    """The search found no commit, and states the reason: the ends do not differ, or nothing could be proven."""
 
     kind: Literal["refused"] = "refused"
     sentence: str
@@ -135,7 +134,7 @@ Answer = Measure | Prove | Found | NothingToFind
 
 
 class Asked(Strict):
-    """The request of a search, so that its result is understandable by itself."""
+    """The request of a search, so that the result can be understood by itself."""
 
     good: str
     bad: str

@@ -23,22 +23,23 @@ class SettingChange(Strict):
 
 
 class SettingSearchRequest(Strict):
-    """Which of these settings moved a metric? The stored runs are the only state of a search.
+    """A request for the settings that moved a metric.
 
-    Its runs are aside (``Report.aside``), of one revision: the environment and the case with some settings changed.
+    The stored runs are the only state of a search. Its runs are aside (``Report.aside``) and of one revision: the
+    environment and the case with some settings changed.
     """
 
     subject: Name
     revision: CommitHash
     host: Host
     environment: Environment
-    """The environment before, with none of the settings changed."""
+    """The environment before the change, with no setting changed."""
     case: Case
-    """The case before."""
+    """The case before the change."""
     metric: Annotated[str, Field(max_length=200)]
     settings: tuple[SettingChange, ...] = Field(min_length=1, max_length=64)
     least: float = Field(default=0, ge=0, le=2**64, allow_inf_nan=False)
-    """Differences smaller than this do not matter, in the metric's unit."""
+    """The smallest relevant difference, in the metric's unit."""
 
 
 class MeasureSettings(Strict):
@@ -49,14 +50,14 @@ class MeasureSettings(Strict):
 
 
 class FoundSettings(Strict):
-    """The search has ended: these settings together cause the difference, and none of them can be left out."""
+    """The search has ended. These settings together cause the difference, and none of them can be omitted."""
 
     kind: Literal["found"] = "found"
     settings: tuple[str, ...]
     before: Number
     after: Number
     without: dict[str, Number]
-    """The value for each setting with all other settings changed, if that value is known."""
+    """For each setting, the value with all other settings changed, if that value is known."""
     probability: float = 1.0
 
 

@@ -17,6 +17,6 @@ class Admission(Strict):
     """A token of the service."""
 
     token: str
-    """Sent with every request until it expires."""
+    """The token, to be sent with every request until it expires."""
     expires_at: Moment
     scopes: tuple[str, ...]

@@ -17,7 +17,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     """
     if not verdict.counts:
         return "not judged"
-    if lacks_a_side(verdict):
+    if lacks_side(verdict):
         return f"missing in {_describe_missing(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
@@ -26,7 +26,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     return "better" if verdict.direction == "improvement" else _describe_regression(verdict, crept, since)
 
 
-def lacks_a_side(verdict: MetricVerdict) -> bool:
+def lacks_side(verdict: MetricVerdict) -> bool:
     """Return whether base or head has no value, so that the verdict's sentence says why."""
     return verdict.rule == "absent" and not (verdict.base.n and verdict.head.n)
 

@@ -14,12 +14,12 @@ MAX_BYTES = 1 << 30
 """Size of the largest file whose content is compared."""
 
 
-def digest_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the first 16 hex digits of the SHA-256 of a file; empty if it cannot be read or is very large."""
-    return _digest_if_regular(path, b"")
+    return _hash_regular_file(path, b"")
 
 
-def digest_built_file(path: Path, tree: Path) -> str:
+def hash_built_file(path: Path, tree: Path) -> str:
     """Return the digest of a file that was built in a tree, independent of the tree's name; empty if it is unknown.
 
     It is of all that the file holds, because a program can read what the kernel does not load. Compilers write the name
@@ -27,7 +27,7 @@ def digest_built_file(path: Path, tree: Path) -> str:
     is part of the digest, so that no byte moves unseen. The digest of a symbolic link is empty, because untrusted code
     may have created it.
     """
-    return _digest_if_regular(path, os.fsencode(tree)) if path.resolve() == path else ""
+    return _hash_regular_file(path, os.fsencode(tree)) if path.resolve() == path else ""
 
 
 def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
@@ -36,7 +36,7 @@ def combine_digests(digests: Iterable[tuple[str, str]]) -> str:
     return hash_document(pairs) if all(digest for _, digest in pairs) else ""
 
 
-def _digest_if_regular(path: Path, folder: bytes) -> str:
+def _hash_regular_file(path: Path, folder: bytes) -> str:
     try:
         state = path.lstat()
         readable = stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES

@@ -97,7 +97,7 @@ _MASKED_EQUAL = 7
 
 
 @contextmanager
-def question_filter(*, opened_too: bool) -> Iterator[int]:
+def open_query_filter(*, opened_too: bool) -> Iterator[int]:
     """Yield a descriptor from which ``watch`` reads the filter.
 
     Parameters

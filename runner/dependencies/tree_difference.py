@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from runner.dependencies.answers import Answer, Place, answer_questions
-from runner.dependencies.asked import Asked
+from runner.dependencies.file_queries import Asked
+from runner.dependencies.query_answers import Answer, Place, answer_questions
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.asked import Asked, make_unfollowed, parse_asked
-from runner.dependencies.system_calls import question_filter
+from runner.dependencies.file_queries import Asked, make_unfollowed, parse_asked
+from runner.dependencies.system_calls import open_query_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
@@ -48,7 +48,7 @@ class QuestionWatch:
         with ExitStack() as stack:
             try:
                 program = compile_program(_SOURCE, load_settings().programs)
-                descriptor = stack.enter_context(question_filter(opened_too=self._counted))
+                descriptor = stack.enter_context(open_query_filter(opened_too=self._counted))
                 self._file = stack.enter_context(make_scratch_folder()) / "asked"
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)

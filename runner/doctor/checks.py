@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from runner.doctor import measurement_checks, memory_checks, processor_checks, tool_checks
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import Check, CheckResult, CheckStatus, unknown
+from runner.doctor.result import Check, CheckResult, CheckStatus, make_unknown
 
 CHECKS: Mapping[str, Callable[[HostProbe], CheckResult]] = {
     "perf": measurement_checks.check_perf,
@@ -45,7 +45,7 @@ def run_checks(host: HostProbe) -> Iterator[Check]:
         try:
             result = check(host)
         except (OSError, ValueError) as error:
-            result = unknown(f"cannot be checked: {error}")
+            result = make_unknown(f"cannot be checked: {error}")
         yield Check(name, *result)
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from runner.doctor.probe import NOT_FOUND_STATUS, HostProbe, ProgramOutput
 from runner.errors import FaultwatchError
 from runner.perf.command import SEPARATOR
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 
 Scope = Literal["user+kernel", "user"]
 """Whether faults inside the kernel, as in ``read`` into fresh memory, are counted too."""
@@ -67,10 +67,10 @@ def try_counting(host: HostProbe) -> CountingResult:
     )
     if line and line[1].strip().isdecimal():
         return CountingResult(scope="user" if line[2] else "user+kernel")
-    return _diagnose(host, answer)
+    return _diagnose_failure(host, answer)
 
 
-def _diagnose(host: HostProbe, answer: ProgramOutput) -> CountingResult:
+def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper

@@ -74,7 +74,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
     _store_values(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
-    _record_pyperf_reset(host, needed=_has_changed_more_than_files(answer.text))
+    _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
     # pyperf lowers this to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name][1]: OWN_FIXES[name][2] for name in wrong}, fix_report)
@@ -165,7 +165,7 @@ def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 
 
-def _has_changed_more_than_files(output: str) -> bool:
+def _has_changed_services(output: str) -> bool:
     """Return whether pyperf changed a service or a processor register, which only pyperf can restore."""
     actions = output.partition("Actions\n")[2].partition("System state\n")[0]
     return any(what in actions for what in ("irqbalance", "MSR"))

@@ -4,18 +4,18 @@ import re
 
 from runner.doctor.counting import ALLOW_COMMAND, PARANOID_SETTING, try_counting
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import CheckResult, ok, problem, unknown, warning
+from runner.doctor.result import CheckResult, make_ok, make_problem, make_unknown, make_warning
 from runner.perf.command import SEPARATOR, STANDARD_EVENTS
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 
 
 def check_perf(host: HostProbe) -> CheckResult:
     """Check that perf is installed for this kernel."""
     counting = try_counting(host)
     if counting.is_missing:
-        return problem(counting.what, counting.remedy)
+        return make_problem(counting.what, counting.remedy)
     version = re.search(r"perf version (\S+)", host.run([get_perf_program(), "--version"]).text)
-    return ok(f"perf {version[1]}" if version else "perf")
+    return make_ok(f"perf {version[1]}" if version else "perf")
 
 
 def check_permission(host: HostProbe) -> CheckResult:
@@ -24,27 +24,27 @@ def check_permission(host: HostProbe) -> CheckResult:
     level = host.tree.read_text(PARANOID_SETTING) or "unknown"
     setting = f"kernel.perf_event_paranoid is {level}"
     if counting.is_missing:
-        return unknown("cannot be checked without perf")
+        return make_unknown("cannot be checked without perf")
     if counting.scope is None:
-        return problem(counting.what, counting.remedy)
+        return make_problem(counting.what, counting.remedy)
     if counting.scope == "user":
-        return warning(
+        return make_warning(
             f"only faults in user space are counted, not those inside system calls: {setting}", ALLOW_COMMAND
         )
-    return ok(f"faults in user space and in the kernel are counted ({setting})")
+    return make_ok(f"faults in user space and in the kernel are counted ({setting})")
 
 
 def check_events(host: HostProbe) -> CheckResult:
     """Check which of the standard events this machine can count."""
     answer = host.run([get_perf_program(), "stat", "-x", SEPARATOR, "-e", ",".join(STANDARD_EVENTS), "--", "true"])
     if answer.status != 0:
-        return unknown("perf cannot count all standard events at once", "each run records which events it lacks")
+        return make_unknown("perf cannot count all standard events at once", "each run records which events it lacks")
     rows = [line.split(SEPARATOR) for line in answer.text.splitlines() if line.count(SEPARATOR) >= 3]
     missing = [row[2].partition(":")[0] for row in rows if row[0] == "<not supported>"]
     counted = len(STANDARD_EVENTS) - len(missing)
     if not missing:
-        return ok(f"all {counted} standard events, software and hardware")
-    return warning(
+        return make_ok(f"all {counted} standard events, software and hardware")
+    return make_warning(
         f"{counted} of {len(STANDARD_EVENTS)} standard events; missing: {', '.join(missing)}",
         "fault counts need none of these; hardware events need bare metal, or a virtual PMU (QEMU: -cpu host)",
     )
@@ -53,14 +53,14 @@ def check_events(host: HostProbe) -> CheckResult:
 def check_canary(host: HostProbe) -> CheckResult:
     """Check that the canary, whose number of faults is known, is counted correctly."""
     if try_counting(host).scope is None:
-        return unknown("cannot be checked while perf does not count")
+        return make_unknown("cannot be checked while perf does not count")
     outcome = host.count_canary(host.home / "programs")
     if outcome.canary is None:
-        return unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
+        return make_unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
     if outcome.canary.holds:
         left_out = "".join(f"; no {kind}: {why}" for kind, why in outcome.canary.left_out.items())
-        return ok(f"exact: {outcome.canary.finding}{left_out}")
-    return problem(
+        return make_ok(f"exact: {outcome.canary.finding}{left_out}")
+    return make_problem(
         f"counts from this host cannot be trusted: {outcome.canary.finding}",
         "fix the other findings and try again; some sandboxes and emulators handle faults differently",
     )
@@ -69,10 +69,10 @@ def check_canary(host: HostProbe) -> CheckResult:
 def check_address_layout(host: HostProbe) -> CheckResult:
     """Check that address randomisation can be switched off for a process."""
     if host.tree.read_text("proc/sys/kernel/randomize_va_space") == "0":
-        return ok("switched off on this host")
+        return make_ok("switched off on this host")
     if host.can_fix_layout():
-        return ok("randomisation is switched off for measured processes")
-    return warning(
+        return make_ok("randomisation is switched off for measured processes")
+    return make_warning(
         "randomisation cannot be switched off: counts vary by a few faults from one execution to the next",
         "in a container: docker run --security-opt seccomp=unconfined; or on the host: "
         "sudo sysctl -w kernel.randomize_va_space=0",
@@ -82,8 +82,8 @@ def check_address_layout(host: HostProbe) -> CheckResult:
 def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
     """Check that a process can refuse transparent huge pages."""
     if host.can_refuse_huge_pages():
-        return ok("can be switched off for a process")
-    return warning(
+        return make_ok("can be switched off for a process")
+    return make_warning(
         'cannot be switched off for a process: huge_pages = "never" in a workload has no effect',
         "use a kernel of version 3.15 or later with CONFIG_TRANSPARENT_HUGEPAGE",
     )
@@ -92,5 +92,5 @@ def check_refusing_huge_pages(host: HostProbe) -> CheckResult:
 def check_user(host: HostProbe) -> CheckResult:
     """Check that an ordinary user measures."""
     if not host.is_root:
-        return ok("an ordinary user")
-    return warning("root: the built and measured programs may do anything", "measure as an ordinary user")
+        return make_ok("an ordinary user")
+    return make_warning("root: the built and measured programs may do anything", "measure as an ordinary user")

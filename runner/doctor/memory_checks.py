@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import CheckResult, ok, unknown, warning
+from runner.doctor.result import CheckResult, make_ok, make_unknown, make_warning
 from runner.environment import cgroup
 from runner.system.tree import Tree
 
@@ -17,7 +17,7 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
     """Check that programs get no huge pages unless they ask for them."""
     setting = host.tree.read_choice(f"{_THP_FOLDER}/enabled")
     if setting is None:
-        return ok("this kernel has no transparent huge pages")
+        return make_ok("this kernel has no transparent huge pages")
     sizes = {
         folder: host.tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         for folder in host.tree.list_names(_THP_FOLDER, "hugepages-*kB")
@@ -28,8 +28,8 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         if own == "always" or (own == "inherit" and setting == "always")
     ]
     if not always and setting != "always":
-        return ok(setting)
-    return warning(
+        return make_ok(setting)
+    return make_warning(
         f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
         'huge_pages = "never" under [run] of the workload; or for the whole host: '
         + (
@@ -44,16 +44,16 @@ def check_same_page_merging(host: HostProbe) -> CheckResult:
     """Check that KSM is off: a merged page is copied again when it is written."""
     setting = host.tree.read_text("sys/kernel/mm/ksm/run")
     if setting != "1":
-        return ok("off")
-    return warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
+        return make_ok("off")
+    return make_warning("on: a merged page faults again when it is written", "echo 2 | sudo tee /sys/kernel/mm/ksm/run")
 
 
 def check_numa_balancing(host: HostProbe) -> CheckResult:
     """Check that NUMA balancing does not unmap pages to see which node uses them."""
     nodes = len(list(host.tree.list_names("sys/devices/system/node", "node[0-9]*")))
     if host.tree.read_text("proc/sys/kernel/numa_balancing") in {None, "0"}:
-        return ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
-    return warning(
+        return make_ok(f"off ({nodes} memory nodes)" if nodes > 1 else "off")
+    return make_warning(
         "on: the kernel causes faults at unpredictable times to see which node uses a page",
         "sudo sysctl -w kernel.numa_balancing=0",
     )
@@ -63,8 +63,8 @@ def check_idle_memory(host: HostProbe) -> CheckResult:
     """Check that the kernel does not reclaim idle memory."""
     actions = _list_damon_actions(host.tree)
     if actions in {None, "none"}:
-        return ok("is not reclaimed")
-    return warning(
+        return make_ok("is not reclaimed")
+    return make_warning(
         f"DAMON applies {actions}; pages that it reclaims or splits fault again when they are used",
         "echo off | sudo tee /sys/kernel/mm/damon/admin/kdamonds/*/state; "
         "echo N | sudo tee /sys/module/damon_*/parameters/enabled",
@@ -100,21 +100,21 @@ def check_memory(host: HostProbe) -> CheckResult:
         for name, kib in re.findall(r"(?m)^(\w+):\s+(\d+) kB", host.tree.read_text("proc/meminfo") or "")
     }
     if "MemTotal" not in sizes or "MemAvailable" not in sizes:
-        return unknown("this host does not show how much memory is free")
+        return make_unknown("this host does not show how much memory is free")
     swapped = sizes.get("SwapTotal", 0) - sizes.get("SwapFree", 0)
     finding = f"{sizes['MemAvailable'] // _MIB:,} of {sizes['MemTotal'] // _MIB:,} MiB available"
     if _read_pressure(host) > 1:
-        return warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
+        return make_warning(f"programs wait for memory; {finding}", "end the programs that use it, or measure later")
     if sizes["MemAvailable"] < sizes["MemTotal"] / 10:
-        return warning(
+        return make_warning(
             f"{finding}: the page cache may drop files that were just read", "end the programs that use the memory"
         )
     if swapped > 0:
-        return warning(
+        return make_warning(
             f"{finding}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
-    return ok(f"{finding}; nothing is swapped out")
+    return make_ok(f"{finding}; nothing is swapped out")
 
 
 def _read_pressure(host: HostProbe) -> float:
@@ -132,8 +132,8 @@ def check_limits(host: HostProbe) -> CheckResult:
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not set_here:
-        return ok("no limits by control groups")
-    return warning(
+        return make_ok("no limits by control groups")
+    return make_warning(
         f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
         "remove the limit, or use a dedicated host; each run records the limit",
     )

@@ -1,7 +1,7 @@
 """Checks of the processors and of other activity, which affect times but not fault counts."""
 
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import CheckResult, ok, unknown, warning
+from runner.doctor.result import CheckResult, make_ok, make_unknown, make_warning
 from runner.environment import cpu
 
 _CPU = "sys/devices/system/cpu"
@@ -17,10 +17,10 @@ def check_governor(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the load."""
     value = cpu.read_governors(host.tree)
     if value is None:
-        return ok("this system does not control the frequency")
+        return make_ok("this system does not control the frequency")
     if value == "performance":
-        return ok(value)
-    return warning(
+        return make_ok(value)
+    return make_warning(
         f"{value}: times depend on the work that ran before",
         f"echo performance | sudo tee /{_CPU}/cpufreq/policy*/scaling_governor",
     )
@@ -30,22 +30,22 @@ def check_turbo(host: HostProbe) -> CheckResult:
     """Check that the frequency does not follow the temperature."""
     value = cpu.read_turbo(host.tree)
     if value != "on":
-        return ok(value or "this system does not control it")
+        return make_ok(value or "this system does not control it")
     if host.tree.read_text(f"{_CPU}/intel_pstate/no_turbo") is not None:
         fix = f"echo 1 | sudo tee /{_CPU}/intel_pstate/no_turbo"
     else:
         fix = f"echo 0 | sudo tee /{_CPU}/cpufreq/boost"
-    return warning("on: times depend on temperature and on the other processors", fix)
+    return make_warning("on: times depend on temperature and on the other processors", fix)
 
 
 def check_clock(host: HostProbe) -> CheckResult:
     """Check that reading the time is cheap."""
     source = host.tree.read_text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
-        return unknown("this host does not show its clock source")
+        return make_unknown("this host does not show its clock source")
     if source not in _SLOW_CLOCKS:
-        return ok(source)
-    return warning(
+        return make_ok(source)
+    return make_warning(
         f"{source}: reading the time costs system time",
         "look in dmesg for why the kernel rejected a faster clock (often: tsc unstable)",
     )
@@ -54,19 +54,21 @@ def check_clock(host: HostProbe) -> CheckResult:
 def check_watchdog(host: HostProbe) -> CheckResult:
     """Check that the watchdog does not use a hardware counter."""
     if host.tree.read_text("proc/sys/kernel/nmi_watchdog") != "1":
-        return ok("uses no hardware counter")
-    return warning("uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0")
+        return make_ok("uses no hardware counter")
+    return make_warning(
+        "uses one hardware counter, so others may be multiplexed", "sudo sysctl -w kernel.nmi_watchdog=0"
+    )
 
 
 def check_timers(host: HostProbe) -> CheckResult:
     """Check that no periodic maintenance runs."""
     if not host.tree.path("run/systemd/system").is_dir():
-        return ok("systemd does not run on this host")
+        return make_ok("systemd does not run on this host")
     enabled = {name.removesuffix(".timer") for name in host.tree.list_names(_ENABLED_TIMERS, "*.timer")}
     noisy = [name for name in _NOISY_TIMERS if name in enabled]
     if not noisy:
-        return ok("no known periodic maintenance")
-    return warning(
+        return make_ok("no known periodic maintenance")
+    return make_warning(
         f"periodic maintenance ({', '.join(noisy)}) disturbs times and the page cache",
         f"on a dedicated host: sudo systemctl disable --now {' '.join(f'{name}.timer' for name in noisy)}",
     )
@@ -79,8 +81,8 @@ def check_load(host: HostProbe) -> CheckResult:
     try:
         now = float(words[0])
     except (IndexError, ValueError):
-        return unknown("this host does not show its load")
+        return make_unknown("this host does not show its load")
     finding = f"{now:.2f} over the last minute, on {cpus or 'an unknown number of'} processors"
     if cpus and now > cpus / 2:
-        return warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
-    return ok(finding)
+        return make_warning(f"{finding}: times and context switches are disturbed", "measure when the machine is idle")
+    return make_ok(finding)

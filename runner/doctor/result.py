@@ -40,21 +40,21 @@ class Check(Struct, frozen=True):
         return asdict(self)
 
 
-def ok(finding: str) -> CheckResult:
+def make_ok(finding: str) -> CheckResult:
     """Return a result without a fault."""
     return CheckResult(CheckStatus.OK, finding)
 
 
-def warning(finding: str, remedy: str) -> CheckResult:
+def make_warning(finding: str, remedy: str) -> CheckResult:
     """Return a result for what makes measurements worse than they could be."""
     return CheckResult(CheckStatus.WARNING, finding, remedy)
 
 
-def problem(finding: str, remedy: str) -> CheckResult:
+def make_problem(finding: str, remedy: str) -> CheckResult:
     """Return a result for what prevents correct measurements."""
     return CheckResult(CheckStatus.PROBLEM, finding, remedy)
 
 
-def unknown(finding: str, remedy: str = "") -> CheckResult:
+def make_unknown(finding: str, remedy: str = "") -> CheckResult:
     """Return a result for a check that could not be made."""
     return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

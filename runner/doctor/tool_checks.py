@@ -3,7 +3,7 @@
 import re
 
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import CheckResult, ok, problem, warning
+from runner.doctor.result import CheckResult, make_ok, make_problem, make_warning
 from runner.environment import libraries
 from runner.system.mount_options import forbids_programs
 
@@ -19,9 +19,9 @@ def check_compilers(host: HostProbe) -> CheckResult:
     """Check that C, C++ and Fortran can be compiled."""
     missing = [command for command in _COMPILERS if host.version(command) is None]
     if not missing:
-        return ok(host.version("cc") or "")
+        return make_ok(host.version("cc") or "")
     packages = " ".join(_COMPILERS[command] for command in missing)
-    return warning(
+    return make_warning(
         f"not found: {', '.join(missing)}; workloads in these languages do not build", f"sudo apt install {packages}"
     )
 
@@ -32,9 +32,9 @@ def check_allocators(host: HostProbe) -> CheckResult:
     missing = [family for family, library in paths.items() if library is None]
     installed = ", ".join(library.name for library in paths.values() if library)
     if not missing:
-        return ok(installed)
+        return make_ok(installed)
     packages = " ".join(_ALLOCATORS[family] for family in missing)
-    return warning(
+    return make_warning(
         f"found: {installed or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
@@ -45,41 +45,43 @@ def check_git(host: HostProbe) -> CheckResult:
     version = host.version("git")
     number = re.search(r"(\d+)\.(\d+)", version or "")
     if not version or not number:
-        return problem("git is not installed", "sudo apt install git")
+        return make_problem("git is not installed", "sudo apt install git")
     if (int(number[1]), int(number[2])) < _OLDEST_GIT:
-        return problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
-    return ok(version)
+        return make_problem(f"{version} is too old", f"install git {_OLDEST_GIT[0]}.{_OLDEST_GIT[1]} or later")
+    return make_ok(version)
 
 
 def check_sandbox(host: HostProbe) -> CheckResult:
     """Check that untrusted code can be sandboxed."""
     version = host.version("bwrap")
     if version is None:
-        return warning("bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap")
+        return make_warning(
+            "bubblewrap is not installed: untrusted code cannot be measured", "sudo apt install bubblewrap"
+        )
     if host.tree.read_text("proc/sys/user/max_user_namespaces") == "0":
-        return warning(
+        return make_warning(
             f"{version}, but this host allows no user namespaces: untrusted code cannot be measured",
             "sudo sysctl -w user.max_user_namespaces=10000",
         )
-    return ok(version)
+    return make_ok(version)
 
 
 def check_disk(host: HostProbe) -> CheckResult:
     """Check that there is writable disk space for builds and results."""
     if forbids_programs(host.home):
-        return problem(
+        return make_problem(
             f"{host.home} is on a file system that allows no programs (noexec)",
             "set FAULTWATCH_HOME to a folder on another file system",
         )
     free = host.free_bytes(host.home)
     if free is None:
-        return problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
+        return make_problem(f"{host.home} cannot be written", "set FAULTWATCH_HOME to your own folder")
     finding = f"{free / _GIB:.1f} GiB free in {host.home}"
     if free < _GIB / 10:
-        return problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
+        return make_problem(finding, "free some space, or set FAULTWATCH_HOME to a folder on another disk")
     if free < 2 * _GIB:
-        return warning(
+        return make_warning(
             f"{finding}: builds of many revisions may not fit",
             "free some space, or set FAULTWATCH_HOME to a folder on another disk",
         )
-    return ok(finding)
+    return make_ok(finding)

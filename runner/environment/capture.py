@@ -14,7 +14,7 @@ from pathlib import Path
 from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import hide_secret
-from runner.execution.start_block import PROCESS_VARIABLES
+from runner.execution.environment_padding import PROCESS_VARIABLES
 from runner.system.tree import SettingValues, Tree
 
 _MAX_NAME_CHARACTERS = 100
@@ -60,7 +60,7 @@ def capture_environment(
         **(extra or {}),
     }
     return Environment(
-        settings={name: _shorten(value) for name, value in sorted(settings.items()) if value is not None}
+        settings={name: _shorten_value(value) for name, value in sorted(settings.items()) if value is not None}
     )
 
 
@@ -78,7 +78,7 @@ def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
     }
 
 
-def _shorten(value: str) -> str:
+def _shorten_value(value: str) -> str:
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -54,10 +54,10 @@ def find_executed_programs(
         Tells whether a word is the name of a program; asked of the arguments of programs that execute another one.
     """
     tools = (word for item in environment.items() for word in _find_named_tools("=".join(item)))
-    return {*_find_in_command(list(command), is_program, in_shell=False), *tools}
+    return {*_list_command_programs(list(command), is_program, in_shell=False), *tools}
 
 
-def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
+def _list_command_programs(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
     """Yield the programs of one command, whose words are without quotes."""
     place = 0
     while place < len(words):
@@ -71,7 +71,7 @@ def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_
         name = _get_program_name(word)
         yield name
         if name in _SHELLS:
-            yield from _find_in_shell(words[place:], is_program)
+            yield from _list_shell_programs(words[place:], is_program)
             return
         for argument in words[place:]:
             yield from _find_named_tools(argument)
@@ -85,28 +85,28 @@ def _find_in_command(words: list[str], is_program: Callable[[str], bool], *, in_
         place = next((number for number in rest if is_program(_get_program_name(words[number]))), len(words))
 
 
-def _find_in_shell(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
+def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
     """Yield the programs of a shell's script."""
     following = iter(arguments)
     for word in following:
         if not word.startswith("-"):
             return  # a file, which the revision holds
         if "c" in word and not word.startswith("--"):
-            yield from _find_in_script(next(following, ""), is_program)
+            yield from _list_script_programs(next(following, ""), is_program)
             return
 
 
-def _find_in_script(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
+def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
     words: list[str] = []
     for token in _TOKEN.finditer(script):
         if token.lastgroup == "between":
-            yield from _find_in_command(words, is_program, in_shell=True)
+            yield from _list_command_programs(words, is_program, in_shell=True)
             words = []
         elif token.lastgroup == "word":
             words.append(re.sub(r"['\"]|\\(?=.)", "", token[0], flags=re.DOTALL))
         for inner in _SUBSTITUTION.finditer(token[0]) if not token[0].startswith("'") else ():
-            yield from _find_in_script(inner[1] or inner[2] or "", is_program)
-    yield from _find_in_command(words, is_program, in_shell=True)
+            yield from _list_script_programs(inner[1] or inner[2] or "", is_program)
+    yield from _list_command_programs(words, is_program, in_shell=True)
 
 
 def _find_named_tools(word: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from runner.environment import compilers, libraries, loaded_libraries
 from runner.environment.executed_programs import find_executed_programs
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
 
@@ -66,7 +66,7 @@ def read_run_settings(tree: Tree, program: str, path: str) -> SettingValues:
     """
     file = _find_program(program, path)
     needed = loaded_libraries.list_needed(file) if file else ()
-    return {"program": _identify(file) if file else None, **read_library_settings(tree, needed)}
+    return {"program": _identify_program(file) if file else None, **read_library_settings(tree, needed)}
 
 
 def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
@@ -82,7 +82,9 @@ def _describe_compiler(name: str, path: str) -> str | None:
     file = _find_program(name, path)
     if file is None:
         return None
-    return compilers.read_version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identify(file)
+    return (
+        compilers.read_version(name) if file == _find_program(name, BASE_VARIABLES["PATH"]) else _identify_program(file)
+    )
 
 
 def _describe_tool(name: str, path: str) -> str | None:
@@ -91,10 +93,10 @@ def _describe_tool(name: str, path: str) -> str | None:
         return None
     proxy = file.resolve().with_name("rustup")
     if name == "go" and (version := _read_go_version(file)):
-        return f"{_identify(file)}, {version}"
+        return f"{_identify_program(file)}, {version}"
     # All of Rust's tools are then links to the one program, hard or symbolic.
     is_proxy = proxy.exists() and proxy.samefile(file)
-    return _resolve_rust_toolchain(proxy, name) if is_proxy else _identify(file)
+    return _resolve_rust_toolchain(proxy, name) if is_proxy else _identify_program(file)
 
 
 def _read_go_version(file: Path) -> str:
@@ -113,10 +115,12 @@ def _resolve_rust_toolchain(proxy: Path, name: str) -> str | None:
     try:
         settings = tomllib.loads(read_regular(home / "settings.toml", _MAX_SETTINGS_BYTES).decode())
     except (OSError, ValueError):
-        return _identify(proxy)
+        return _identify_program(proxy)
     toolchain = str(settings.get("default_toolchain"))
     inside = re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", toolchain)
-    return (_identify(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identify(proxy)
+    return (_identify_program(home / "toolchains" / toolchain / "bin" / name) if inside else None) or _identify_program(
+        proxy
+    )
 
 
 def _find_program(name: str, path: str) -> Path | None:
@@ -126,7 +130,7 @@ def _find_program(name: str, path: str) -> Path | None:
     return Path(program) if program else None
 
 
-def _identify(file: Path) -> str | None:
+def _identify_program(file: Path) -> str | None:
     """Return the path, size and time of a program, which identify its version without reading the file."""
     try:
         place = file.resolve(strict=True)

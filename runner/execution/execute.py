@@ -138,9 +138,9 @@ def execute_together(
         for program in programs:
             running.append(_Running.start(program, directory, merge))
         with suppress(EndPrograms):
-            _collect(running, started + timeout)
+            _collect_output(running, started + timeout)
     finally:
-        _end_all(running)
+        _end_programs(running)
     return [program_run.wait_until_finished(started, timeout) for program_run in running]
 
 
@@ -191,7 +191,7 @@ class _Running(Struct):
         )
 
 
-def _end_all(running: Iterable[_Running]) -> None:
+def _end_programs(running: Iterable[_Running]) -> None:
     """End all programs, and processes in the background too: they would disturb the next measurement."""
     problems = []
     for program in running:
@@ -205,7 +205,7 @@ def _end_all(running: Iterable[_Running]) -> None:
         raise problems[0]
 
 
-def _collect(running: Sequence[_Running], deadline: float) -> None:
+def _collect_output(running: Sequence[_Running], deadline: float) -> None:
     """Read all streams and serve all companions until every program ends or the deadline passes."""
     with selectors.DefaultSelector() as selector:
         for program in running:

@@ -8,12 +8,12 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.reporting.spool import Spool
 from runner.settings import Settings
 from runner.subject.build_places import BuildPlaces
-from runner.subject.registry import remove_abandoned_entries
+from runner.subject.subject_registry import remove_abandoned_entries
 from runner.system.scratch import remove_abandoned
 from runner.system.tree import Tree
 
 
-def clear_abandoned(settings: Settings) -> None:
+def remove_leftovers(settings: Settings) -> None:
     """Remove the leftovers of killed commands: kernel settings, control groups, temporary folders, unfinished builds.
 
     Only what is this user's is removed. What cannot be removed stays; the next command tries again.

@@ -13,8 +13,8 @@ from pathlib import Path
 from msgspec import Struct, field
 from pydantic import ValidationError
 
+from runner.contract.host_trust import Mismatch
 from runner.contract.report import Environment
-from runner.contract.trust import Mismatch
 from runner.variables import get_value
 
 DECLARATION_VARIABLE = "FAULTWATCH_DECLARED_SETTINGS"

@@ -37,10 +37,10 @@ class Holder(Struct, frozen=True):
     def describe(self) -> str:
         """Return the user, the command and the start time of the process, and whether it is stopped."""
         if has_ended(self.process):
-            return f"a process left behind by process {self.process}, which has ended"
+            return f"a process that the ended process {self.process} left behind"
         since = read_start_time(self.process)
         time = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
-        hint = f" (it is stopped: `kill -CONT {self.process}` lets it go on)" if is_stopped(self.process) else ""
+        hint = f" (stopped; `kill -CONT {self.process}` resumes it)" if is_stopped(self.process) else ""
         return f"process {self.process} ({time}): {_get_command(self.process)}{hint}"
 
 
@@ -171,6 +171,6 @@ def _get_command(process: int) -> str:
     if not job:
         return shortened
     return (
-        f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` lets you go "
-        "first)"
+        f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "
+        "host)"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.canary.count import count_canary
+from runner.contract.host_trust import Canary
 from runner.contract.report import Environment
-from runner.contract.trust import Canary
 from runner.host.declared_settings import Declaration, load_declaration
 
 

@@ -109,14 +109,14 @@ def _make_source(file: Path, text: str, name: str) -> Source:
 def _decode_text(file: Path) -> str:
     try:
         data = read_regular(file, MAX_FILE_BYTES)
-        return (_unzip(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")
+        return (_decompress(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")
     except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeDecodeError) as error:
         raise FaultwatchError(f"{file} is damaged or not text: {error}") from None
     except OSError as error:
         raise FaultwatchError(f"{file} cannot be read: {error.strerror or error}") from None
 
 
-def _unzip(data: bytes, file: Path) -> bytes:
+def _decompress(data: bytes, file: Path) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
         text = stream.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:

@@ -130,7 +130,7 @@ def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
         )
 
 
-def require(value: str, what: str, place: str) -> str:
+def require_value(value: str, what: str, place: str) -> str:
     """Return a required value of a run.
 
     Raises
@@ -154,7 +154,7 @@ def parse_time(text: str, place: str) -> datetime:
 
 
 def _require_subject(record: ImportedRun, defaults: ImportDefaults) -> str:
-    return make_safe_name(require(defaults.subject or record.subject, "subject", record.place))
+    return make_safe_name(require_value(defaults.subject or record.subject, "subject", record.place))
 
 
 def _create_revision(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
@@ -191,8 +191,10 @@ def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults
 
 def _make_report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
     subject = _require_subject(record, defaults)
-    host = make_safe_name(require(defaults.host or record.host or defaults.this_host, "host", record.place))
-    case = record.case if isinstance(record.case, Case) else _create_case(require(record.case, "case", record.place))
+    host = make_safe_name(require_value(defaults.host or record.host or defaults.this_host, "host", record.place))
+    case = (
+        record.case if isinstance(record.case, Case) else _create_case(require_value(record.case, "case", record.place))
+    )
     environment = Environment(settings=dict(sorted(record.settings.items())))
     content = [
         *(subject, record.revision, case.model_dump(mode="json"), host, environment.hash),

@@ -23,7 +23,7 @@ from runner.importing.formats import (
 )
 from runner.importing.imported_run import ImportDefaults, ImportedRun
 from runner.importing.result import Result, group_into_runs
-from runner.importing.source import Source, describe_first_mistake, make_one_line
+from runner.importing.source import Source, describe_first_mistake, shorten_message
 
 
 class Format(Struct, frozen=True):
@@ -96,9 +96,9 @@ def read_source(form: Format, source: Source, defaults: ImportDefaults) -> list[
     try:
         return form.read(source, defaults)
     except ValidationError as error:
-        raise FaultwatchError(make_one_line(f"{source.name}: {describe_first_mistake(error)}")) from None
+        raise FaultwatchError(shorten_message(f"{source.name}: {describe_first_mistake(error)}")) from None
     except FaultwatchError as error:
-        raise FaultwatchError(make_one_line(error.what), error.remedy) from None
+        raise FaultwatchError(shorten_message(error.what), error.remedy) from None
 
 
 def make_unknown_format_error(source: Source) -> FaultwatchError:

@@ -10,8 +10,8 @@ from runner.contract.judging import Judging
 from runner.contract.metrics import metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample, hash_document, make_safe_name
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import locate_result
-from runner.importing.source import Source, make_one_line
+from runner.importing.provenance import locate_result
+from runner.importing.source import Source, shorten_message
 
 MAX_SAMPLES = 201
 """Of one run. More values are represented by evenly spaced order statistics, of which the middle is the median."""
@@ -83,13 +83,13 @@ def group_into_runs(
 
 def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
-    place = make_one_line(f"{source.name}: {first.case.name:.100}")
+    place = shorten_message(f"{source.name}: {first.case.name:.100}")
     placed = locate_result(source, defaults, place, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
     for result in group:
         better = defaults.better.get(result.metric, result.better)
-        name = _name_metric(result, better)
+        name = _build_metric_name(result, better)
         columns.setdefault(name, _thin_out(result.values))
         if better and name not in judged:
             judged.append(name)
@@ -113,7 +113,7 @@ def _make_run(group: Sequence[Result], form: str, source: Source, defaults: Impo
     )
 
 
-def _name_metric(result: Result, better: Better | None) -> str:
+def _build_metric_name(result: Result, better: Better | None) -> str:
     if result.in_catalogue:
         return result.metric
     return name_imported_metric(result.metric, result.unit, better or "lower")

@@ -83,6 +83,6 @@ def describe_first_mistake(error: ValidationError) -> str:
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 
 
-def make_one_line(text: str) -> str:
+def shorten_message(text: str) -> str:
     """Return a message without the line breaks of the file that it quotes, and of at most 500 characters."""
     return " ".join(text.split())[:500]

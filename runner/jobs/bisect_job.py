@@ -60,10 +60,10 @@ def _describe_state(search: Search) -> str:
 
 
 def _join_names(culprits: Sequence[Culprit]) -> str:
-    return ", ".join(map(_name_culprit, culprits))
+    return ", ".join(map(_describe_culprit, culprits))
 
 
-def _name_culprit(culprit: Culprit) -> str:
+def _describe_culprit(culprit: Culprit) -> str:
     count = len(culprit.candidates)
     if count == 1:
         return culprit.commit[:10]

@@ -56,7 +56,7 @@ class Heartbeat:
                 "seconds_left": seconds_left,
             }
             self._progress = self._progress.model_copy(update=update)
-            self._send()
+            self._send_progress()
         if self._verbose and sentence:
             self._say(sentence)
 
@@ -71,7 +71,7 @@ class Heartbeat:
             if document.run_id not in self._runs:
                 self._runs.add(document.run_id)
                 self._unreported.append(document.run_id)
-                self._send()
+                self._send_progress()
 
     def check_orders(self, runs: int = 0) -> None:
         """Check that the job may continue and that its budget covers this many further runs.
@@ -112,20 +112,20 @@ class Heartbeat:
     def _run_heartbeat(self) -> None:
         while not self._over.wait(self._every):
             with self._lock:
-                self._send()
+                self._send_progress()
 
-    def _send(self) -> None:
+    def _send_progress(self) -> None:
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)
         except RequestRefused as error:
-            self._claim_again(error)
+            self._reclaim_job(error)
         except FaultwatchError:
             return  # a later heartbeat reports it; new runs are on disk meanwhile
         else:
             del self._unreported[: len(progress.measured)]
 
-    def _claim_again(self, error: RequestRefused) -> None:
+    def _reclaim_job(self, error: RequestRefused) -> None:
         """Claim the job again: the service declared it lost because no heartbeat arrived."""
         try:
             self._lease = self._service.claim_job(self.job.id, self._claim).lease

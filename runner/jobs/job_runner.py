@@ -62,7 +62,7 @@ class JobRunner(Struct, frozen=True):
             The job cannot be claimed, or it failed.
         """
         claim = Claim(host=self.settings.host, log_url=self.log_url)
-        lease = self._claim(job_id, claim)
+        lease = self._claim_job(job_id, claim)
         with Heartbeat(self.service.clone_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
             service = self.service.connect_patiently(self.say)
             service.before_send = heartbeat.count_run
@@ -104,7 +104,7 @@ class JobRunner(Struct, frozen=True):
             raise
         return heartbeat.finish(Outcome.DONE, result.sentence, result.result)
 
-    def _claim(self, job_id: int, claim: Claim) -> Lease:
+    def _claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job; wait while this host has another one, or another host has this one."""
         announced = False
         while True:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from runner.contract.files import CacheState
+from runner.contract.mapped_files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
 from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
 from runner.system.regular_file import identify_file, open_regular
@@ -61,7 +61,7 @@ class CachePreparer(Struct):
                 state = os.fstat(file.fileno())
                 if state.st_size > MAX_BYTES:
                     return Preparation(CacheState.UNPREPARED, f"it is larger than {MAX_BYTES >> 20} MiB")
-                return self._prepare(file.fileno(), identify_file(state))
+                return self._prepare_file(file.fileno(), identify_file(state))
         except OSError as error:
             return Preparation(CacheState.UNPREPARED, f"it cannot be read: {error.strerror}")
 
@@ -73,7 +73,7 @@ class CachePreparer(Struct):
         except OSError:
             return False
 
-    def _prepare(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
+    def _prepare_file(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
         not_evicted, pages = evict(descriptor)

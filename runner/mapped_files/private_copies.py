@@ -23,7 +23,7 @@ class PrivateCopies:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def copy_of(self, file: Path) -> Path | None:
+    def get_copy(self, file: Path) -> Path | None:
         """Return the copy of a file's current content, stored if it is new; None if the file cannot be copied."""
         try:
             state = file.stat()
@@ -33,12 +33,12 @@ class PrivateCopies:
             copy = self._folder / hashlib.sha256(content).hexdigest()
             # A copy of another size was damaged, as by a power cut.
             if not copy.exists() or copy.stat().st_size != len(content):
-                self._store(content, copy, state.st_mode & 0o777)
+                self._store_copy(content, copy, state.st_mode & 0o777)
         except OSError:
             return None
         return copy
 
-    def _store(self, content: bytes, copy: Path, mode: int) -> None:
+    def _store_copy(self, content: bytes, copy: Path, mode: int) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         # Renamed when complete, because two runners may store the same copy at once.
         with make_scratch_folder(self._folder) as scratch:

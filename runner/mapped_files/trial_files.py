@@ -12,15 +12,15 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from runner.dependencies.answers import Answered, Place, answer_questions
-from runner.dependencies.asked import Asked, make_unfollowed
-from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
+from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.query_answers import Answered, Place, answer_questions
 from runner.execution.sandbox import Sandbox
+from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
 from runner.mapped_files.residency import evict
-from runner.mapped_files.revision_proof import list_doubts
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
@@ -104,7 +104,7 @@ class TrialFiles:
         expected = (str(self._tree / name) for name in self._known.expected.get(self._case, ()))
         for path in dict.fromkeys((str(program.resolve()), *expected)):
             if Path(path).is_file():
-                self._prepare(path)
+                self._prepare_file(path)
 
     def prepare_mapped(self, faults: FaultsByFile | None, asked: Asked, began: int) -> bool:
         """Prepare the files that a watched execution mapped.
@@ -127,7 +127,7 @@ class TrialFiles:
         changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began):
-                changed |= self._prepare(file.path)
+                changed |= self._prepare_file(file.path)
         self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
         return changed
 
@@ -155,7 +155,7 @@ class TrialFiles:
                 with suppress(OSError), open_regular(path) as file:
                     evict(file.fileno())
 
-    def note_renewal(self, faults: FaultsByFile | None) -> None:
+    def record_renewal(self, faults: FaultsByFile | None) -> None:
         """Record the faults of a watched execution in another state of the page cache."""
         self._renewals.append(faults)
 
@@ -230,12 +230,12 @@ class TrialFiles:
             return path.resolve() == path  # no link leads out of it
         return self._sandbox.is_visible(path)
 
-    def _prepare(self, path: str) -> bool:
+    def _prepare_file(self, path: str) -> bool:
         """Prepare one file; return whether it was unprepared before."""
         if Path(path).resolve() in self._untouched:
             return False
         shared = self._known.shared.get(path)
-        if shared and shared[0] == _identify(path):
+        if shared and shared[0] == _identify_path(path):
             preparation = self._known.preparer.prepare(shared[1])
             if preparation.cache is CacheState.PREPARED:
                 preparation = replace(preparation, cache=CacheState.COPY)
@@ -252,12 +252,12 @@ class TrialFiles:
     def _prepare_copy(self, path: str, failed: Preparation) -> Preparation:
         if not can_mount_copies(self._sandbox):
             return replace(failed, reason=f"{failed.reason}, {_NO_COPY_REASON}")
-        copy = self._store.copy_of(Path(path))
+        copy = self._store.get_copy(Path(path))
         preparation = self._known.preparer.prepare(copy) if copy else failed
         if copy is None or preparation.cache is CacheState.UNPREPARED:
             return failed
         self.copies[path] = copy
-        self._known.shared[path] = _identify(path), copy
+        self._known.shared[path] = _identify_path(path), copy
         return replace(preparation, cache=CacheState.COPY, changed=True)
 
     def _describe_mapped_file(self, file: FileFaults) -> MappedFile:
@@ -266,7 +266,7 @@ class TrialFiles:
         return MappedFile(
             path=str(self._make_relative(path)),
             own=own,
-            digest=digest_built_file(path, self._tree) if own else digest_file(path),
+            digest=hash_built_file(path, self._tree) if own else hash_file(path),
             cache=preparation.cache,
             reason=preparation.reason,
             faults=file.faults if self._is_exact else None,
@@ -307,7 +307,7 @@ def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
     return state.st_ino == file.inode and (device == file.device or device[0] == 0)
 
 
-def _identify(path: str) -> tuple[int, ...]:
+def _identify_path(path: str) -> tuple[int, ...]:
     try:
         return identify_file(Path(path).stat())
     except OSError:

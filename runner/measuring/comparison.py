@@ -15,7 +15,7 @@ from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.report import Report, Sample
-from runner.dependencies.answers import Place
+from runner.dependencies.query_answers import Place
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
@@ -190,7 +190,7 @@ def sample_interleaved(
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
             # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
             failed = head.report_skipped(
-                f"base fails while head runs beside it, but not alone: {error.message}", temporary=True
+                f"base fails when head runs at the same time, but not alone: {error.message}", temporary=True
             )
             return make_undecided(base, head, {head: failed})
         return make_undecided(base, head, {trial: _report_failure(trial, error)})
@@ -321,10 +321,10 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     if head in reports:
         other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
         return Compared(other, reports[head], None)
-    return Compared(reports[base], _measure_alone(head), None)
+    return Compared(reports[base], _measure_head_alone(head), None)
 
 
-def _measure_alone(head: Trial) -> Report:
+def _measure_head_alone(head: Trial) -> Report:
     try:
         head.warm_up()
         return head.report_measured([head.execute()])

@@ -26,4 +26,4 @@ def require_unchanged(before: Environment, after: Environment) -> None:
             f"{name}: {old or 'not set'} → {new or 'not set'}" for name, old, new in changes[:_MAX_SETTINGS]
         )
         more = f"; and {len(changes) - _MAX_SETTINGS} more" if len(changes) > _MAX_SETTINGS else ""
-        raise SpoiledSession(f"the environment changed during the session: {listed}{more}", "measure it again")
+        raise SpoiledSession(f"the environment changed during the session: {listed}{more}", "measure the case again")

@@ -84,7 +84,7 @@ def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) ->
         finally:
             loaded()
         progress()
-        while rule.wants_more(samples):
+        while rule.needs_more_samples(samples):
             samples.append(trial.execute())
             progress()
         return trial.report_measured(samples)

@@ -19,7 +19,7 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
         return samples[0].model_copy(update={"readings": samples[0].readings | dict(group)})
     names = dict.fromkeys(name for sample in samples for name in sample.readings)
     everywhere = [name for name in names if all(name in sample.readings for sample in samples)]
-    combined = {name: _combine(name, [sample.readings[name] for sample in samples]) for name in everywhere}
+    combined = {name: _combine_readings(name, [sample.readings[name] for sample in samples]) for name in everywhere}
     texts = (f"# process {number}\n{sample.perf_output}" for number, sample in enumerate(samples, 1))
     return Sample(
         readings=combined | dict(group),
@@ -28,7 +28,7 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
     )
 
 
-def _combine(name: str, readings: Sequence[Reading]) -> Reading:
+def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
     worst = next(
         (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
     )

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.contract.files import CacheState
 from runner.contract.level import Number
+from runner.contract.mapped_files import CacheState
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
-from runner.dependencies.answers import Answered
+from runner.dependencies.query_answers import Answered
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import read_start_of_build, restore_tree
+from runner.subject.built_tree import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
@@ -31,9 +31,9 @@ MIN_AGREEING_RUNS = 12
 """Measured runs in a row that must agree before counts are reused. Counts that are reused are no evidence for a
 level. The detector is sure of a new level after three runs if at least 12 measured ones lie before it: then one order
 of the runs in C(15, 3) = 455 puts the three last, and it asks for 400."""
-_ALL_MEASURED = "for the rest of this command every revision is measured"
+_ALL_MEASURED = "the rest of this command measures every revision"
 _OTHER_FILES_REMARK = (
-    "the files that the program used at {} are the same in this build, but here it used different files; "
+    "the files that the program used at {} are the same in this build, but the program used other files here; "
     + _ALL_MEASURED
 )
 _VARIES_REMARK = (
@@ -74,7 +74,7 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        alike = newest.answered.is_answered_alike(tree.resolve(), read_start_of_build(tree))
+        alike = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
         return newest.report if alike else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:

@@ -62,15 +62,15 @@ class Sampling(Struct, frozen=True):
         """Return a sampling that takes all samples as soon as one differs from what is expected."""
         return replace(self, least=self.most)
 
-    def wants_more(self, samples: Sequence[Sample]) -> bool:
+    def needs_more_samples(self, samples: Sequence[Sample]) -> bool:
         """Return whether another sample is needed."""
         if len(samples) >= self.most:
             return False
-        if self._is_as_expected(samples):
+        if self._are_counts_expected(samples):
             return not self._is_precise(samples)
         return len(samples) < self.least or not (_do_samples_agree(samples) and self._is_precise(samples))
 
-    def _is_as_expected(self, samples: Sequence[Sample]) -> bool:
+    def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
         names = _list_exact_metrics(samples)
         return bool(names) and all(
             name in self.expected and all(value == self.expected[name] for value in _list_values(samples, name))

@@ -24,7 +24,7 @@ def build_base_query(base_commit: str, head: Trial) -> BaseQuery:
     )
 
 
-def compare_with_stored(
+def compare_with_stored_base(
     base: Report,
     head: Trial,
     decide: Decide,

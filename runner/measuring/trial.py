@@ -26,15 +26,15 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.answers import Answered
-from runner.dependencies.asked import Asked, make_unfollowed
+from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.query_answers import Answered
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.ceilings import compute_memory_limit, explain_too_many_processes
 from runner.execution.launch import resolve_program
 from runner.execution.sandbox import Sandbox
+from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
@@ -51,7 +51,7 @@ from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.subject.built_tree import read_start_of_build
+from runner.subject.built_tree import read_build_start
 from runner.system.tree import SettingValues, Tree
 from runner.version import get_version
 from runner.workload import Workload
@@ -149,7 +149,7 @@ class Trial:
         self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
         self._files = TrialFiles(
-            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_start_of_build(tree)
+            tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_build_start(tree)
         )
         self._inputs = Inputs()
         self._renewed = False
@@ -239,7 +239,7 @@ class Trial:
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once as it is after that, and once as the first leaves it
-                self._files.note_renewal(self._execute_watched(None))
+                self._files.record_renewal(self._execute_watched(None))
 
     def execute_unwatched(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.

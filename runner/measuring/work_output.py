@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from runner.measuring.bounded_search import find_named_groups
+from runner.measuring.regex_search import find_named_groups
 
 
 class UnreadableWorkError(Exception):

@@ -20,10 +20,10 @@ Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
 
 
 class MatrixHost(Table):
-    """``[hosts.NAME]``: a machine, with the name that its reports carry."""
+    """``[hosts.NAME]``: a machine, with the name that its reports have."""
 
     labels: tuple[Label, ...] = Field(default=(), max_length=20)
-    """Labels of its GitHub Actions runner; by default ``self-hosted`` and the name."""
+    """Labels of the host's GitHub Actions runner; by default ``self-hosted`` and the name of the host."""
 
 
 class Configuration(Table):
@@ -36,7 +36,7 @@ class Configuration(Table):
     threads: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Value of ``OMP_NUM_THREADS``, or of the workload's parameter ``threads``."""
     processes: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """How many processes run the command at once."""
+    """Number of processes that run the command at once."""
     memory_limit: Size | None = None
     """Bytes that the processes may use together, with K, M or G; or none."""
     environment: dict[str, str] = Field(default_factory=dict)
@@ -45,42 +45,42 @@ class Configuration(Table):
     @field_validator("allocator")
     @classmethod
     def _check_allocator(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(ALLOCATOR_VARIABLES))
+        return _require_choice(name, tuple(ALLOCATOR_VARIABLES))
 
     @field_validator("huge_pages")
     @classmethod
     def _check_policy(cls, name: str | None) -> str | None:
-        return _require_one_of(name, tuple(CHOICES))
+        return _require_choice(name, tuple(CHOICES))
 
 
 class WorkloadEntry(Table):
     """``[[workloads]]``: a workload and the repository that it measures."""
 
     path: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-    """Its file or folder, relative to the matrix file, or the name of a shipped workload."""
+    """The file or folder of the workload, relative to the matrix file, or the name of a shipped workload."""
     repository: str | None = None
-    """Path or address of the repository; by default the one that contains the workload."""
+    """Path or address of the repository; by default the repository that contains the workload."""
     revision: str = "HEAD"
     """The commit to measure."""
     set: dict[Name, Parameter | tuple[Parameter, ...]] = Field(default_factory=dict)
-    """Parameters of the workload to choose, by name: a value, or several."""
+    """Values of the workload's parameters, by name: one value, or several."""
     hosts: tuple[Name, ...] | None = None
-    """The hosts that measure it; by default all."""
+    """The hosts that measure the workload; by default all."""
     configurations: tuple[Name, ...] | None = None
-    """The configurations in which it is measured; by default all."""
+    """The configurations in which the workload is measured; by default all."""
 
 
 class Matrix(Table):
     """A matrix file."""
 
     retries: Annotated[int, Field(ge=0, le=10)] = 1
-    """How often the failed cases of a cell are measured again."""
+    """Number of times that the failed cases of a cell are measured again."""
     hosts: dict[Name, MatrixHost] = Field(default_factory=dict)
-    """Machines by name; by default the one that reads the file."""
+    """Machines by name; by default the machine that reads the file."""
     configurations: dict[Name, Configuration] = Field(default_factory=dict)
-    """Settings by name; by default only those of the workload files."""
+    """Configurations by name; by default only the settings of the workload files."""
     workloads: tuple[WorkloadEntry, ...] = Field(min_length=1)
-    """What is measured."""
+    """The workloads to measure."""
     path: Path = Field(default=Path(), exclude=True)
     """The path of the file."""
 
@@ -128,7 +128,7 @@ def load_matrix(file: Path) -> Matrix:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Matrix)}") from None
 
 
-def _require_one_of(name: str | None, choices: tuple[str, ...]) -> str | None:
+def _require_choice(name: str | None, choices: tuple[str, ...]) -> str | None:
     if name is not None and name not in choices:
         raise ValueError(f"{name!r} is not one of {', '.join(choices)}")
     return name

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 
 STANDARD_EVENTS = (
     "minor-faults",

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from runner.perf.attach import ControlledPerf
+from runner.perf.attached_perf import ControlledPerf
 
 _MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Reading, Status
-from runner.perf.attach import AttachedPerf, AttachError, ControlledPerf
+from runner.perf.attached_perf import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
 
 CONTROL_FD, ACK_FD = 198, 199

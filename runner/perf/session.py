@@ -26,7 +26,7 @@ from runner.execution.launch import Start, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
 from runner.perf.command import ATTACHED_EVENTS
-from runner.perf.counted import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
+from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses
@@ -156,7 +156,7 @@ def count_processes(
                 yield counted[-1].create_program()
 
         with state.apply() as group:
-            done = _execute(create_programs(group), directory, timeout, processes)
+            done = _execute_programs(create_programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
                 _raise_on_failure(command, problem, program.describe_program_end(finished), group)
@@ -172,7 +172,7 @@ def count_processes(
     return Burst(tuple(executions), in_group)
 
 
-def _execute(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+def _execute_programs(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
@@ -212,7 +212,7 @@ def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, 
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
         was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGE_WORDS))
-        log = _log(finished.output, finished.error)
+        log = _format_log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 
 
@@ -222,6 +222,6 @@ def _describe_preload_failure(error: str) -> str:
     return f"ran without {ignored[1]!r} of LD_PRELOAD, which could not be loaded" if ignored else ""
 
 
-def _log(output: str, error: str) -> str:
+def _format_log(output: str, error: str) -> str:
     parts = [("standard error", error), ("standard output", output)]
     return "\n".join(f"--- {title}\n{text[-20_000:].rstrip()}" for title, text in parts if text.strip())

@@ -32,7 +32,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
         yield
         return
     try:
-        _restore(switch, tree)
+        _restore_value(switch, tree)
         before = os.pread(switch, 16, 0)
         if not _save_note(before, tree):
             yield
@@ -41,7 +41,7 @@ def expedite_grace_periods(tree: Tree) -> Iterator[None]:
         try:
             yield
         finally:
-            _restore(switch, tree)
+            _restore_value(switch, tree)
     finally:
         os.close(switch)
 
@@ -53,7 +53,7 @@ def restore_grace_period(tree: Tree) -> None:
     switch = _lock_switch(tree)
     if switch is not None:
         try:
-            _restore(switch, tree)
+            _restore_value(switch, tree)
         finally:
             os.close(switch)
 
@@ -91,7 +91,7 @@ def _save_note(before: bytes, tree: Tree) -> bool:
     return True
 
 
-def _restore(switch: int, tree: Tree) -> None:
+def _restore_value(switch: int, tree: Tree) -> None:
     """Restore the noted value, if there is a note. While the switch is locked, nobody else uses it."""
     with suppress(OSError):
         before = tree.path(_NOTE_FILE).read_bytes()

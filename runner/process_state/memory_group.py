@@ -97,7 +97,7 @@ class MemoryGroup:
                     raise FileNotFoundError(f"{folder} has no memory controller")
             except OSError as error:
                 refusal = error
-                _remove(folder)
+                _remove_group(folder)
                 continue
             self.folder = folder
             return
@@ -119,7 +119,7 @@ class MemoryGroup:
                 try:
                     (folder / limit_file).write_text(str(most), encoding="ascii")
                 except OSError:
-                    _remove(folder)
+                    _remove_group(folder)
                     continue
                 self._counted = folder
                 return True
@@ -149,7 +149,7 @@ class MemoryGroup:
             if time.monotonic() > deadline:
                 break
             time.sleep(0.01)
-        _remove(folder)
+        _remove_group(folder)
 
     def _list_parents(self, controller: str, first: str, second: str | None) -> Iterator[tuple[Path, str]]:
         """Yield the groups that may contain a new one, nearest first, with the name of the limit file.
@@ -206,6 +206,6 @@ def _remove_abandoned_groups(parent: Path) -> None:
             MemoryGroup.end(folder)
 
 
-def _remove(folder: Path) -> None:
+def _remove_group(folder: Path) -> None:
     with suppress(OSError):
         folder.rmdir()

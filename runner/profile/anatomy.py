@@ -136,7 +136,7 @@ class Dissection(Struct):
             touch[self._convert_touch(how)] += number
             instruction = self._locate_instruction(pid, ip, place)
             access[self.access.classify(code, instruction, fetched=at_ip)] += number
-        sites = self._locate(locate)
+        sites = self._locate_sites(locate)
         return Anatomy(
             counted=counted,
             recorded=self.recorded,
@@ -213,7 +213,7 @@ class Dissection(Struct):
     def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
-    def _locate(self, locate: Locate) -> tuple[Site, ...]:
+    def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._convert_touch(how)] += number

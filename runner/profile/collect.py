@@ -21,7 +21,7 @@ from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.fault_access import FaultAccess
-from runner.profile.missing_symbols import has_no_callers, remark_missing_callers, remark_missing_names
+from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
@@ -31,7 +31,7 @@ from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
     count_stacks,
-    distribute,
+    distribute_total,
     expand_inlined,
     make_relative,
     sum_blocked_time,
@@ -99,13 +99,13 @@ class Collector(Struct):
         faults = int(_get_value(counted, "page-faults") or 0)
         # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
         with ThreadPoolExecutor(1) as background:
-            dissecting = background.submit(self._dissect, period, addresses, calls)
+            dissecting = background.submit(self._dissect_faults, period, addresses, calls)
             stacks = self._record_fault_stacks(expected, faults)
             dissection = dissecting.result()
         census = strace.build_census() if strace else dissection.build_census()
-        return stacks, dissection.build_anatomy(faults, self._locate), census, sample
+        return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
 
-    def _dissect(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+    def _dissect_faults(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
             self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
@@ -152,7 +152,7 @@ class Collector(Struct):
     ) -> StackProfile:
         if has_no_callers(weighed):
             self.without_callers.append(kind)
-        stacks = self.table.fold_stacks(distribute(weighed.stacks, total))
+        stacks = self.table.fold_stacks(distribute_total(weighed.stacks, total))
         return StackProfile(
             kind=kind,
             samples=weighed.samples,
@@ -164,7 +164,7 @@ class Collector(Struct):
             stacks=stacks,
         )
 
-    def _locate(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
+    def _locate_lines(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
         """Return the source line of each place, with the innermost function that was inlined there."""
         places = set(places)
         offsets_of: dict[str, set[int]] = defaultdict(set)
@@ -222,8 +222,8 @@ def collect_profile(
     # Put the profile together, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
-    collector.remarks += remark_missing_callers(collector.without_callers, chosen)
-    collector.remarks += remark_missing_names(frames, trial.tree)
+    collector.remarks += describe_missing_callers(collector.without_callers, chosen)
+    collector.remarks += describe_missing_names(frames, trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,

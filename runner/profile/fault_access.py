@@ -67,15 +67,15 @@ class FaultAccess(Struct):
             Whether the address that faulted is that of the instruction.
         """
         if code is not None:
-            return get_access_of_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
+            return classify_error_code(code) if has_error_codes(self.machine) else Access.UNKNOWN
         if not has_known_instructions(self.machine):
             return Access.UNKNOWN
         if fetched:
             return Access.INSTRUCTION
         if instruction.address >= _FIRST_KERNEL_ADDRESS:
-            return _get_access_of_kernel(instruction.function)
+            return _classify_kernel_function(instruction.function)
         word = self._read_instruction(instruction.file, instruction.offset) if instruction.file else None
-        return Access.UNKNOWN if word is None else get_access_of_instruction(word)
+        return Access.UNKNOWN if word is None else classify_instruction(word)
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
         place = file, offset
@@ -94,14 +94,14 @@ def read_instruction(file: str, offset: int) -> int | None:
         return None
 
 
-def get_access_of_code(code: int) -> Access:
+def classify_error_code(code: int) -> Access:
     """Return the kind of access from the error code of a page fault on x86."""
     if code & _FETCH_FLAG:
         return Access.INSTRUCTION
     return Access.WRITE if code & _WRITE_FLAG else Access.READ
 
 
-def get_access_of_instruction(word: int) -> Access:
+def classify_instruction(word: int) -> Access:
     """Return how an A64 instruction accesses memory; what reads and writes at once, such as a swap, writes.
 
     Source: Arm Architecture Reference Manual for A-profile, C4.1, "Loads and Stores" and "SVE encodings".
@@ -114,7 +114,7 @@ def get_access_of_instruction(word: int) -> Access:
     return Access.UNKNOWN
 
 
-def _get_access_of_kernel(function: str) -> Access:
+def _classify_kernel_function(function: str) -> Access:
     if _KERNEL_WRITES.fullmatch(function):
         return Access.WRITE
     return Access.READ if _KERNEL_READS.fullmatch(function) else Access.UNKNOWN

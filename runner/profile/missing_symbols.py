@@ -34,13 +34,13 @@ def has_no_callers(weighed: Weighed) -> bool:
     return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= alone
 
 
-def remark_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
+def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:
     """Yield a remark about the kinds of stacks that have no callers, if there are any."""
     if names := " and ".join(kinds):
         yield f"nearly all stacks of {names} have one frame: they show places, but no callers. {_HINTS[call_graph]}"
 
 
-def remark_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
+def describe_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
     """Yield remarks about files of the work tree whose functions or lines are not known.
 
     Parameters

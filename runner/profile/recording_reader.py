@@ -9,9 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
-from runner.execution.start_block import BASE_VARIABLES
-from runner.perf.program import get_perf_program
+from runner.perf.perf_binary import get_perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
 
 ADDRESS_FIELDS = ("-F", "sw:pid,tid,time,event,addr,ip,sym,symoff,dso")
@@ -90,13 +90,13 @@ class _Deadline:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.has_passed = False
         self._process = process
-        self._timer = threading.Timer(MAX_SECONDS, self._pass)
+        self._timer = threading.Timer(MAX_SECONDS, self._kill_process)
         self._timer.daemon = True
         self._timer.start()
 
     def cancel(self) -> None:
         self._timer.cancel()
 
-    def _pass(self) -> None:
+    def _kill_process(self) -> None:
         self.has_passed = True
         self._process.kill()

@@ -63,7 +63,7 @@ def sum_blocked_time(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def distribute(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+def distribute_total(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
     """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
     whole = sum(weights.values())
     if not whole:

@@ -122,11 +122,11 @@ class Service:
     def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref] = ()) -> None:
         """Send a part of the subject's history, and the tags and branches that name its commits."""
         sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs))
-        self._call("PUT", f"/subjects/{subject}/revisions", sent)
+        self._request_with_retries("PUT", f"/subjects/{subject}/revisions", sent)
 
     def request_plan(self, request: PlanRequest) -> Plan:
         """Ask for the runs that are missing."""
-        return self._ask(Plan, "POST", "/plans", request)
+        return self._request_model(Plan, "POST", "/plans", request)
 
     def send_report(self, report: Report) -> None:
         """Send a report. Returns once the service has stored it.
@@ -163,55 +163,57 @@ class Service:
 
     def get_run(self, run_id: str) -> Report:
         """Return a run as it was reported."""
-        return self._ask(Report, "GET", f"/runs/{run_id}")
+        return self._request_model(Report, "GET", f"/runs/{run_id}")
 
     def send_reports(self, reports: Sequence[Report]) -> Receipts:
         """Send many reports at once."""
-        return self._ask(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
+        return self._request_model(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
 
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask for the verdict on base and head, and how many more pairs are needed."""
-        return self._ask(Comparison, "POST", "/comparisons", request)
+        return self._request_model(Comparison, "POST", "/comparisons", request)
 
     def prove(self, request: ComparisonRequest) -> Comparison:
         """Have the service remember what the pairs of two commits decide; return it."""
-        return self._ask(Comparison, "POST", "/proofs", request)
+        return self._request_model(Comparison, "POST", "/proofs", request)
 
     def list_nominations(self, **filters: str) -> NominationList:
         """Return the changes that the stored runs make likely, the most likely first."""
-        return self._ask(NominationList, "GET", "/nominations", params=filters)
+        return self._request_model(NominationList, "GET", "/nominations", params=filters)
 
     def search(self, request: SearchRequest) -> Search:
         """Ask which commits to measure next, or which commits moved a metric."""
-        return self._ask(Search, "POST", "/searches", request)
+        return self._request_model(Search, "POST", "/searches", request)
 
     def search_settings(self, request: SettingSearchRequest) -> SettingSearch:
         """Ask with which settings changed to measure next, or which settings moved a metric."""
-        return self._ask(SettingSearch, "POST", "/setting-searches", request)
+        return self._request_model(SettingSearch, "POST", "/setting-searches", request)
 
     def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
         """Ask for the diagnosis of a profile."""
-        return self._ask(Diagnosis, "POST", "/diagnoses", request)
+        return self._request_model(Diagnosis, "POST", "/diagnoses", request)
 
     def sign_in(self, identity: str) -> str:
         """Exchange the identity of a CI job for a token."""
-        return self._ask(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
+        return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
 
     def find_stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
-        return self._ask(BaseAnswer, "POST", "/gates/base", query).report
+        return self._request_model(BaseAnswer, "POST", "/gates/base", query).report
 
     def judge_gate(self, report: GateReport) -> GateAnswer:
         """Send the measurements of a pull request; return the verdict."""
-        return self._ask(GateAnswer, "POST", "/gates", report)
+        return self._request_model(GateAnswer, "POST", "/gates", report)
 
     def update_nightly_run(self, name: str, part: NightlyPart) -> NightlyDigest:
         """Send planned or measured cells of a nightly run; return its digest."""
-        return self._ask(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
+        return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
     def find_nightly_run(self, name: str, *, judged: bool = True) -> NightlyDigest:
         """Return the digest of a nightly run: once all of its runs are judged, or as it is."""
-        return self._ask(NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None)
+        return self._request_model(
+            NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None
+        )
 
     def clone_connection(self, retry_seconds: float = 0) -> "Service":
         """Return another connection to the same service, for another thread."""
@@ -219,31 +221,31 @@ class Service:
 
     def order_job(self, order: JobOrder) -> Job:
         """Order a job, or return the open job with the same question."""
-        return self._ask(Job, "POST", "/jobs", order)
+        return self._request_model(Job, "POST", "/jobs", order)
 
     def get_job(self, job_id: int) -> Job:
         """Return a job."""
-        return self._ask(Job, "GET", f"/jobs/{job_id}")
+        return self._request_model(Job, "GET", f"/jobs/{job_id}")
 
     def list_jobs(self, **filters: str) -> JobList:
         """Return jobs, newest first."""
-        return self._ask(JobList, "GET", "/jobs", params=filters)
+        return self._request_model(JobList, "GET", "/jobs", params=filters)
 
     def decide_job(self, job_id: int, verb: str, decision: JobDecision) -> Job:
         """Pause, resume or cancel a job."""
-        return self._ask(Job, "POST", f"/jobs/{job_id}/{verb}", decision)
+        return self._request_model(Job, "POST", f"/jobs/{job_id}/{verb}", decision)
 
     def claim_job(self, job_id: int, claim: Claim) -> Lease:
         """Claim a job."""
-        return self._ask(Lease, "POST", f"/jobs/{job_id}/claim", claim)
+        return self._request_model(Lease, "POST", f"/jobs/{job_id}/claim", claim)
 
     def report_progress(self, job_id: int, progress: Progress) -> Orders:
         """Report the progress of a job; return the orders for the runner."""
-        return self._ask(Orders, "POST", f"/jobs/{job_id}/progress", progress)
+        return self._request_model(Orders, "POST", f"/jobs/{job_id}/progress", progress)
 
     def finish_job(self, job_id: int, finish: Finish) -> Job:
         """Report how a job ended."""
-        return self._ask(Job, "POST", f"/jobs/{job_id}/finish", finish)
+        return self._request_model(Job, "POST", f"/jobs/{job_id}/finish", finish)
 
     def list_drifts(self, **filters: str) -> list[dict[str, Any]]:
         """Return the drifts of all runs that the service has, as in its API."""
@@ -258,7 +260,7 @@ class Service:
         items: list[dict[str, Any]] = []
         while True:
             page = {"limit": str(_ITEMS_PER_PAGE), "offset": str(len(items))}
-            answer = self._call("GET", path, params=filters | page)
+            answer = self._request_with_retries("GET", path, params=filters | page)
             page_items = answer.get("items") if isinstance(answer, dict) else None
             if not isinstance(page_items, list) or not all(isinstance(item, dict) for item in page_items):
                 self._raise_not_a_service()
@@ -274,7 +276,7 @@ class Service:
         FaultwatchError
             There is none at this address.
         """
-        self._call("GET", "/health")
+        self._request_with_retries("GET", "/health")
 
     def connect_patiently(self, say: Callable[[str], None]) -> "Service":
         """Return another connection that waits and says so while the service does not answer, for long work."""
@@ -282,7 +284,7 @@ class Service:
         connection._say = say
         return connection
 
-    def _ask(
+    def _request_model(
         self,
         model: type[Answer],
         method: str,
@@ -292,11 +294,13 @@ class Service:
     ) -> Answer:
         """Return the answer to a request as a model."""
         try:
-            return model.model_validate(self._call(method, path, body, params))
+            return model.model_validate(self._request_with_retries(method, path, body, params))
         except ValidationError:
             self._raise_not_a_service()
 
-    def _call(self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None) -> Any:
+    def _request_with_retries(
+        self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None
+    ) -> Any:
         deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -361,7 +365,7 @@ class Service:
             self._raise_not_a_service()
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
-        answer = self._call("PUT", path, document)
+        answer = self._request_with_retries("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
         if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
             self._raise_not_a_service()

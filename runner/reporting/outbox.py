@@ -50,7 +50,7 @@ class Outbox:
         FaultwatchError
             A document can neither be stored nor sent.
         """
-        self._store(documents)
+        self._store_documents(documents)
         self.deliver()
 
     def post_now(self, *documents: SpooledDocument) -> None:
@@ -61,10 +61,10 @@ class Outbox:
         FaultwatchError
             The service refuses one of them, or does not accept it now; then it waits on disk.
         """
-        self._store(documents)
+        self._store_documents(documents)
         for document in documents:
             try:
-                self.spool.send_one(document, self._send)
+                self.spool.send_one(document, self._send_document)
             except RequestRefused as error:
                 raise FaultwatchError(
                     f"{document.revision.commit[:10]}: {error.what}", "the report is set aside; see `faultwatch spool`"
@@ -76,7 +76,7 @@ class Outbox:
         if not at_once and self._clock() < self._not_before:
             return
         try:
-            self.spool.flush(self._send)
+            self.spool.flush(self._send_document)
         except FaultwatchError as error:
             self.error = error
             self._pause = min(2 * self._pause or FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS)
@@ -85,17 +85,17 @@ class Outbox:
             self.error = None
             self._pause = 0.0
 
-    def _store(self, documents: Sequence[SpooledDocument]) -> None:
+    def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))
             except FaultwatchError as no_room:
                 try:
-                    self._send(document)
+                    self._send_document(document)
                 except FaultwatchError:
                     raise no_room from None
 
-    def _send(self, document: SpooledDocument) -> None:
+    def _send_document(self, document: SpooledDocument) -> None:
         try:
             self._sender(document)
         except RequestRefused as error:

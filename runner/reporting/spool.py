@@ -43,7 +43,7 @@ class Spool(Struct, frozen=True):
         try:
             make_private_folder(self.folder)
             partial.write_text(document.model_dump_json(), encoding="utf-8")
-            _requeue(partial)
+            _requeue_document(partial)
             rename_durably(partial, file)
         except OSError as error:
             with suppress(OSError):
@@ -173,7 +173,7 @@ def _get_kind(file: Path) -> str:
     return "profile" if file.stem.endswith(_PROFILE_SUFFIX) else "report"
 
 
-def _requeue(file: Path) -> None:
+def _requeue_document(file: Path) -> None:
     """Move a document to the end of the queue; the kernel's own time stamps are too coarse to order documents."""
     now = time.time_ns()
     os.utime(file, ns=(now, now))
@@ -181,7 +181,7 @@ def _requeue(file: Path) -> None:
 
 def _read_to_end(file: Path) -> None:
     with suppress(OSError):
-        _requeue(file)
+        _requeue_document(file)
 
 
 def _move_to_refused(file: Path, reason: str) -> None:

@@ -22,10 +22,10 @@ def generate_schema(name: str, model: type[BaseModel]) -> str:
     """Return the schema of a model as text. Each key is described by the string below its field."""
     schema = model.model_json_schema(mode="validation")
     schema["properties"].pop("path", None)  # not a key of the file
-    _describe(schema, model)
+    _add_descriptions(schema, model)
     for inner in _list_models(model):
         if inner.__name__ in schema.get("$defs", {}):
-            _describe(schema["$defs"][inner.__name__], inner)
+            _add_descriptions(schema["$defs"][inner.__name__], inner)
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"{name}.toml"}
     document = {**head, **{key: value for key, value in schema.items() if key != "title"}}
     document["description"] = _REMARKS[name]
@@ -38,7 +38,7 @@ def _list_models(model: type[BaseModel]) -> list[type[BaseModel]]:
     return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, BaseModel)]
 
 
-def _describe(schema: dict[str, Any], model: type[BaseModel]) -> None:
+def _add_descriptions(schema: dict[str, Any], model: type[BaseModel]) -> None:
     if model.__doc__:
         schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
     for name, text in collect_field_docstrings(model).items():

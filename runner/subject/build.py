@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
-from runner.dependencies.asked import Asked, make_unfollowed
+from runner.dependencies.file_queries import Asked, make_unfollowed
 from runner.dependencies.watch import QuestionWatch
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
@@ -29,7 +29,7 @@ from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, ov
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.packages import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
+from runner.subject.package_managers import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path
@@ -145,7 +145,9 @@ class Builder(Struct, frozen=True):
         return place / TREE_FOLDER, build
 
     @contextmanager
-    def build_in_place_of(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> Iterator[Path]:
+    def build_in_other_place(
+        self, repository: Repository, commit: str, workload: Workload, tree: Path
+    ) -> Iterator[Path]:
         """Build a revision where another one was built, which is put back afterwards; yield the folder.
 
         What depends on the path, or on when and where the host has stored the files, is then as it was for the other.

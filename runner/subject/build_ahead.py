@@ -123,7 +123,7 @@ class BuildAhead:
             failure.build = self._mark_own_build(failure.build, commit)
             raise
         build = self._mark_own_build(build, commit)
-        self._check(commit, tree)
+        self._check_reuse(commit, tree)
         self._built = commit
         if not self._workers and self._jobs > 1 and self._next and build.seconds >= MIN_BUILD_SECONDS:
             self._start_workers()
@@ -153,7 +153,7 @@ class BuildAhead:
                     return before
         return ""
 
-    def _check(self, commit: str, tree: Path) -> None:
+    def _check_reuse(self, commit: str, tree: Path) -> None:
         """Stop reusing builds if a commit shows that its build depends on files that it has not read."""
         if self._builds_all or not self._built or not is_checked(commit):
             return
@@ -182,7 +182,7 @@ class BuildAhead:
         if worker is None and self._workers and not self._builder.has_build(self._repository, commit, self._workload):
             worker = next((worker for worker in self._workers if worker.commit is None), None)
             if worker is not None:
-                self._assign(worker, commit)
+                self._assign_commit(worker, commit)
         self._assign_next()
         while worker is not None and worker.commit == commit:
             select.select([busy for busy in self._workers if busy.commit is not None], [], [])
@@ -209,9 +209,9 @@ class BuildAhead:
                     self._is_reuse_likely(commit) or self._builder.has_build(self._repository, commit, self._workload)
                 ):
                     log_step("another process builds %s ahead", commit[:10])
-                    self._assign(worker, commit)
+                    self._assign_commit(worker, commit)
 
-    def _assign(self, worker: "_Worker", commit: str) -> None:
+    def _assign_commit(self, worker: "_Worker", commit: str) -> None:
         self._ordered.add(commit)
         worker.start_build(commit)
 
@@ -250,7 +250,7 @@ class _Worker:
                 merge=True,
                 inherited=[other.fileno()],
             )
-        self._write(order)
+        self._send_line(order)
 
     @property
     def supervisor(self) -> int:
@@ -265,7 +265,7 @@ class _Worker:
         """Order a build from the worker; if the worker has ended, the runner builds by itself."""
         if self._is_alive:
             self.commit = commit
-            self._write(commit)
+            self._send_line(commit)
 
     def has_ended(self) -> bool:
         """Return whether the build has ended."""
@@ -286,7 +286,7 @@ class _Worker:
         for stream in self._process.streams:
             stream.close()
 
-    def _write(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         try:
             self._channel.sendall(f"{line}\n".encode())
         except OSError:

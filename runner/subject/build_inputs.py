@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.dependencies.asked import Asked
+from runner.dependencies.file_queries import Asked
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.tree_walk import walk_tree

@@ -90,7 +90,7 @@ class BuildPlaces(Struct, frozen=True):
             total += size
             too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
             too_many = self.most_bytes is not None and total > self.most_bytes
-            if (too_old or too_many) and self._remove(place):
+            if (too_old or too_many) and self._remove_place(place):
                 total -= size
 
     def remove_unfinished(self) -> None:
@@ -102,7 +102,7 @@ class BuildPlaces(Struct, frozen=True):
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")
             if place.exists() and not (place / RECORD_FILE).exists():
-                self._remove(place)
+                self._remove_place(place)
 
     def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
         """Yield the place of each build, when it was used last, and its bytes."""
@@ -111,7 +111,7 @@ class BuildPlaces(Struct, frozen=True):
             with suppress(OSError):
                 yield place, lock.stat().st_mtime, _get_size(place)
 
-    def _remove(self, place: Path) -> bool:
+    def _remove_place(self, place: Path) -> bool:
         with _lock_briefly(_get_lock_file(place)) as free:
             if free:
                 remove_record(place)

@@ -18,7 +18,7 @@ from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_places import BuildPlaces, release_all
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 
 class BuildOrder(Struct, frozen=True):

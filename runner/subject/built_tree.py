@@ -16,7 +16,7 @@ from pathlib import Path
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import count_used_bytes
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import TreeTooLarge, compute_fingerprint, remove_tree, walk_tree
@@ -52,7 +52,7 @@ def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0
     """
     tree = place / TREE_FOLDER
     (place / COPY_FOLDER).mkdir(mode=0o700)
-    _copy(tree, place / COPY_FOLDER / TREE_FOLDER)
+    _copy_tree(tree, place / COPY_FOLDER / TREE_FOLDER)
     _flush_to_storage(tree)
     return BuildRecord(
         build=build,
@@ -64,7 +64,7 @@ def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0
     )
 
 
-def read_start_of_build(tree: Path) -> int:
+def read_build_start(tree: Path) -> int:
     """Return the time at which a build began, in nanoseconds since the epoch; 0 for a tree outside of the cache."""
     try:
         record = read_record(tree.parent) if tree.name == TREE_FOLDER else None
@@ -139,7 +139,7 @@ def restore_tree(tree: Path) -> None:
         remove_tree(old)
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
-    _copy(place / COPY_FOLDER / TREE_FOLDER, fresh)
+    _copy_tree(place / COPY_FOLDER / TREE_FOLDER, fresh)
     if record.later_commit:
         if _compute_fingerprint(place / _LATER_FILES_FOLDER, None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
@@ -167,7 +167,7 @@ def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
         return None
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy_tree(source: Path, target: Path) -> None:
     # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
     words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
     done = subprocess.run(

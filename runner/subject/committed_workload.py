@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.subject.checkout_content import TooLargeCheckout, write_commit
 from runner.subject.repository import Repository
 from runner.workload import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.lookup import is_path
+from runner.workload.workload_lookup import is_path
 
 _FILE_MODE, _PROGRAM_MODE, _LINK_MODE = "100644", "100755", "120000"
 _MAX_BYTES = 1 << 20
@@ -104,7 +104,7 @@ class _CommitTree(Struct, frozen=True):
 
     def load_workload(self, path: str, requested: RequestedWorkload) -> Workload:
         """Load the workload file at a path, with the other files of its folder if it uses them."""
-        workload = self._load(path)
+        workload = self._load_workload(path)
         if not workload.uses_own_folder:
             return workload
         if path == requested.path and self._has_same_folder(path):
@@ -117,7 +117,7 @@ class _CommitTree(Struct, frozen=True):
         files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
-                if self._load(path).name == name:
+                if self._load_workload(path).name == name:
                     return path
         return ""
 
@@ -129,7 +129,7 @@ class _CommitTree(Struct, frozen=True):
         """Return the mode of what the commit has at a path; empty if there is nothing."""
         return self._read_entry(self.commit, path)[0] if path else ""
 
-    def _load(self, path: str) -> Workload:
+    def _load_workload(self, path: str) -> Workload:
         """Load only the workload file; for a symbolic link, write all files of the commit first."""
         if self._read_mode(path) == _LINK_MODE:
             return load_workload(self._read_folder() / path)

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.packages import (
+from runner.subject.package_managers import (
     GO_CACHE_VARIABLES,
     MANAGERS,
     PackageManager,

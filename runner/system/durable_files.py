@@ -8,7 +8,7 @@ from runner.system.tree_walk import walk_tree
 
 def rename_durably(complete: Path, target: Path) -> None:
     """Replace a file by a complete one, after its content has reached the storage."""
-    _sync(complete)
+    _sync_path(complete)
     complete.replace(target)
     sync_folder(target.parent)
 
@@ -27,7 +27,7 @@ def rename_folder_durably(complete: Path, target: Path) -> None:
         if entry.is_dir(follow_symlinks=False):
             sync_folder(Path(entry.path))
         elif entry.is_file(follow_symlinks=False):
-            _sync(Path(entry.path))
+            _sync_path(Path(entry.path))
     sync_folder(complete)
     complete.rename(target)
     sync_folder(target.parent)
@@ -35,10 +35,10 @@ def rename_folder_durably(complete: Path, target: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Wait until the names in a folder have reached the storage."""
-    _sync(folder, os.O_DIRECTORY)
+    _sync_path(folder, os.O_DIRECTORY)
 
 
-def _sync(path: Path, kind: int = 0) -> None:
+def _sync_path(path: Path, kind: int = 0) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | kind)
     try:
         os.fsync(descriptor)

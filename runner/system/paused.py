@@ -22,14 +22,14 @@ def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
             if not new:
                 break
             for pid in new:
-                _send(pid, signal.SIGSTOP)
+                _send_signal(pid, signal.SIGSTOP)
             stopped |= new
         yield
     finally:
         for pid in stopped:
-            _send(pid, signal.SIGCONT)
+            _send_signal(pid, signal.SIGCONT)
 
 
-def _send(process: int, number: signal.Signals) -> None:
+def _send_signal(process: int, number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.kill(process, number)

@@ -40,7 +40,7 @@ def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
     return variables
 
 
-def _require_one_of(*choices: str) -> AfterValidator:
+def _require_choice(*choices: str) -> AfterValidator:
     """Accept one of some words, or a text with a placeholder, whose value is only known for each case."""
 
     def check(text: str) -> str:
@@ -77,7 +77,7 @@ Variables = Annotated[dict[str, str], AfterValidator(_check_variable_names)]
 
 
 class General(Table):
-    """``[workload]``: its name, and how long and how often it runs."""
+    """``[workload]``: the name of the workload, and how long and how often its command runs."""
 
     name: Name
     """Letters, digits, underscores, dots and dashes."""
@@ -101,7 +101,7 @@ class BuildRecipe(Table):
     needs: tuple[str, ...] = ()
     """Programs that the build needs: if this host lacks one, the cases are skipped."""
     directory: Literal["subject", "workload"] = "subject"
-    """Where the command runs: in the checkout of the revision, or in a copy of the workload's own folder."""
+    """The folder in which the command runs: the checkout of the revision, or a copy of the workload's own folder."""
     timeout: float = Field(default=900.0, gt=0, le=86_400)
     """Seconds after which the build is killed and counts as failed."""
     environment: Variables = Field(default_factory=dict)
@@ -118,7 +118,7 @@ class BuildRecipe(Table):
 
 
 class RunRecipe(Table):
-    """``[run]``: what to execute, and in which state. ``{name}`` is replaced by a parameter of the matrix."""
+    """``[run]``: what to execute, and in which state. A parameter of the matrix replaces ``{name}``."""
 
     command: Command
     """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
@@ -127,24 +127,24 @@ class RunRecipe(Table):
     """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
     """Name of an allocator that is preloaded, or a placeholder for one."""
-    page_cache: Annotated[str, _require_one_of(*PAGE_CACHE_STATES)] = "host"
-    """``cold``: the files are evicted from memory before each execution. ``host``: they stay as they are, and the
-    program may set their state itself."""
+    page_cache: Annotated[str, _require_choice(*PAGE_CACHE_STATES)] = "host"
+    """``cold``: the files are evicted from memory before each execution. ``host``: the files stay as they are, and
+    the program may set their state."""
     files: tuple[str, ...] = ()
     """Files whose page-cache state is set, relative to the build's directory."""
     output: Literal["none", "json", "regex", "google-benchmark", "hyperfine", "pytest-benchmark", "pyperf"] = "none"
     """The format in which the program reports its work."""
     output_file: str | None = None
-    """The file of that report, relative to the build's directory; by default standard output."""
+    """The file in which the program reports its work, relative to the build's directory; by default standard output."""
     pattern: str | None = None
-    """For ``regex``: an expression with the groups ``operations`` and ``seconds``."""
+    """For ``regex``: a regular expression with the groups ``operations`` and ``seconds``."""
     processes: int | str = 1
-    """How many processes run the command at once, each counted separately; a number or a placeholder."""
+    """Number of processes that run the command at once, each counted separately; a number or a placeholder."""
     memory_limit: str = "none"
     """Bytes that the processes may use together, with ``K``, ``M`` or ``G``; or a placeholder."""
     region: bool = False
     """Whether the program marks a region of interest, which is counted in addition to the whole process."""
-    huge_pages: Annotated[str, _require_one_of(*HUGE_PAGE_CHOICES)] = "host"
+    huge_pages: Annotated[str, _require_choice(*HUGE_PAGE_CHOICES)] = "host"
     """Which memory gets transparent huge pages; with ``never``, counts do not depend on free memory."""
 
     def list_texts(self) -> tuple[str, ...]:
@@ -163,8 +163,8 @@ class Metrics(Table):
     precision: dict[str, Annotated[float, Field(gt=0, le=100)]] = Field(default_factory=dict)
     """The smallest relevant change of each metric, in percent."""
     budget: dict[str, Budget] = Field(default_factory=dict)
-    """The budget by which each metric may get worse before ``faultwatch compare`` fails; by default, no metric may get
-    worse."""
+    """The increase that is allowed for each metric before ``faultwatch compare`` fails; by default, no metric may
+    get worse."""
 
     @property
     def judging(self) -> Judging:
@@ -201,9 +201,9 @@ class Workload(Table):
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
     """The values of each parameter. Each combination is a case."""
     include: tuple[dict[Name, Parameter], ...] = ()
-    """Additional points."""
+    """Points to add."""
     exclude: tuple[dict[Name, Parameter], ...] = ()
-    """Points of the matrix to leave out: those that match all of these values."""
+    """Points of the matrix to leave out: all points that match these values."""
     metrics: Metrics = Field(default_factory=Metrics)
     path: Path = Field(default=Path(), exclude=True)
     """The path of the file."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.settings import MAX_BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
 from runner.system.path_length import compute_path_length, pad_path
@@ -66,7 +66,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
             copy_sources(workload.list_own_files(), part)
             if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
                 raise FaultwatchError(
-                    f"the files in {workload.path.parent} have changed during the command", "start again"
+                    f"the files in {workload.path.parent} changed while the command ran", "start again"
                 )
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.

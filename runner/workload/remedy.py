@@ -44,9 +44,9 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         if name.startswith(VARIABLE_PREFIX):
             run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _quote_literally(value)}
         elif name == "allocator":
-            run["allocator"] = _require_one_of(name, value, tuple(ALLOCATOR_VARIABLES))
+            run["allocator"] = _require_choice(name, value, tuple(ALLOCATOR_VARIABLES))
         elif name == "thp":
-            run["huge_pages"] = _require_one_of(name, value, tuple(CHOICES))
+            run["huge_pages"] = _require_choice(name, value, tuple(CHOICES))
         elif name in workload.matrix:
             run = {key: _replace_parameter(content, name, value) for key, content in run.items()}
         else:
@@ -55,7 +55,7 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
 
 
-def _require_one_of(name: str, value: str, choices: tuple[str, ...]) -> str:
+def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise FaultwatchError(f"--with {name}={value}: there is no such {name}", f"known values: {', '.join(choices)}")
     return value

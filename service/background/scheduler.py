@@ -122,7 +122,7 @@ class BackgroundScheduler:
             wait = self._run_once(entry.task)
             entry.error = ""
         except Exception as error:  # the task is tried again, and the others continue
-            _report(entry, error)
+            _log_error(entry, error)
         finally:
             with self._changed:
                 entry.running, entry.due = False, min(entry.due, time.monotonic() + wait)
@@ -142,13 +142,13 @@ class BackgroundScheduler:
         return min(max((due - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
 
 
-def _report(entry: _Entry, error: Exception) -> None:
+def _log_error(entry: _Entry, error: Exception) -> None:
     """Log an error, unless the last run had the same one."""
     text, task = f"{type(error).__name__}: {error}", entry.task
     if text == entry.error:
         return
     entry.error = text
     if isinstance(error, (ServiceError, SQLAlchemyError)):  # the message says it all
-        log.error("%s failed, and is tried again every %g s: %s", task.name, task.interval, error)
+        log.error("%s failed and will be retried every %g s: %s", task.name, task.interval, error)
     else:
-        log.error("%s crashed, and is tried again every %g s", task.name, task.interval, exc_info=error)
+        log.error("%s crashed and will be retried every %g s", task.name, task.interval, exc_info=error)

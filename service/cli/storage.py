@@ -18,7 +18,7 @@ from service.schemas.audit import AuditAction
 
 if TYPE_CHECKING:
     from service.store.engine.database import Database
-    from service.store.maintenance.retain import RetentionResult
+    from service.store.maintenance.retention import RetentionResult
 
 # The commands import lazily, so that --help stays fast.
 # ruff: noqa: PLC0415
@@ -124,8 +124,8 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
     type=click.IntRange(1),
     metavar="N",
     help=(
-        "In runs that are older than this, reduce noisy metrics to their level, and their extremes if they are "
-        "judged. By default, all samples stay."
+        "In runs that are older than this, reduce noisy metrics to their level, and judged ones to level and "
+        "extremes. By default, all samples stay."
     ),
 )
 @click.option(
@@ -146,8 +146,8 @@ def retain(
     metrics keep only the level.
     """
     from service.store.engine.database import Database
-    from service.store.maintenance.retain import RetentionRule, estimate_rule
-    from service.store.maintenance.retain import apply_rule as run
+    from service.store.maintenance.retention import RetentionRule, estimate_rule
+    from service.store.maintenance.retention import apply_rule as run
 
     database, now = Database(_read_database_address()), datetime.now(UTC)
     _refuse_unknown_subjects(database, subjects)
@@ -178,7 +178,7 @@ def _describe_retention(result: RetentionResult, *, dry_run: bool) -> str:
     parts.append(f"{'about ' if dry_run else ''}{result.freed:,} bytes freed")
     if result.returned:
         parts.append(f"{result.returned:,} bytes returned to the file system")
-    return ("this would be done: " if dry_run else "") + ", ".join(parts)
+    return ("would be done: " if dry_run else "") + ", ".join(parts)
 
 
 @click.command(short_help="Delete a subject with all of its measurements.")
@@ -191,7 +191,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     Only a backup can bring them back. The service may run, but nobody should send runs of the subject in the meantime.
     """
     from service.store.engine.database import Database
-    from service.store.maintenance import forget as deletion
+    from service.store.maintenance import subject_deletion as deletion
 
     # What is deleted is deleted in order; SQLite would read all points for each run to check it.
     database = Database(_read_database_address(), checks_references=False)
@@ -242,10 +242,10 @@ def _write_lines(database: Database, kind: str, subject: str | None, stream: Tex
 
 
 def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
-    from service.store.maintenance import columns
+    from service.store.maintenance import parquet_export
 
     with show_progress("exporting runs") as report_progress:
-        added = columns.export_columns(database, folder, subject, report_progress)
+        added = parquet_export.export_columns(database, folder, subject, report_progress)
     return f"{added.runs:,} runs with {added.rows:,} rows were added to {folder}"
 
 

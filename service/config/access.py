@@ -12,6 +12,6 @@ class Access(StrEnum):
     """Who has access to the service."""
 
     OPEN = "open"
-    """Everybody who reaches it may do everything."""
+    """Everybody who reaches the service may do everything."""
     TOKENS = "tokens"
     """Callers must present a token."""

@@ -49,7 +49,7 @@ class TokenForge(ForgeSettings):
     switch = "url"
 
     url: BaseAddress
-    """Its address, without a path of the API."""
+    """The address of the forge, without the path of the API."""
     token: Token
     secret: WebhookSecret
 

@@ -69,15 +69,15 @@ class StrictSettings(BaseModel):
 
 
 class Quiet(StrictSettings):
-    """Hours of the day in which nothing is sent; pending events wait until they end."""
+    """Hours of the day in which nothing is sent. Pending events wait for the end of these hours."""
 
     start: OfDay = Field(alias="from")
     """The time of day from which nothing is sent."""
     end: OfDay = Field(alias="to")
-    """Time of day at which sending begins again."""
+    """The time of day from which messages are sent again."""
 
     @model_validator(mode="after")
-    def _lasts(self) -> Quiet:
+    def _require_length(self) -> Quiet:
         if self.start == self.end:
             raise ValueError("from and to are the same time: remove quiet, or the whole channel")
         return self
@@ -89,7 +89,7 @@ class ChannelSettings(StrictSettings):
     name: Name
     """Name of the channel, in logs and messages."""
     subject: Line = "*"
-    """Pattern of the subjects whose events are sent; * stands for anything."""
+    """Pattern of the subjects whose events are sent; * stands for any text."""
     only: Literal["all", "regressions"] = "all"
     """Which events are sent."""
     zone: Zone = "UTC"
@@ -97,14 +97,14 @@ class ChannelSettings(StrictSettings):
     quiet: Quiet | None = None
     """Hours of the day in which nothing is sent."""
     digest: OfDay | None = None
-    """Time of day of a single message with all events; None sends each event as it is found."""
+    """Time of day of a single message with all events; None sends each event when it is found."""
     digest_day: Day | None = None
     """The day of the week of a single weekly message, at the time of ``digest``; None sends a daily message."""
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
         if self.digest_day is not None and self.digest is None:
-            raise ValueError('digest_day needs a time of day: add digest = "08:30"')
+            raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
         return self
 
 
@@ -114,9 +114,9 @@ class EmailChannel(ChannelSettings):
     kind: Literal["email"]
     """A channel that sends mail."""
     sender: Address
-    """Address that the mail comes from."""
+    """The sender's address."""
     to: tuple[Address, ...] = Field(min_length=1, max_length=100)
-    """Addresses that receive it."""
+    """The addresses of the receivers."""
     host: Line
     """Name of the mail server."""
     port: int = Field(default=587, ge=1, le=65535)
@@ -124,14 +124,14 @@ class EmailChannel(ChannelSettings):
     security: Literal["starttls", "tls", "none"] = "starttls"
     """How the connection is encrypted."""
     user: Line | None = None
-    """Name to sign in with; without it, nobody signs in."""
+    """The user name for the mail server; without a name, nobody signs in."""
     password_variable: Line | None = None
     """Environment variable that holds the password, which is never stored in the file."""
 
     @model_validator(mode="after")
-    def _keeps_the_password(self) -> EmailChannel:
+    def _require_encryption(self) -> EmailChannel:
         if (self.user is None) != (self.password_variable is None):
-            raise ValueError("user and password_variable belong together")
+            raise ValueError("user and password_variable must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
             raise ValueError("the password would cross the network unencrypted: set security to tls or starttls")
         return self

@@ -176,11 +176,11 @@ class Settings(BaseSettings):
     )
 
     heading: ClassVar[str]
-    """Title of their table."""
+    """Title of the table of these settings."""
     guide: ClassVar[str]
     """The title of the guide that describes the settings."""
     off: ClassVar[str] = ""
-    """Shown if they are not set."""
+    """The text that is shown if the settings are not set."""
 
     @classmethod
     def settings_customise_sources(

@@ -133,11 +133,12 @@ class Config(Settings):
         unit="a number of seconds, 1 to 86400",
         shown=lambda config: f"{config.idle.total_seconds():.0f} s",
     )
-    """The time without a new run after which a host counts as idle, so that the service may order work by itself."""
+    """The time without a new run after which a host counts as idle. The service orders work by itself only on idle
+    hosts."""
     proxies: Words = declare_setting(
         "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine"
     )
-    """Addresses of trusted proxies on other machines, which say on whose behalf they send a request."""
+    """Addresses of trusted proxies on other machines. A trusted proxy states for whom it sends a request."""
     session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = (
         declare_setting(
             "FAULTWATCH_SESSION_KEY_FILE",
@@ -154,7 +155,7 @@ class Config(Settings):
     forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)
     """The forges that are turned on."""
     jobs: TrustedJobs | None = None
-    """The jobs of GitHub Actions that may sign in; None for none."""
+    """The jobs of GitHub Actions that may sign in; None if no job may."""
     notifications: NotificationFile = Field(default_factory=NotificationFile)
     """The file of the notification channels."""
 

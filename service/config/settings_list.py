@@ -31,7 +31,7 @@ class Setting(BaseModel):
 
     name: str
     variable: str
-    """The environment variable that sets it; empty for a value that only a file can set."""
+    """The environment variable of the setting; empty for a value that only a file can set."""
     value: str
     source: str
     """``default``, ``environment``, ``given at the start`` (by an option of the command), or the path of a file."""
@@ -74,14 +74,14 @@ def list_settings(
             title=section.heading,
             document=section.guide,
             empty=section.off,
-            settings=_list_settings_of(settings, environment) if settings else [],
+            settings=_list_group_settings(settings, environment) if settings else [],
         )
         for section, settings in sections
     ]
     return [*groups, _build_notification_group(config, environment, channels)]
 
 
-def _list_settings_of(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
+def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
     return [
         Setting(
             name=variable.title,
@@ -107,7 +107,7 @@ def _build_notification_group(
     title, guide = NotificationFile.heading, NotificationFile.guide
     if isinstance(channels, str):
         return SettingGroup(title=title, document=guide, empty=channels, settings=[])
-    (file,) = _list_settings_of(config.notifications, environment)
+    (file,) = _list_group_settings(config.notifications, environment)
     path = str(config.notifications.file or config.home / FILE)
     settings = [file.model_copy(update={"value": path}), *_list_channels(path, environment, channels)]
     return SettingGroup(title=title, document=guide, settings=settings)
@@ -138,10 +138,10 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
     elif isinstance(channel, ChatChannel):
         variable = channel.url_variable
         chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # its host may be a secret
-        where = f"by {chat.name}" if chat else "at an address that is kept secret"
+        where = f"by {chat.name}" if chat else "at a secret address"
     else:
         variable = channel.url_variable
-        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at an address that is kept secret"
+        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at a secret address"
     if variable is not None:
         limits.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
     return "; ".join([where, *limits])

@@ -50,7 +50,7 @@ class TrustedJobs(Settings):
     off = "No job may sign in: FAULTWATCH_ACTIONS_REPOSITORIES is not set."
 
     address: str = ""
-    """Address at which runners reach this service; empty if that is not known."""
+    """Address at which runners reach this service; empty if unknown."""
     repositories: Annotated[Words, AfterValidator(_check_repositories)] = declare_setting(
         "FAULTWATCH_ACTIONS_REPOSITORIES", "Repositories", usual="none: no job may sign in", unit="words"
     )
@@ -73,7 +73,7 @@ class TrustedJobs(Settings):
     issuer: Annotated[str, AfterValidator(lambda issuer: issuer.rstrip("/"))] = declare_setting(
         "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub"
     )
-    """Who signs identities."""
+    """The issuer that signs identities."""
     subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_parse_subjects)] = declare_setting(
         "FAULTWATCH_ACTIONS_SUBJECTS",
         "Subjects",
@@ -84,7 +84,7 @@ class TrustedJobs(Settings):
     )
     """Subjects whose name differs from their repository's: `owner/name=subject`."""
     hosts: Words = declare_setting("FAULTWATCH_ACTIONS_HOSTS", "Hosts", (), usual="any", unset="any", unit="words")
-    """The hosts as which jobs may report."""
+    """The host names under which jobs may report."""
 
     @model_validator(mode="after")
     def _have_an_audience(self) -> Self:

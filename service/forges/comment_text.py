@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric, verdict_words
 from runner.contract.comparison import Side
-from service.forges.wording import (
+from service.forges.verdict_text import (
     describe_judge,
     describe_rows,
     describe_since,
@@ -106,7 +106,8 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
     if not folded:
         return table
     before, after = _FOLDED_SECTION
-    before = before.format(f"{len(folded)} more: unchanged, or not judged")
+    more = f"{len(folded)} more row{'s' if len(folded) != 1 else ''}"
+    before = before.format(f"{more}: unchanged, or not judged")
     folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
     return f"{table}{before}{folded_table}{after}\n" if folded_table else table
 
@@ -202,7 +203,7 @@ def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
-        if verdict_words.lacks_a_side(row.metric_verdict):
+        if verdict_words.lacks_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_MAX_REASONS]:
@@ -258,9 +259,9 @@ def _suggest_commands(outcome: GateOutcome) -> str:
     changed = {row.case for row in outcome.list_changed_metrics()}
     worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
     cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    measure_block = _build_code_block("To measure it again, in a clone", [case.command for case in cases])
+    measure_block = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
     why = _build_code_block(
-        "To see where it comes from", [case.profile_command for case in cases if case.name in worse]
+        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse]
     )
     return f"{measure_block}{why}"
 
@@ -279,7 +280,7 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
     if not links.bisect or not over:
         return ""
     command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
-    return f"To find which commit it is, comment {command}.\n\n"
+    return f"To find the commit, comment {command}.\n\n"
 
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:

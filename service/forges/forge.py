@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from service.forges.actions import RepositoryAction, WebhookAction
-from service.forges.commands import Command
+from service.forges.comment_commands import Command
 from service.forges.comment_text import Links
+from service.forges.webhook_actions import RepositoryAction, WebhookAction
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import GateOutcome
 

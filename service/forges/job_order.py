@@ -5,8 +5,8 @@ from __future__ import annotations
 from runner.contract import Verdict
 from runner.contract.gate import GateReport
 from runner.contract.job import Backend, BisectQuestion, JobOrder, ProfileQuestion, Question, Where
-from service.forges.actions import CommandComment
-from service.forges.commands import Command, Verb
+from service.forges.comment_commands import Command, Verb
+from service.forges.webhook_actions import CommandComment
 from service.jobs.scheduler import JobScheduler, WrongOrderError
 from service.rules.gate.verdict import CaseOutcome, judge_gate
 from service.store import forges as store
@@ -25,7 +25,7 @@ def order_job(
         gate = store.find_gate(session, comment.repository, comment.number, head)
         report = store.read_report(gate) if gate and gate.document else None
     if report is None:
-        return False, f"{head[:10]} is not measured yet. Repeat the command after it is measured."
+        return False, f"{head[:10]} is not measured yet. Repeat the command after the measurement."
     question = build_question(command, report)
     if isinstance(question, str):
         return False, question
@@ -36,7 +36,7 @@ def order_job(
     except WrongOrderError as error:
         return False, str(error)
     link = f"[job {job.id}]({address}/jobs/{job.id})" if address else f"job {job.id}"
-    status = "Its result will be posted here." if new else "It was already ordered."
+    status = "The result will be posted here." if new else "The job was already ordered."
     return True, f"The {command.verb} of {format_code(question.case)} at {head[:10]} is {link}. {status}"
 
 
@@ -46,7 +46,7 @@ def build_question(command: Command, report: GateReport) -> Question | str:
     outcome = cases.get(command.text)
     if outcome is None:
         names = ", ".join(format_code(name) for name in list(cases)[:_MAX_NAMED])
-        return f"There is no case {format_code(command.text)}. The cases are: {names or 'none'}."
+        return f"There is no case {format_code(command.text)}. Cases: {names or 'none'}."
     head = outcome.case.head
     shared = {
         "subject": head.subject,

@@ -65,12 +65,13 @@ def _describe_culprit(culprit: Culprit, name: str) -> str:
     verb = "moves" if stands else "may move"
     sentence = f"{_format_commit(culprit.commit)} {verb} {format_code(name)} from {before} to {after}."
     if culprit.brought:
-        sentence += f" The merged commits moved it by {format_difference(culprit.brought, unit)} on their own branch."
+        change = format_difference(culprit.brought, unit)
+        sentence += f" The merged commits moved the metric by {change} on their own branch."
     n_others = len(culprit.candidates) - 1
-    before = "the commit" if n_others == 1 else f"one of the {n_others} commits"
-    doubt = f" Measurements of the range cannot tell it apart from {before} before it." if n_others > 0 else ""
+    before = "the previous commit" if n_others == 1 else f"the {n_others} commits before it"
+    doubt = f" Measurements of the range cannot distinguish this commit from {before}." if n_others > 0 else ""
     if culprit.proof is None:
-        return f"{sentence}{doubt} It is not proven."
+        return f"{sentence}{doubt} Not proven."
     parent = _format_commit(culprit.parent)
     proof = f"{_PROOF_SENTENCES[culprit.proof.state]}, measured interleaved with its parent {parent}"
     return f"{sentence}{doubt} {proof}: {format_code(culprit.proof.sentence, _MAX_TEXT_CHARACTERS)}"

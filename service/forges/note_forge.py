@@ -12,8 +12,11 @@ from typing import Any, ClassVar, Protocol
 
 from runner.contract.gate import ForgeKind
 from service.config.forge_settings import TokenForge
-from service.forges import comment_text, notes
-from service.forges.actions import (
+from service.forges import comment_text, pull_request_note
+from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
+from service.forges.pull_request_note import Note, Status
+from service.forges.qualified_names import qualify_name, split_name
+from service.forges.webhook_actions import (
     LABEL_REASON,
     AcceptHead,
     CommandComment,
@@ -22,9 +25,6 @@ from service.forges.actions import (
     WebhookAction,
     decide_actions,
 )
-from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
-from service.forges.names import qualify_name, split_name
-from service.forges.notes import Note, Status
 
 _GONE_STATUSES = frozenset({404, 410})
 
@@ -108,7 +108,7 @@ class NoteForge(ABC):
         note_id = publication.comment_id
         if self.client.find_head_commit(pull) == head:
             note_id = self._publish_note(pull, publication)
-        self._set_status(pull.repository, head, notes.build_status(publication))
+        self._set_status(pull.repository, head, pull_request_note.build_status(publication))
         return note_id
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
@@ -121,14 +121,14 @@ class NoteForge(ABC):
         if isinstance(action, AcceptHead):  # the note about the gate says who accepted it
             handlers.accept(action.head, LABEL_REASON)
             return
-        marker = notes.build_reply_marker(action.comment_id)
-        if notes.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
-            reply = notes.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
-            self.client.create_note(pull, notes.break_quick_actions(f"{reply}\n\n{marker}"))
+        marker = pull_request_note.build_reply_marker(action.comment_id)
+        if pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id) is None:
+            reply = pull_request_note.run_and_reply(action.commands, self.client.find_head_commit(pull), handlers)
+            self.client.create_note(pull, pull_request_note.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
         name = qualify_name(self.kind, pull.repository)
-        body = notes.build_body(publication, name, self.max_note_bytes)
+        body = pull_request_note.build_body(publication, name, self.max_note_bytes)
         note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
         if note is not None and note.body != body:
             try:
@@ -147,7 +147,7 @@ class NoteForge(ABC):
             except Exception as error:
                 if not self._is_deleted(error):
                     raise
-        return notes.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
+        return pull_request_note.find_posted(self.client.list_notes(pull), marker, self.client.user_id)
 
     def _set_status(self, repository: str, head: str, status: Status) -> None:
         """Set the status of a commit, unless it is so already."""

@@ -6,14 +6,14 @@ import hashlib
 import hmac
 
 
-def sign(secret: bytes, body: bytes, prefix: str = "sha256=") -> str:
+def sign_body(secret: bytes, body: bytes, prefix: str = "sha256=") -> str:
     """Return the signature of a body, as GitHub writes it; Forgejo writes it without the prefix."""
     return f"{prefix}{hmac.new(secret, body, hashlib.sha256).hexdigest()}"
 
 
 def is_signed(secret: bytes, body: bytes, signature: str, prefix: str = "sha256=") -> bool:
     """Return whether a signature is that of a body, in constant time."""
-    return is_equal(sign(secret, body, prefix).encode(), signature)
+    return is_equal(sign_body(secret, body, prefix).encode(), signature)
 
 
 def is_equal(secret: bytes, header: str) -> bool:

@@ -12,7 +12,12 @@ from sqlalchemy.orm import Session
 
 from runner.contract.gate import ForgeKind
 from service.forges import job_order
-from service.forges.actions import (
+from service.forges.comment_commands import Command
+from service.forges.comment_text import build_links
+from service.forges.forge import Forge, Handlers, Publication
+from service.forges.qualified_names import split_name
+from service.forges.retry import Retry, schedule_retry
+from service.forges.webhook_actions import (
     AcceptHead,
     CommandComment,
     ForgetRepositories,
@@ -23,11 +28,6 @@ from service.forges.actions import (
     UpdateJob,
     WebhookAction,
 )
-from service.forges.commands import Command
-from service.forges.comment_text import build_links
-from service.forges.forge import Forge, Handlers, Publication
-from service.forges.names import split_name
-from service.forges.retry import Retry, schedule_retry
 from service.jobs.scheduler import JobScheduler
 from service.pipeline import gate_insights
 from service.rules.gate.verdict import Acceptance, judge_gate

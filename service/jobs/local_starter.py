@@ -66,7 +66,7 @@ class LocalStarter:
     def explain_objection(self, order: JobOrder) -> str:
         """Return why this machine cannot carry a job out; an empty text where it can."""
         host = order.question.host if order.question else None
-        return "" if host in {None, self.host} else f"this machine is {self.host}, and the job is for {host}"
+        return "" if host in {None, self.host} else f"this machine is {self.host}, but the job is for {host}"
 
     def has_room(self) -> bool:
         """Return whether the service listens, and no job runs: the others wait in the table of jobs until one ends."""
@@ -75,7 +75,7 @@ class LocalStarter:
     def start(self, job: Job) -> str:
         """Start the job, and say so: it keeps this machine from other measurements. Return its log's address."""
         what = describe_job(job.question.kind, job.question.case, job.asked_by)
-        print(f"Job {job.id} measures on this machine next: {what}; {suggest_command_to_go_first(job.id)}.", flush=True)
+        print(f"Job {job.id} measures on this machine next: {what}. {suggest_command_to_go_first(job.id)}.", flush=True)
         thread = threading.Thread(target=self._run_and_release, args=(job.id,), daemon=True, name=f"job {job.id}")
         self._busy = True
         try:
@@ -104,7 +104,7 @@ class LocalStarter:
         """Run the process of a job until it ends. Without a process, the job is lost because no runner takes it."""
         end = ""
         try:
-            end = f"Its process has ended with status {self._run_process(job_id)}."
+            end = f"The job's process ended with status {self._run_process(job_id)}."
         except Exception:
             log.exception("the process of job %s could not be started", job_id)
         finally:

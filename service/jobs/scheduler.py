@@ -253,9 +253,9 @@ class JobScheduler:
                 return
             row.log_url = log_url
             if conclusion == "cancelled":
-                jobs.move_to_next_state(row, Act.CANCEL, SERVICE, "Its workflow was cancelled.", self.now())
+                jobs.move_to_next_state(row, Act.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
             elif conclusion is not None:
-                jobs.move_to_next_state(row, Act.LOSE, SERVICE, f"Its workflow has ended: {conclusion}.", self.now())
+                jobs.move_to_next_state(row, Act.LOSE, SERVICE, f"The job's workflow ended: {conclusion}.", self.now())
         self.wake()
 
     def _post_result(self) -> bool:

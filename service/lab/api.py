@@ -24,8 +24,8 @@ class LabArguments(BaseModel):
     case: str = Field(default="", max_length=1000)
     host: str = Field(default="", max_length=100)
     commit: str = Field(default="", max_length=200, description="A tag, a branch, a date or a part of a hash.")
-    rows: str = Field(default="", max_length=400, description="Settings of the rows, with spaces between their names.")
-    columns: str = Field(default="", max_length=400, description="Settings of the columns.")
+    rows: str = Field(default="", max_length=400, description="Settings of the rows: names, separated by spaces.")
+    columns: str = Field(default="", max_length=400, description="Settings of the columns: names, separated by spaces.")
     set: str = Field(
         default="",
         max_length=8000,

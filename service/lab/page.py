@@ -31,7 +31,7 @@ from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("lab")
 
@@ -79,7 +79,7 @@ def order() -> ResponseReturnValue:
             abort(HTTPStatus.UNPROCESSABLE_ENTITY, str(problem))
     chosen = [cell for cell in _list_cells(lab) if cell.question is not None and _is_chosen(cell, form.get("cell", ""))]
     if not chosen:
-        return _show_again(address, "There is nothing to order: the cells are measured or ordered already.")
+        return _show_problem(address, "There is nothing to order: all cells are already measured or ordered.")
     name = form["author"] or None
     requester = Requester(find_author(name), Where.DASHBOARD)
     for cell in chosen:
@@ -91,7 +91,7 @@ def _is_chosen(cell: LabCell, key: str) -> bool:
     return cell.key == key if key else cell.state is CellState.EMPTY
 
 
-def _show_again(address: LabAddress, problem: str) -> ResponseReturnValue:
+def _show_problem(address: LabAddress, problem: str) -> ResponseReturnValue:
     context = _build_context(address) | {"problem": problem}
     return render_template("lab/lab.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 

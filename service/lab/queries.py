@@ -72,12 +72,12 @@ def find_newest_target(
     return None if row is None else LabTarget(*row)
 
 
-def list_runs_of_commit(session: Session, target: LabTarget) -> list[LabRun]:
+def list_commit_runs(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the runs of all cases of the workload at the commit, by its present definition, the newest first."""
     return _read_runs(session, target, Revision.commit == target.commit, Case.definition == target.definition)
 
 
-def find_run_of_case(session: Session, target: LabTarget) -> list[LabRun]:
+def find_history_run(session: Session, target: LabTarget) -> list[LabRun]:
     """Return the newest run of the case that a history has, at whatever commit; none if there is none."""
     return _read_runs(session, target, Case.key == target.case_key, Run.quarantine.is_(None), limit=1)
 

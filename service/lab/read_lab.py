@@ -123,9 +123,9 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
         The chosen settings make too many cells.
     """
     # The default cell.
-    runs = queries.list_runs_of_commit(session, target)
+    runs = queries.list_commit_runs(session, target)
     default = choose_default_run(runs, target.case_key, query.environment) or next(
-        iter(queries.find_run_of_case(session, target)), None
+        iter(queries.find_history_run(session, target)), None
     )
     if default is None:
         return None
@@ -235,7 +235,7 @@ class _Cells:
         if failure:
             return CellState.FAILED, failure, cell.failed
         differs = ", ".join(cell.differs[:3]) + (f" and {len(cell.differs) - 3} more" if len(cell.differs) > 3 else "")
-        elsewhere = f"Measured with a different {differs}, so it is not comparable." if differs else ""
+        elsewhere = f"Measured with a different {differs}, so the cell is not comparable." if differs else ""
         if cell.default:
             return CellState.EMPTY, objection, None
         return (CellState.IMPOSSIBLE, objection, None) if question is None else (CellState.EMPTY, elsewhere, None)
@@ -245,7 +245,7 @@ class _Cells:
         if self.refusal:
             return None, self.refusal
         if cell.default:
-            return None, "It is measured together with every other cell."
+            return None, "The default is measured together with every other cell."
         defaults = self.default.settings
         changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
         objection = next(
@@ -297,7 +297,7 @@ def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str,
     if default is None or any(name.startswith((setting_names.PARAMETER, "build.")) for name in values):
         return ""
     if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
-        return "The program differs from that of the default, because it was built differently."
+        return "The build differs from the default's build."
     return ""
 
 

@@ -11,7 +11,7 @@ from service.schemas.history import Number, View
 
 
 class LabCertainty(StrEnum):
-    """How a metric of a cell compares with the default."""
+    """How a metric of a cell compares with the default cell."""
 
     EXACT = "exact"
     """Compared by counts that repeat, or by interleaved counts."""
@@ -20,7 +20,7 @@ class LabCertainty(StrEnum):
     OPEN = "open"
     """Measured interleaved, with too few pairs for bounds."""
     APART = "apart"
-    """Not compared: both were measured in different sessions, whose difference is unknown."""
+    """Not compared: both cells were measured in different sessions, whose difference is unknown."""
 
 
 class Effect(StrEnum):
@@ -38,27 +38,27 @@ class LabMetric(View):
 
     metric: str
     level: Number | None
-    """The median of its samples."""
+    """The median of the samples."""
     low: Number | None
     """The smallest sample."""
     high: Number | None
     """The largest sample."""
     n: int
-    """Samples that have a value."""
+    """Number of samples that have a value."""
     repeats: bool = False
-    """Whether it is a count that repeats."""
+    """Whether the metric is a count that repeats."""
     change: Number | None = None
-    """The level minus that of the default; from interleaved measurements if there are any."""
+    """The difference of the level from the default's; from interleaved measurements if there are any."""
     percent: float | None = None
     """The change in percent of the default."""
     certainty: LabCertainty | None = None
-    """None for the default itself, and if nothing is comparable."""
+    """How the metric compares; None for the default itself, and if nothing is comparable."""
     bounds: tuple[float, float] | None = None
     """The bounds of the true change, in percent of the default."""
     effect: Effect = Effect.OPEN
     """The certain effect of the settings on the metric."""
     sentence: str = ""
-    """Why, in words."""
+    """The reason, as a sentence."""
 
 
 class LabSetting(View):
@@ -66,15 +66,15 @@ class LabSetting(View):
 
     name: str
     title: str
-    """The name for people."""
+    """The name of the setting for people."""
     values: tuple[str | None, ...]
-    """The default first; none if it is not set."""
+    """The values, the default first; none if the setting is not set."""
     texts: tuple[str, ...]
-    """The values for people."""
+    """The values, as readable text."""
     per_run: bool
-    """Whether a job can set it; others belong to the host."""
+    """Whether a job can set the setting. Other settings belong to the host."""
     changes_the_work: bool
-    """Whether it is a parameter of the program itself: its values do different work."""
+    """Whether the setting is a parameter of the program itself, so that its values do different work."""
 
 
 class CellState(StrEnum):
@@ -82,52 +82,52 @@ class CellState(StrEnum):
 
     MEASURED = "measured"
     ORDERED = "ordered"
-    """A job is under way; ``job_state`` says how far."""
+    """A job is under way; ``job_state`` shows its state."""
     FAILED = "failed"
     EMPTY = "empty"
-    """It can be ordered."""
+    """The cell can be ordered."""
     IMPOSSIBLE = "impossible"
-    """No job can set its values, or no host can measure it."""
+    """No job can set the values of the cell, or no host can measure it."""
 
 
 class LabCell(View):
     """One combination of settings."""
 
     key: str
-    """Identifies it in an order."""
+    """The key of the cell, for orders."""
     values: dict[str, str | None]
     """The value of each setting; none if the setting is not set."""
     text: str
     """The values that differ from the default's, as readable text."""
     default: bool
-    """Whether it has the settings of the history."""
+    """Whether the cell has the settings of the history."""
     state: CellState
     run_id: UUID | None = None
-    """The run that provides its metrics; for a failed cell, the run that failed."""
+    """The run that provides the metrics; for a failed cell, the run that failed."""
     session: UUID | None = None
-    """The session in which it was measured interleaved with the default."""
+    """The session in which the cell was measured interleaved with the default."""
     job_id: int | None = None
-    """The job that measures it, or has failed to measure it."""
+    """The job that measures the cell, or failed to measure it."""
     job_state: State | None = None
     """The state of that job."""
     sentence: str = ""
-    """Why it is not measured."""
+    """The reason why the cell is not measured."""
     metrics: tuple[LabMetric, ...] = ()
     question: RemedyQuestion | None = None
-    """The order that measures it (`POST /api/v1/jobs`); none if it cannot be measured."""
+    """The order that measures the cell (`POST /api/v1/jobs`); none if the cell cannot be measured."""
 
 
 class LabCost(View):
-    """What it costs to measure some cells."""
+    """The cost of measuring some cells."""
 
     cells: int
-    """How many cells."""
+    """Number of cells."""
     runs: int
-    """How many runs: each cell is measured beside the default."""
+    """Number of runs: each cell is measured beside the default."""
     executions: int
-    """How many executions of the program."""
+    """Number of executions of the program."""
     seconds: float | None
-    """None if the duration of an execution is unknown."""
+    """The duration; None if the duration of an execution is unknown."""
 
 
 class SettingsLab(View):
@@ -136,7 +136,7 @@ class SettingsLab(View):
     subject: str
     case: str
     case_key: str
-    """Identifies the case with its definition."""
+    """The key of the case with its definition."""
     host: str
     commit: str
     title: str
@@ -145,19 +145,19 @@ class SettingsLab(View):
     default_run: UUID
     """The run whose settings are the default."""
     default_commit: str
-    """The commit of that run, which differs from this commit if nothing is measured here yet."""
+    """The commit of the default run. It differs from this commit if nothing is measured here yet."""
     measured_at: datetime
-    """When that run began."""
+    """The start time of the default run."""
     settings: tuple[LabSetting, ...]
-    """The settings in which the runs differ, and those that were added."""
+    """The settings in which the runs differ, and the settings that were added."""
     rows: tuple[str, ...]
     """The settings of the rows, by name."""
     columns: tuple[str, ...]
     """The settings of the columns, by name."""
     row_texts: tuple[str, ...]
-    """The values of each row for people."""
+    """The values of each row, as readable text."""
     column_texts: tuple[str, ...]
-    """The values of each column for people."""
+    """The values of each column, as readable text."""
     cells: tuple[tuple[LabCell, ...], ...]
     """The cells of each row, in the order of the columns."""
     environments: tuple[str, ...]
@@ -165,12 +165,12 @@ class SettingsLab(View):
     metrics: tuple[str, ...]
     """The metrics that the cells show."""
     best: str | None
-    """Key of the best cell, if a cell is certainly the best."""
+    """The key of the best cell, if a cell is certainly the best."""
     verdict: str
-    """Which cell is the best, and its price, in words."""
+    """The best cell and its price, as a sentence."""
     missing: LabCost
-    """What it costs to measure all empty cells."""
+    """The cost of measuring all empty cells."""
     each: LabCost
-    """What it costs to measure one cell."""
+    """The cost of measuring one cell."""
     refusal: str = ""
-    """Why nothing can be ordered; empty if it can."""
+    """The reason why nothing can be ordered; empty if orders are possible."""

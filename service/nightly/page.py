@@ -24,13 +24,13 @@ from service.nightly.rules.matrix import (
     SeenCase,
     UnmeasuredRun,
 )
-from service.rules.column_labels import ColumnLabel, label_columns
+from service.rules.environment_labels import ColumnLabel, label_columns
 from service.store import cases, environments
 from service.store.series import drifts
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("matrix")
 
@@ -76,7 +76,7 @@ def show() -> Page:
             session, [environment for column in grid.columns for environment in column.environments]
         )
     # The page.
-    parts = matrix.split_by_subject(grid)
+    parts = matrix.split_grid_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "nightly/matrix.html",
@@ -195,7 +195,10 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
         # What differs within a column tells its cases apart, not the columns.
         differing = {
-            name for environments in columns for name in set(chain(*environments)) if _differs(name, environments)
+            name
+            for environments in columns
+            for name in set(chain(*environments))
+            if _differs_within_column(name, environments)
         }
         settings_per_column = (
             {name: value for name, value in environments[0].items() if name not in differing}
@@ -205,7 +208,7 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     return labels
 
 
-def _differs(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
+def _differs_within_column(name: str, environments_of_column: Sequence[dict[str, str]]) -> bool:
     return len({environment.get(name) for environment in environments_of_column}) > 1
 
 

@@ -19,7 +19,7 @@ from service.notify.mail import NotSentError
 from service.notify.message import MAX_EVENTS, Message, write_message
 from service.pipeline import next_bisect
 from service.rules import delivery_schedule
-from service.rules.events.silence import matches
+from service.rules.events.silence import matches_pattern
 from service.schemas.history import Direction
 from service.schemas.triage import EventSummary
 from service.store.engine.database import Database
@@ -88,7 +88,7 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
 def _is_concerned(channel: ChannelSettings, event: EventSummary) -> bool:
     return (
         not event.silenced
-        and matches(channel.subject, event.subject)
+        and matches_pattern(channel.subject, event.subject)
         and (channel.only == "all" or (event.direction is Direction.REGRESSION and not event.within_budget))
     )
 

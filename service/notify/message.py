@@ -140,7 +140,7 @@ def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep
 
 def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     """Return the offer to bisect, with the command; the page of the event has a button."""
-    runs = f", with about {step.runs} measurements" if step.runs else ""
+    runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
         return (f"Next: the service bisects the commits{runs}",)
     # A command that a line cannot hold as it is would do something else.

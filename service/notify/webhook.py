@@ -28,7 +28,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
     try:
         with requests.post(
             address.resolve_address(channel, environment),
-            json=escape_for_slack(message),
+            json=build_slack_body(message),
             headers={"Idempotency-Key": message.key},
             allow_redirects=False,
             timeout=TIMEOUT,
@@ -43,7 +43,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
         )
 
 
-def escape_for_slack(message: Message) -> dict[str, str]:
+def build_slack_body(message: Message) -> dict[str, str]:
     """Return the body of a request to an incoming webhook. The text has no links, mentions or markup."""
     text = "\n".join((message.subject, *message.lines))
     for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):

@@ -15,8 +15,8 @@ from runner.contract import Search, SearchRequest
 from runner.contract.job import BisectQuestion, Job
 from runner.contract.search import Measure
 from service.pipeline import bisect_search
+from service.rules.bisect.count_variation import choose_rules
 from service.rules.bisect.question import Observation, Question
-from service.rules.bisect.variation import choose_rules
 from service.store import environments
 from service.store.bisects import bisect_inputs, bisect_results
 from service.store.engine import bulk

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
 from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
-from service.rules.bisect import exact_search, noisy_search, proof, setting_search, variation
-from service.rules.bisect.pace import choose_commits_at_once
+from service.rules.bisect import count_variation, exact_search, noisy_search, proof, setting_search
+from service.rules.bisect.commits_per_step import choose_commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.bisect.setting_search import SettingQuestion
 from service.rules.comparison import interleaved
@@ -28,7 +28,7 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
         return None
     observations = bisect_inputs.read_observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
-    question = variation.choose_rules(question, observations)
+    question = count_variation.choose_rules(question, observations)
     answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
@@ -112,7 +112,7 @@ def _prove_culprit(
         return culprit
     precision = proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
-    comparison = interleaved.decide(request)
+    comparison = interleaved.decide_comparison(request)
     proof_state, sentence = proof.judge_proof(culprit, name, comparison)
     measured = Proof(
         state=proof_state,

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Reading, Report, Status
 from service.rules.series.run_level import compute_run_level
 from service.store import shared_rows
-from service.store.engine import bulk, parts
+from service.store.engine import bulk, table_partitions
 from service.store.engine.database import Database
 from service.store.models import Run, StoredReport
 from service.store.runs import new_runs
@@ -47,7 +47,7 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
     created: set[UUID] = set()
     conflicting: list[UUID] = []
     with database.ingesting():
-        parts.ensure_room(database)
+        table_partitions.ensure_room(database)
         for part in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in part}
             result = database.write(subjects, partial(store_reports, prepared=part))

@@ -56,7 +56,7 @@ def claim_job(
     # The job has to be for this host, and free.
     host = row.question.get("host")
     if host not in {None, request.host}:
-        raise WrongHostError(f"job {row.id} is for the host {host}, and this is {request.host}")
+        raise WrongHostError(f"job {row.id} is for the host {host}, but this is {request.host}")
     if row.leased_until is not None and row.leased_until > now and (row.host, row.leased_by) != (request.host, holder):
         raise BusyError(f"the host {row.host} has job {row.id}", row.leased_until)
     # The host has to be free.
@@ -66,7 +66,7 @@ def claim_job(
     if open_job is not None and open_job.leased_until is not None:
         description = describe_job(open_job.question["kind"], open_job.question["case"], open_job.asked_by)
         raise BusyError(
-            f"the host {request.host} measures one thing at a time, now job {open_job.id}, {description}; "
+            f"the host {request.host} is busy with job {open_job.id}, {description}; "
             f"{suggest_command_to_go_first(open_job.id)}",
             open_job.leased_until,
         )

@@ -123,10 +123,10 @@ def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:
-        return "Its drift no longer exists.", False
+        return "The drift no longer exists.", False
     if not event.open or event.merged_into is not None:
-        return f"Its event is {event.state.value.replace('_', ' ')}: its commit is no longer needed.", False
-    narrowed = "Its event was narrowed down by another bisect." if event.culprits else ""
+        return f"The event is {event.state.value.replace('_', ' ')}, so its commit is no longer needed.", False
+    narrowed = "Another bisect has narrowed down the event." if event.culprits else ""
     return narrowed, not event.found or not event.confirmed
 
 

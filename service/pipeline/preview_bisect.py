@@ -8,12 +8,12 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Report, metric
-from runner.contract.variation import suggest_remedy
+from runner.contract.variation_causes import suggest_remedy
 from service.pipeline.check_bisect import CheckedBisect
 from service.rules.bisect import cost
 from service.rules.bisect.cost import BisectCost
+from service.rules.bisect.count_variation import MAX_RUNS_PER_END, compute_half_range, has_varying_count
 from service.rules.bisect.question import Observation
-from service.rules.bisect.variation import MAX_RUNS_PER_END, compute_half_range, has_varying_count
 from service.schemas.history import Candidate, Number
 from service.store.models import Subject
 from service.store.revisions import revisions

@@ -50,7 +50,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
     if event is None:
         return "There is no such event."
     if event.merged_into is not None:
-        return f"It was merged into event {event.merged_into}."
+        return f"The event was merged into event {event.merged_into}."
     decision = request.action.decision
     if decision is None:
         return _mark_event(session, event, request, now)
@@ -69,7 +69,7 @@ def _mark_event(session: Session, event: Event, request: TriageRequest, now: dat
     elif request.until is not None and request.until <= now:
         return f"The {request.action} would end in the past."
     elif request.action is TriageAction.SILENCE:
-        return "" if event_drifts.list_series_of_events(session, [event.id]) else "None of its series can be silenced."
+        return "" if event_drifts.list_series_of_events(session, [event.id]) else "The event has no series to silence."
     else:
         event_marks.snooze_event(session, event, request.until)
     return ""

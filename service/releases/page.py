@@ -17,7 +17,7 @@ from service.store.revisions import refs
 from service.store.revisions.refs import NamedCommit, NamedRef
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("releases")
 

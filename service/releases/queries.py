@@ -30,7 +30,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     parents = revisions.map_parents(session, subject_id)
     connected = are_connected(parents, base[1].commit, head[1].commit)
     if not connected:
-        parents = _chain_commits(session, subject_id)
+        parents = _map_previous_commits(session, subject_id)
     inside = list_commits_between(parents, base[1].commit, head[1].commit)
     before, measured_base = _read_levels(session, subject_id, parents, base[1].commit, newest=False)
     after, measured_head = _read_levels(session, subject_id, parents, head[1].commit, newest=True)
@@ -55,7 +55,7 @@ def compare_releases(session: Session, base: tuple[str, NamedCommit], head: tupl
     )
 
 
-def _chain_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
+def _map_previous_commits(session: Session, subject_id: int) -> dict[str, list[str]]:
     """Return each commit with the one before it in the order of the history, as if that were its only parent."""
     query = select(Revision.commit).where(Revision.subject_id == subject_id).order_by(Revision.position)
     commits = session.scalars(query).all()

@@ -17,11 +17,11 @@ class ReleasePart(View):
     """The cause: the only possible commit, the commits that a bisect has proven, or the settings; otherwise the number
     of possible commits."""
     commits: list[str]
-    """The only candidate, or the commits that a bisect has proven; empty if neither is known."""
+    """The only candidate, or the commits that a bisect has proven; empty if the commits are unknown."""
     change: Number
     direction: Direction
     configuration: bool
-    """Whether no commit caused it."""
+    """Whether the configuration, not a commit, caused the drift."""
 
 
 class ReleaseChange(View):
@@ -39,7 +39,7 @@ class ReleaseChange(View):
     commits: list[ReleasePart]
     """The drifts that commits caused, in the order of the history."""
     configuration: list[ReleasePart]
-    """The drifts that no commit caused."""
+    """The drifts that the configuration caused."""
     rest: Number
     """The part of the change that the drifts do not explain."""
 
@@ -52,7 +52,7 @@ class ReleaseSide(View):
     commit: str
     title: str
     measured: str | None
-    """The newest measured commit that it contains; None if none is measured."""
+    """The newest measured commit that the release contains; None if no commit is measured."""
 
 
 class Releases(View):
@@ -62,7 +62,7 @@ class Releases(View):
     base: ReleaseSide
     head: ReleaseSide
     commits: int
-    """How many commits the head contains and the base does not."""
+    """The number of commits that the head contains and the base does not."""
     connected: bool
     """False if no known history connects the two commits, as in an import without the repository. The commits between
     them then follow the order in which they were first measured."""

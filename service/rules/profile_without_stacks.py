@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_numbers import Facts
 from service.schemas.profile_summaries import ProfileSummary, ProfileWithoutStacks, StackHead
 
@@ -37,7 +37,7 @@ def summarise_profile(profile: Profile) -> ProfileWithoutStacks:
         anatomy=profile.anatomy,
         census=profile.census,
         remarks=list(profile.remarks),
-        diagnosis=diagnose(DiagnosisRequest(profile=profile)),
+        diagnosis=diagnose_profile(DiagnosisRequest(profile=profile)),
         seconds_per_fault=Facts.from_profile(profile).seconds_per_fault,
     )
 

@@ -34,7 +34,7 @@ class AuditAction(StrEnum):
 
 
 class AuditEntry(View):
-    """One entry. It never changes, and contains no secrets."""
+    """One entry. Entries never change, and contain no secrets."""
 
     id: int
     at: datetime
@@ -42,7 +42,7 @@ class AuditEntry(View):
     """The name of a token, a GitHub login, or ``command line: USER``; empty if nobody was signed in."""
     token_id: str | None
     address: str
-    """Where the request came from; empty for the command line and for GitHub."""
+    """The address from which the request came; empty for the command line and for GitHub."""
     action: AuditAction
     target: str
     """The object of the action: an event, a job, a token."""

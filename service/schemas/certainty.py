@@ -6,27 +6,27 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """The cause that a change of level is blamed on."""
+    """The cause of a change of level."""
 
     COMMIT = "commit"
     CONFIG = "config"
     BOTH = "both"
     """Commit and configuration changed at once, or it is uncertain between which points the change lies."""
     UNKNOWN = "unknown"
-    """Neither changed."""
+    """Neither commit nor configuration changed."""
 
 
 class Certainty(StrEnum):
-    """How sure it is that a change happened, and what caused it."""
+    """How certain a change and its cause are."""
 
     PROVISIONAL = "provisional"
     """One more run is needed before the change is a fact."""
     RANGE = "range"
     """Several commits can have caused it, or a commit and the configuration."""
     SINGLE = "single"
-    """Only one commit can have caused it."""
+    """Only one commit can have caused the change."""
     PROVEN = "proven"
-    """The commits that caused it were measured interleaved with their parents."""
+    """The commits that caused the change were measured interleaved with their parents."""
     CONFIRMED = "confirmed"
     """The change is a fact, and no commit caused it."""
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from runner.contract import Outcome
 from runner.contract.base import Parameter
-from runner.contract.trust import Mismatch
+from runner.contract.host_trust import Mismatch
 from service.schemas.history import View
 
 
@@ -17,22 +17,22 @@ class HostEntry(View):
     name: str
     labels: list[str]
     runs: int
-    """Number of its stored runs."""
+    """Number of stored runs of the host."""
     last_seen: datetime
     last_run: UUID
     outcome: Outcome
     environment: str
-    """Hash of the environment of its newest run."""
+    """Hash of the environment of the newest run."""
     quarantine: str | None
-    """Why its current runs are not judged; None if they are judged."""
+    """The reason why the current runs are not judged; None if they are judged."""
     canary: str | None
-    """The count of the canary before its newest session; None if it is unknown."""
+    """The count of the canary before the newest session; None if unknown."""
     canary_holds: bool | None
     mismatches: list[Mismatch]
 
 
 class EnvironmentEntry(View):
-    """An environment, and the hosts and times at which it was seen."""
+    """An environment, with the hosts and times at which it was seen."""
 
     hash: str
     hosts: list[str]
@@ -51,9 +51,9 @@ class CaseEntry(View):
     definition: str
     parameters: dict[str, Parameter]
     series: int
-    """Number of its series, over all subjects and hosts."""
+    """Number of series of the case, over all subjects and hosts."""
     last_seen: datetime | None
-    """When it last had a value."""
+    """The time of the newest value."""
 
 
 class Hit(View):
@@ -71,7 +71,7 @@ class Activity(View):
     host: str
     runs: int
     run_id: UUID
-    """The newest of these runs, to which the case and the revision belong as well."""
+    """The newest of these runs. The case and the revision are those of this run."""
     case: str
     revision: str
     title: str

@@ -32,21 +32,21 @@ class View(BaseModel):
 
 
 class Direction(StrEnum):
-    """Whether a drift is for the better, by the metric's own direction."""
+    """Whether a drift is an improvement or a regression."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
 
 
 class Standing(StrEnum):
-    """How sure it is that a change happened."""
+    """How certain it is that a change happened."""
 
     PROVEN = "proven"
-    """Interleaved pairs of its two commits differ."""
+    """Interleaved pairs of the two commits differ."""
     CERTAIN = "certain"
-    """Its runs alone show it."""
+    """The runs alone show the change."""
     SUSPECTED = "suspected"
-    """It is likelier than not, and nobody has compared its two commits yet."""
+    """The change is more likely than not, but its two commits have not been compared yet."""
 
 
 class Health(View):
@@ -69,11 +69,11 @@ class RunReceipt(View):
 
     run_id: UUID
     created: bool
-    """False if the service already had this very report."""
+    """False if the service already had this report."""
 
 
 class FailureSummary(View):
-    """Why a run measured nothing, without its log."""
+    """The reason why a run measured nothing, without the log."""
 
     stage: Stage
     message: str
@@ -94,9 +94,9 @@ class RunSummary(View):
     outcome: Outcome
     failure: FailureSummary | None
     quarantine: str | None
-    """Why the run is never judged; None if it is judged."""
+    """The reason why the run is never judged; None if the run is judged."""
     reused: bool = False
-    """Whether its counts were reused from a run with the same bytes, and not measured."""
+    """Whether the counts were reused from a run with the same bytes instead of measured."""
     started_at: datetime
     finished_at: datetime
 
@@ -141,9 +141,9 @@ class SeriesPoint(View):
     on_path: bool
     """Whether the point is on the path along which the trend is drawn and judged."""
     quarantine: str | None = None
-    """Why the point is never judged; None if it is judged."""
+    """The reason why the point is never judged; None if the point is judged."""
     reused: bool = False
-    """Whether its value was reused from a run with the same bytes, and not measured."""
+    """Whether the value was reused from a run with the same bytes instead of measured."""
 
 
 class ConfigChange(View):
@@ -188,11 +188,11 @@ class Evidence(View):
     """The difference between the largest and the smallest sample of a level, on the side with the larger difference."""
     sentence: str
     wants_rerun: bool
-    """True while one more run is needed before the drift is a fact."""
+    """Whether another run is needed before the drift is a fact."""
     pairs: int | None = None
-    """Interleaved pairs of its two commits that have proven it; None if its runs alone show it."""
+    """The number of interleaved pairs that have proven the drift; None if the runs alone show it."""
     standing: Standing = Standing.CERTAIN
-    """How sure the change itself is, whatever caused it."""
+    """How certain the change itself is, whatever its cause."""
 
     @model_validator(mode="before")
     @classmethod
@@ -219,12 +219,12 @@ class FaultPrice(View):
     seconds: float
     """Seconds of CPU time; negative if the change saves time."""
     share: float | None
-    """Share of the CPU time before the change; None if that was not measured."""
+    """Share of the CPU time before the change; None if that time was not measured."""
     uncertainty: float = 0.0
     """The uncertainty of the change in seconds, because executions of one commit or profiles of huge pages differ; 0 if
     the count repeats. A price is given only if it is larger than this."""
     fault_before: float
-    """Seconds of CPU time of one fault before the change."""
+    """CPU seconds of one fault before the change."""
     fault_after: float
     source: str
     """How the cost of a fault was measured."""
@@ -246,7 +246,7 @@ class Drift(View):
     cause: Cause
     direction: Direction
     certainty: Certainty = Certainty.CONFIRMED
-    """How sure the drift and its cause are. The event of the drift says whether a bisect has proven the cause."""
+    """How certain the drift and its cause are. The event of the drift says whether a bisect has proven the cause."""
     revision: str
     """Revision of the first point on the new level: the newest commit that can have caused it."""
     title: str = ""
@@ -267,7 +267,7 @@ class Drift(View):
     after: Number
     change: Number
     percent: float | None
-    """Change in percent of the old level; None if that is zero."""
+    """Change in percent of the old level; None if the old level is zero."""
     rule: str
     evidence: Evidence
     settings: list[SettingChange]
@@ -277,16 +277,17 @@ class Drift(View):
     environment_after: str
     companions: list[Companion]
     within_budget: bool = False
-    """Whether it is for the worse, but within the budget of the workload."""
+    """Whether the drift is a regression within the budget of the workload."""
     price: FaultPrice | None = None
-    """What the change is worth in CPU time; None if the cost of a fault was not measured, or within its noise."""
+    """The price of the change in CPU time; None if the cost of a fault was not measured, or if the price is within
+    its noise."""
     floor: Number | None = None
     """The difference between measured runs with the same bytes in this series; None if no two such runs were
     measured."""
 
     @model_validator(mode="before")
     @classmethod
-    def _names_only_the_cause(cls, values: Any) -> Any:
+    def _remove_uncertain_author(cls, values: Any) -> Any:
         """Name a commit and its author only if it surely is the only candidate."""
         if not isinstance(values, dict):
             return values
@@ -353,7 +354,8 @@ class ListedDrift(Drift):
     """A drift with the details of its event that a list of drifts needs."""
 
     below_floor: bool = False
-    """Whether its event is below the floor: lists fold it, because runs with the same bytes can differ by as much."""
+    """Whether the event is below the floor. Lists fold such events, because runs with the same bytes can differ by
+    as much."""
 
 
 class DriftList(View):
@@ -380,7 +382,7 @@ class SeriesHead(View):
     better: Literal["lower", "higher"]
     judged: bool
     budget: Budget | None = None
-    """The budget by which the metric may get worse; None if the workload does not set a budget."""
+    """The increase that is allowed for the metric; None if the workload does not set a budget."""
 
 
 class SeriesSummary(SeriesHead):
@@ -388,7 +390,7 @@ class SeriesSummary(SeriesHead):
 
     n_points: int
     latest: Number | None
-    """Level at the newest revision that has one."""
+    """Level at the newest revision that has a level."""
 
 
 class SeriesPage(View):
@@ -406,7 +408,7 @@ class SeriesDetail(SeriesHead):
     n_points: int
     """Number of points; larger than the number of returned points if these were thinned."""
     points: list[SeriesPoint]
-    """Along the path first, then the points beside it in history order."""
+    """The points on the path first, then the other points in history order."""
     changes: list[ConfigChange]
     drifts: list[Drift]
     failures: list[SeriesFailure]

@@ -48,7 +48,7 @@ class ProfileWithoutStacks(View):
     remarks: list[str]
     diagnosis: Diagnosis
     seconds_per_fault: float | None = None
-    """CPU time of one fault, on average; None if it was not measured."""
+    """Average CPU time of one fault; None if the time was not measured."""
 
     @property
     def faults(self) -> int | None:
@@ -86,4 +86,4 @@ class ProfileReceipt(View):
 
     profile_id: UUID
     created: bool
-    """False if the service already had this very profile."""
+    """False if the service already had this profile."""

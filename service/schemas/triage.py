@@ -26,17 +26,17 @@ class State(StrEnum):
 
     NEW = "new"
     ACKNOWLEDGED = "acknowledged"
-    """Somebody investigates it."""
+    """Somebody investigates the event."""
     EXPECTED = "expected"
-    """The change is intended: later runs are judged from the new level."""
+    """The change is intended. Later runs are judged from the new level."""
     FIXED = "fixed"
-    """A later change restored the former level, or is meant to."""
+    """A later change restored the former level, or is meant to restore it."""
     FALSE_ALARM = "false_alarm"
     """Nothing changed."""
     REOPENED = "reopened"
-    """It came back, or its decision was withdrawn."""
+    """The change came back, or the decision was withdrawn."""
     WITHDRAWN = "withdrawn"
-    """Its drifts were sure, but no longer are. Only the service decides this."""
+    """The drifts were certain, but no longer are. Only the service sets this state."""
 
 
 class Action(StrEnum):
@@ -51,7 +51,7 @@ class Action(StrEnum):
 
 
 class EventOrder(StrEnum):
-    """In which order events are listed."""
+    """The order in which events are listed."""
 
     IMPORTANCE = "importance"
     """The most important first: size × price × number of series × certainty."""
@@ -62,16 +62,16 @@ class EventOrder(StrEnum):
     FOUND = "found"
     """The most recently found first."""
     COMMITTED = "committed"
-    """Those of the newest commits first."""
+    """The event with the newest commit first."""
 
 
 class BisectPolicy(StrEnum):
-    """What happens to a drift of a subject that several commits can have caused."""
+    """What the service does about a drift with several candidates."""
 
     OFF = "off"
     """Nothing."""
     ASK = "ask"
-    """Its event offers the bisect, ready to be ordered."""
+    """The event offers a bisect, ready to be ordered."""
     DO = "do"
     """The service orders the bisect."""
 
@@ -82,20 +82,20 @@ def needs_reason(action: Action) -> bool:
 
 
 class Decision(View):
-    """An entry in the log of an event: what was decided, by whom, when and why."""
+    """An entry in the log of an event: the decision, its author, its time and its reason."""
 
     id: int
     event_id: str
     action: Action
     author: str
     by_service: bool
-    """Whether the service decided this by itself."""
+    """Whether the service made the decision by itself."""
     at: datetime
     reason: str
     commit: str | None
-    """The commit that fixed it, or with which it came back."""
+    """The commit that fixed the event, or with which the event came back."""
     carried_from: str | None
-    """The event that the decision was about, if that event was merged into this one or split."""
+    """The event for which the decision was made, if that event was merged into this one or split."""
 
 
 class DecisionList(View):
@@ -113,11 +113,11 @@ class Delivery(View):
     attempts: int
     """Number of attempts, including the current one."""
     sent_at: datetime | None
-    """When the receiver accepted it; None before that."""
+    """The time at which the receiver accepted the message; None before that."""
     next_at: datetime | None
-    """Earliest time of the next attempt; None once it was accepted."""
+    """Earliest time of the next attempt; None after the message was accepted."""
     error: str | None
-    """Why the last attempt failed; None if it did not."""
+    """The reason why the last attempt failed; None if the attempt did not fail."""
 
 
 class DeliveryList(View):
@@ -134,7 +134,7 @@ class DecisionRequest(BaseModel):
 
     action: Action
     author: Author | None = None
-    """Who decides; required if no token identifies the caller."""
+    """The author of the decision; required if no token identifies the caller."""
     reason: Reason = ""
     commit: CommitHash | None = None
     """The commit that fixes the event; only with ``fix``."""
@@ -144,9 +144,9 @@ class DecisionRequest(BaseModel):
         if self.action is Action.WITHDRAW:
             raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
         if needs_reason(self.action) and not self.reason:
-            raise ValueError(f"reason is needed to {self.action}, so that others know why")
+            raise ValueError(f"reason is required to {self.action}, so that others know why")
         if self.action is Action.FIX and self.commit is None:
-            raise ValueError("commit is needed to fix: specify the commit that fixes the event")
+            raise ValueError("commit is required to fix: specify the commit that fixes the event")
         if self.commit is not None and self.action is not Action.FIX:
             raise ValueError(f"commit is allowed only with fix, not with {self.action}")
         return self
@@ -157,7 +157,7 @@ class SubjectEntry(View):
 
     name: str
     repository: str | None
-    """The repository whose GitHub Actions jobs report about it; None if no job has reported."""
+    """The repository whose GitHub Actions jobs report about the subject; None if no job has reported."""
     bisect_policy: BisectPolicy
 
 
@@ -175,11 +175,11 @@ class SubjectChange(BaseModel):
 
     bisect_policy: BisectPolicy
     author: Author | None = None
-    """Who changes them; required if no token identifies the caller."""
+    """The author of the change; required if no token identifies the caller."""
 
 
 class Silence(View):
-    """A silence: nobody is notified of the drifts of some series until a time."""
+    """A silence: until a given time, nobody is notified of the drifts of some series."""
 
     id: int
     subject: str
@@ -192,7 +192,7 @@ class Silence(View):
     until: datetime
     active: bool
     ended_at: datetime | None
-    """When somebody ended it before its time; None if nobody did."""
+    """The time at which somebody ended the silence early; None if nobody did."""
     ended_by: str | None
 
 
@@ -206,7 +206,7 @@ class SilenceList(View):
 
 
 class SilenceRequest(BaseModel):
-    """The series to silence, and until when."""
+    """The series to silence, and the end of the silence."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -218,20 +218,20 @@ class SilenceRequest(BaseModel):
     metric: Pattern = "*"
     until: AwareDatetime
     author: Author | None = None
-    """Who adds the silence; required if no token identifies the caller."""
+    """The author of the silence; required if no token identifies the caller."""
     reason: Reason
 
     @model_validator(mode="after")
-    def _says_what(self) -> SilenceRequest:
+    def _require_series(self) -> SilenceRequest:
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
                 "pass a series_id, or a pattern of subject, host, case or metric that does not match everything"
             )
         if self.series_id is not None and set(patterns) != {"*"}:
-            raise ValueError("series_id and patterns exclude each other")
+            raise ValueError("pass either series_id or patterns, not both")
         if not self.reason:
-            raise ValueError("reason is needed, so that others know why they are not notified")
+            raise ValueError("reason is required, so that others know why they are not notified")
         return self
 
 
@@ -261,7 +261,7 @@ class CrossMeasurement(View):
     new_in_old: Number | None
     new_in_new: Number | None
     status: Literal["ordered", "settled", "impossible"]
-    """Settled as soon as one of the two missing levels is measured; impossible if both attempts failed."""
+    """`settled` as soon as one of the two missing levels is measured; `impossible` if both attempts failed."""
     split: Split | None
 
 
@@ -269,7 +269,7 @@ class EventDrift(View):
     """A drift in an event."""
 
     drift_id: str | None
-    """None for a shift of a whole suite, which no single series shows."""
+    """The id of the drift; None for a shift of a whole suite, which no single series shows."""
     series_id: int | None
     host: str
     case: str
@@ -283,14 +283,14 @@ class EventDrift(View):
     percent: float | None
     wants_rerun: bool
     returned: bool
-    """Whether this is the event coming back."""
+    """Whether the drift shows that the event came back."""
     silenced_until: datetime | None
     sentence: str
     price: FaultPrice | None
 
 
 class WithdrawnDrift(View):
-    """A drift of an event that was sure, and is no longer sure or no longer found."""
+    """A drift of an event that was certain, but is now uncertain or no longer found."""
 
     series_id: int
     host: str
@@ -301,7 +301,7 @@ class WithdrawnDrift(View):
     before: Number
     after: Number
     reason: str
-    """Why it is no longer sure, in one sentence."""
+    """The reason why the drift is no longer certain, in one sentence."""
 
 
 class NextStep(View):
@@ -310,12 +310,12 @@ class NextStep(View):
     drift: str
     """The drift to bisect, which an order for a job can refer to."""
     commits: int | None
-    """How many commits can have caused it; None if the service does not know all of them."""
+    """The number of candidates; None if the service does not know all candidates."""
     runs: int | None
-    """Expected number of measurements, for a metric that repeats; None if that is unknown."""
+    """Expected number of measurements, for a metric that repeats; None if unknown."""
     policy: BisectPolicy
     command: str
-    """The command that does the same on a host; empty if the drift cannot be expressed as one."""
+    """The command that runs the bisect on a host; empty if no command can express the drift."""
 
 
 class EventSummary(View):
@@ -326,69 +326,69 @@ class EventSummary(View):
     cause: Cause
     state: State
     open: bool
-    """Whether it still needs a decision."""
+    """Whether the event still needs a decision."""
     found: bool
-    """Whether any of its drifts is still detected."""
+    """Whether at least one drift of the event is still detected."""
     confirmed: bool
-    """False while all of its drifts wait for a rerun."""
+    """False while all drifts of the event wait for a rerun."""
     certainty: Certainty = Certainty.CONFIRMED
-    """How sure its largest change and the cause are."""
+    """How certain the largest change and the cause are."""
     silenced: bool
-    """Whether all of its drifts are in silenced series."""
+    """Whether all drifts of the event are in silenced series."""
     direction: Direction
-    """Direction of its largest change."""
+    """Direction of the largest change."""
     within_budget: bool = False
-    """Whether every regression in it is within the budget of its workload."""
+    """Whether every regression of the event is within the budget of its workload."""
     headline: str
     price: str = ""
-    """What its largest change is worth in CPU time; empty if the cost of a fault was not measured."""
+    """The price of the largest change in CPU time; empty if the cost of a fault was not measured."""
     revision: str
     """Revision of the first point on the new level."""
     previous_revision: str
-    """The newest revision that is certainly on the old level: the candidates begin after it."""
+    """The newest revision that is certainly on the old level. The candidates begin after this revision."""
     first_bad: str | None = None
-    """The oldest revision that is certainly on the new level, up to which the candidates go; None for ``revision``."""
+    """The oldest revision that is certainly on the new level, which is the last candidate; None for ``revision``."""
     title: str = ""
-    """Title of the commit that caused it; empty unless a bisect has proven a commit, or only one commit is possible and
-    the change is a fact."""
+    """Title of the commit that caused the event; empty unless a bisect has proven a commit, or only one commit is
+    possible and the change is a fact."""
     n_candidates: int = 0
-    """How many commits can have caused it."""
+    """The number of candidates."""
     candidates_known: bool = True
-    """False if the service does not know all commits that can have caused it."""
+    """False if the service does not know all candidates."""
     blamed: str = ""
-    """The title of the only commit that can have caused it, or of the commits that a bisect has proven; otherwise the
-    number of possible commits. A prefix says so while further runs must confirm the change."""
+    """The title of the only candidate, or the titles of the commits that a bisect has proven; otherwise the number
+    of candidates. A prefix is added while further runs must confirm the change."""
     culprits: list[Candidate] = Field(default_factory=list)
-    """The commits that a bisect has proven to have caused it; empty if no bisect has."""
+    """The commits that a bisect has proven to have caused the event; empty without such a bisect."""
     bisect: int | None = None
-    """The job that proved them."""
+    """The job that proved the culprits."""
     only_builds: int | None = None
     """The job that showed that only builds differ: further builds of the same commits differ as much."""
     author: str = ""
-    """Author of the commit that caused it; empty unless a bisect has proven a commit, or only one commit is possible
-    and the change is a fact."""
+    """Author of the commit that caused the event; empty unless a bisect has proven a commit, or only one commit is
+    possible and the change is a fact."""
     committed_at: datetime
-    """Commit time of its newest drift."""
+    """Commit time of the newest drift."""
     first_seen_at: datetime
     found_at: datetime
-    """When it was found: when it was first detected, or when it came back."""
+    """The time at which the event was first detected, or came back."""
     changed_at: datetime
     n_drifts: int
     n_series: int
     pairs: int | None = None
-    """Interleaved pairs of its two commits that have proven its leading drift; None if no comparison has."""
+    """The number of interleaved pairs that have proven the leading drift; None if no pairs have."""
     authors: list[str] = Field(default_factory=list)
-    """The authors of the commits that can have caused it, each once."""
+    """The authors of the candidates, each once."""
     importance: float = 0
-    """Size × price × number of series × certainty: the larger, the more important."""
+    """Size × price × number of series × certainty. A larger number is more important."""
     below_floor: bool = False
-    """Whether runs with the same bytes can differ by as much as each of its changes."""
+    """Whether runs with the same bytes can differ by as much as each change of the event."""
     assignee: str = ""
     """The assignee; empty if nobody is assigned."""
     snoozed_until: datetime | None = None
-    """The time until which it is left out of the list of open events; None if there is no such time."""
+    """The time until which the event is left out of the list of open events; None without such a time."""
     snoozed_to_next_run: bool = False
-    """Whether it is left out of that list until one of its series is measured again."""
+    """Whether the event is left out of the list of open events until one of its series is measured again."""
     merged_into: str | None
     last_decision: Decision | None
 
@@ -404,7 +404,7 @@ class EventSummary(View):
 
     @model_validator(mode="before")
     @classmethod
-    def _names_only_the_cause(cls, values: Any) -> Any:
+    def _remove_uncertain_author(cls, values: Any) -> Any:
         """Name a commit and its author only where one is the cause."""
         if not isinstance(values, dict):
             return values
@@ -430,15 +430,15 @@ class EventDetail(EventSummary):
     candidates: list[Candidate]
     settings: list[SettingChange]
     drifts: list[EventDrift]
-    """The largest change first, relative to its level."""
+    """The drifts. The largest change, relative to its level, comes first."""
     withdrawn: list[WithdrawnDrift]
-    """Drifts that were sure and no longer are, the largest change first, relative to its level."""
+    """Drifts that were certain, but no longer are. The largest change, relative to its level, comes first."""
     cross_measurements: list[CrossMeasurement]
     allowed: list[Action]
     """The decisions that are possible now."""
     next_step: NextStep | None = None
-    """The bisect that would narrow its cause; None if one was ordered, the subject's policy is off, or no host can
-    measure it."""
+    """The bisect that would narrow the cause; None if a bisect was ordered, the subject's policy is off, or no host
+    can measure the series."""
 
 
 class TriageAction(StrEnum):
@@ -449,13 +449,13 @@ class TriageAction(StrEnum):
     DISMISS = "dismiss"
     REOPEN = "reopen"
     ASSIGN = "assign"
-    """Choose their assignee."""
+    """Choose the assignee."""
     SNOOZE = "snooze"
-    """Leave them out of the list of open events until a time, or until the next run."""
+    """Leave the events out of the list of open events until a time, or until the next run."""
     WAKE = "wake"
-    """Put them back into it."""
+    """Put the events back into the list of open events."""
     SILENCE = "silence"
-    """Notify nobody of drifts in any of their series until a time."""
+    """Notify nobody of drifts in the series of the events until a time."""
 
     @property
     def decision(self) -> Action | None:
@@ -472,43 +472,43 @@ class TriageRequest(BaseModel):
     """Ids of the events."""
     action: TriageAction
     author: Author | None = None
-    """Who decides; required if no token identifies the caller."""
+    """The author of the decision; required if no token identifies the caller."""
     reason: Reason = ""
     assignee: Author | None = None
     """The new assignee, or none for nobody; only with ``assign``."""
     until: AwareDatetime | None = None
-    """The end of the ``snooze`` or the ``silence``. A ``snooze`` without it ends with the next run of one of their
-    series."""
+    """The end of the ``snooze`` or the ``silence``. A ``snooze`` without an end lasts until the next run of one of
+    the series."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:
         decision = self.action.decision
         if decision is not None and needs_reason(decision) and not self.reason:
-            raise ValueError(f"reason is needed to {self.action}, so that others know why")
+            raise ValueError(f"reason is required to {self.action}, so that others know why")
         if self.assignee is not None and self.action is not TriageAction.ASSIGN:
             raise ValueError(f"assignee is allowed only with assign, not with {self.action}")
         if self.until is not None and self.action not in {TriageAction.SNOOZE, TriageAction.SILENCE}:
             raise ValueError(f"until is allowed only with snooze and silence, not with {self.action}")
         if self.action is TriageAction.SILENCE and not (self.reason and self.until):
-            raise ValueError("reason and until are needed to silence, so that others know why and for how long")
+            raise ValueError("reason and until are required to silence, so that others know why and for how long")
         return self
 
 
 class Refusal(View):
-    """An event that was left as it is."""
+    """An event that was left unchanged."""
 
     event_id: str
     reason: str
-    """Why, in one sentence."""
+    """The reason, in one sentence."""
 
 
 class TriageReceipt(View):
     """The result of a decision about several events."""
 
     done: list[str]
-    """Ids of the events that it applies to."""
+    """Ids of the events to which the decision applies."""
     refused: list[Refusal]
-    """The events that did not allow it."""
+    """The events that did not allow the decision."""
     silences: list[Silence] = Field(default_factory=list)
     """The new silences, one for each series that was not already silenced for as long; only with ``silence``."""
 

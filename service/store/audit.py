@@ -88,11 +88,11 @@ def _clean_text(text: str, max_characters: int) -> str:
 
 
 def _clean_detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    text = redact_tokens(json.dumps({name: _shorten(value) for name, value in detail.items()}))
+    text = redact_tokens(json.dumps({name: _shorten_detail(value) for name, value in detail.items()}))
     # PostgreSQL stores neither the one nor the other in JSON.
     document: dict[str, Any] = json.loads(re.sub(r"\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})", r"\\ufffd", text))
     return document
 
 
-def _shorten(value: Any) -> Any:
+def _shorten_detail(value: Any) -> Any:
     return value[:_MAX_DETAIL_CHARACTERS] if isinstance(value, str) else value

@@ -13,7 +13,7 @@ _NUMBERS_UNDER_WAY = 10_000
 """How many of the newest run numbers may belong to writers that have not ended."""
 
 
-def read_token_of_everything(session: Session) -> str:
+def read_global_token(session: Session) -> str:
     """Return a text that changes whenever anything is measured, judged or decided."""
     newest = session.scalar(select(func.max(Run.number))) or 0
     # Writers of different subjects end in any order: a run can appear after one with a higher number.
@@ -23,7 +23,7 @@ def read_token_of_everything(session: Session) -> str:
     return f"{newest}.{n_later}.{drifts}.{decisions}"
 
 
-def read_token_of_jobs(session: Session) -> str:
+def read_jobs_token(session: Session) -> str:
     """Return a text that changes whenever a job is ordered, changes its state or makes progress."""
     newest = session.execute(select(func.max(Job.id), func.max(Job.changed_at))).one()
     progress = session.execute(
@@ -34,7 +34,7 @@ def read_token_of_jobs(session: Session) -> str:
     return hash_document([str(newest), str(progress)])
 
 
-def read_token_of_series(session: Session, series_id: int) -> str:
+def read_series_token(session: Session, series_id: int) -> str:
     """Return a text that changes whenever a series gets a point or is judged."""
     versions = session.execute(select(Series.version, Series.judged_version).where(Series.id == series_id)).first()
     return "none" if versions is None else f"{versions[0]}.{versions[1]}"

@@ -308,7 +308,7 @@ class LastNumber(Base):
 
 
 class LoosePart(Base):
-    """Runs whose part of PostgreSQL's tables is to be written again: see :mod:`service.store.engine.parts`."""
+    """Runs whose partition of PostgreSQL's tables is to be written again."""
 
     __tablename__ = "loose_part"
     first_run: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -317,7 +317,7 @@ class LoosePart(Base):
 
 
 class Point(Base):
-    """One metric of one run. PostgreSQL stores it in parts: see :mod:`service.store.engine.parts`."""
+    """One metric of one run. PostgreSQL stores it in parts: see :mod:`service.store.engine.table_partitions`."""
 
     __tablename__ = "point"
     # Stored in the order of the primary key, so that a series lies together on disk.
@@ -637,7 +637,7 @@ class ForgeDelivery(Base):
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the payload: the signature does not cover the id."""
     event: Mapped[str] = mapped_column(String(50))
-    """With its forge, as :mod:`service.forges.names` writes it."""
+    """With its forge, as :mod:`service.forges.qualified_names` writes it."""
     payload: Mapped[str | None] = mapped_column(Text)
     received_at: Mapped[datetime]
     attempts: Mapped[int] = mapped_column(default=0)
@@ -653,7 +653,7 @@ class ForgePull(Base):
     __table_args__ = (UniqueConstraint("repository", "number"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     repository: Mapped[str] = mapped_column(String(140))
-    """With its forge, as :mod:`service.forges.names` writes it, and in lower case: forges ignore the case."""
+    """With its forge, as :mod:`service.forges.qualified_names` writes it, and in lower case: forges ignore the case."""
     number: Mapped[int]
     comment_id: Mapped[int | None] = mapped_column(BigInteger)
     """The comment that is edited in place."""

@@ -83,7 +83,7 @@ def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, envi
 def prepare_profile(profile: Profile) -> PreparedProfile:
     """Compute what is stored of a profile."""
     text = _encode_profile(profile)
-    return PreparedProfile(profile, sha256(text).hexdigest(), _pack_summary(profile), _zip_profile(text))
+    return PreparedProfile(profile, sha256(text).hexdigest(), _pack_summary(profile), _compress_profile(text))
 
 
 def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
@@ -186,7 +186,7 @@ def thin_old(database: Database, before: datetime, subjects: Collection[str] = (
             row = session.execute(query).first()
         if row is None:
             return count, freed
-        thinned = _zip_profile(_encode_profile(thin_profile(read_compressed(row.document))))
+        thinned = _compress_profile(_encode_profile(thin_profile(read_compressed(row.document))))
         change = update(StoredProfile).where(StoredProfile.number == row.number).values(document=thinned, thinned=True)
         with database.writing() as session:
             session.execute(change)
@@ -238,7 +238,7 @@ def _encode_profile(profile: Profile) -> bytes:
     return profile.model_dump_json(exclude_defaults=True).encode()
 
 
-def _zip_profile(text: bytes) -> bytes:
+def _compress_profile(text: bytes) -> bytes:
     return gzip.compress(text, _COMPRESSION_LEVEL, mtime=0)
 
 

@@ -117,4 +117,4 @@ def count_refused() -> int:
 def _make_refusal(why: str) -> ProblemError:
     _refused.value += 1
     headers = {"Retry-After": str(RETRY_SECONDS)}
-    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Send it again in a moment.", headers=headers)
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, f"{why} Repeat the request in a moment.", headers=headers)

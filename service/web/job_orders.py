@@ -45,7 +45,7 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     if new:
         detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
         with get_database().writing() as session:
-            audit_log.record(session, AuditAction.JOB_ORDERED, f"job {job.id}", detail, requester.name)
+            audit_log.record_action(session, AuditAction.JOB_ORDERED, f"job {job.id}", detail, requester.name)
     return job, new
 
 
@@ -62,7 +62,7 @@ def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
     with open_for_change(job_id) as (session, row, now):
         jobs.move_to_next_state(row, act, author, decision.reason, now)
         detail = {"act": act.value, "reason": decision.reason}
-        audit_log.record(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
+        audit_log.record_action(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
         job = jobs.build_view(row)
     find_scheduler().wake()
     return job

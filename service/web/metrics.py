@@ -51,7 +51,7 @@ class Exposed:
         yield GaugeMetricFamily("faultwatch_database_size_bytes", "Size of the database.", self.figures.size)
         yield CounterMetricFamily(
             "faultwatch_requests_refused",
-            "Requests with reports that this machine asked to send again later.",
+            "Requests with reports that this machine refused for a moment because it was busy.",
             self.refused,
         )
 
@@ -72,7 +72,7 @@ class Exposed:
 
     def _collect_waiting(self) -> Iterator[Metric]:
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
-        yield _build_gauge("faultwatch_jobs", "Jobs by the state they are in.", "state", jobs)
+        yield _build_gauge("faultwatch_jobs", "Jobs by state.", "state", jobs)
         since = self.figures.queued_since
         waited = 0.0 if since is None else max(0.0, (self.now - since).total_seconds())
         yield GaugeMetricFamily(
@@ -82,7 +82,7 @@ class Exposed:
         )
         yield _build_gauge(
             "faultwatch_notifications_waiting",
-            "Messages that are still to be sent, or sent again.",
+            "Messages that wait to be sent or retried.",
             "to",
             self.figures.messages,
         )

@@ -26,6 +26,6 @@ def change_settings(name: str, settings: SubjectChange, author: str) -> SubjectE
             return None
         if after != before:
             detail = {"bisect policy": after.bisect_policy.value, "before": before.bisect_policy.value}
-            audit_log.record(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, author)
+            audit_log.record_action(session, AuditAction.SUBJECT_CHANGED, f"subject {name}", detail, author)
     find_scheduler().wake()
     return after

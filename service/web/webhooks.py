@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 
 from runner.contract.gate import ForgeKind
 from service.forges.extension import find_worker
-from service.forges.names import qualify_name
+from service.forges.qualified_names import qualify_name
 from service.forges.registry import FORGES
 from service.store import forges as store
 from service.store.models import ForgeDelivery

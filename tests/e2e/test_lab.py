@@ -85,7 +85,7 @@ def test_a_cell_is_ordered_by_a_click_measured_and_shown(service: str) -> None:
         page = watched.open("/lab")
         for name, value in (("GLIBC_TUNABLES", TUNABLES), ("MALLOC_ARENA_MAX", "1")):
             page.get_by_label("Add a setting").fill(name)
-            page.get_by_label("Its values").fill(value)
+            page.get_by_label("Values").fill(value)
             page.get_by_role("button", name="Apply").click()
         expect(page.get_by_text("Measure all 3 empty cells")).to_be_visible()
         expect(

@@ -12,7 +12,7 @@ import pytest
 from findings import real_programs
 from findings.real_programs import PROGRAMS, Case, Finding, Measured, compare
 from runner.workload import list_cases
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 PAGE = real_programs.ROOT / "docs" / "explanation" / "real-programs.md"
 

@@ -7,7 +7,7 @@ import statistics
 import pytest
 
 from findings import stored
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 
 @pytest.mark.parametrize("project", stored.projects())

@@ -95,7 +95,7 @@ def test_the_command_has_the_version_of_the_wheel(installed: Installation, wheel
 def test_the_workloads_are_those_of_the_clone(installed: Installation) -> None:
     """A module of somebody else with the name of one of the parts does not get in the way."""
     from runner.workload import load_workload
-    from runner.workload.lookup import SHIPPED_WORKLOADS, list_shipped_names
+    from runner.workload.workload_lookup import SHIPPED_WORKLOADS, list_shipped_names
 
     planted = installed.site / "runner.py"
     planted.write_text("raise SystemExit('the wrong one')")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
-from runner.subject.packages import CARGO
+from runner.subject.package_managers import CARGO
 
 _HARNESSES = ("criterion", "divan", "codspeed-criterion-compat", "codspeed-divan-compat")
 """Benchmark libraries whose programs execute each benchmark once with ``--test``."""

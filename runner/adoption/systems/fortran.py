@@ -19,7 +19,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
         proposals.append(BuildProposal("fpm", install, ("fpm", "gfortran")))
     files = {
         file: sources.read_text(file)
-        for file in sources.find_by_suffix(*_SUFFIXES)
+        for file in sources.find_files_by_suffix(*_SUFFIXES)
         if not is_auxiliary(file) and " " not in file
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary
-from runner.subject.packages import GO, GO_CACHE_VARIABLES
+from runner.subject.package_managers import GO, GO_CACHE_VARIABLES
 
 BENCHMARK_ROUNDS = 10
 _MAX_BENCHMARKS = 8
@@ -23,7 +23,9 @@ _MIN_VERSION = re.compile(r"^go (\d+(?:\.\d+)+)", re.MULTILINE)
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build all programs of a module, and its benchmarks; modules in folders come last."""
     modules = [str(PurePosixPath(file).parent) for file in sources.files if PurePosixPath(file).name == "go.mod"]
-    files = [file for file in sources.find_by_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"]
+    files = [
+        file for file in sources.find_files_by_suffix(".go") if "testdata/" not in file and "/vendor/" not in f"/{file}"
+    ]
     owners = {file: _find_module(file, modules) for file in files}
     proposals = []
     for module in sorted(modules, key=lambda path: (path != ".", path.count("/"), path)):

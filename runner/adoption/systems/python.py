@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources, is_auxiliary, is_third_party
-from runner.subject.packages import PIP
+from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 """Back ends that run another build system."""
@@ -32,10 +32,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to build in a virtual environment: offline first, then with downloads of what the project requires."""
     project = _read_project(sources)
     classes = _list_asv_folders(sources)
-    benchmarks = [file for file in sources.find_by_suffix(".py") if _is_benchmark(file)]
-    scripts = [file for file in benchmarks if not file.startswith(classes) and _does_work(sources.read_text(file))][
-        :_MAX_SCRIPTS
-    ]
+    benchmarks = [file for file in sources.find_files_by_suffix(".py") if _is_benchmark(file)]
+    scripts = [
+        file for file in benchmarks if not file.startswith(classes) and _has_own_statements(sources.read_text(file))
+    ][:_MAX_SCRIPTS]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _propose_scripts(sources, scripts)
     # Where it is installed, it has its version. In the sources it asks git for it whenever it is imported: then the
@@ -61,7 +61,7 @@ def _needs_git(sources: Sources) -> bool:
     return sources.has("versioneer.py") or "versioneer" in sources.read_text("pyproject.toml")
 
 
-def _does_work(script: str) -> bool:
+def _has_own_statements(script: str) -> bool:
     """Return whether a script has statements besides imports and definitions."""
     try:
         return not all(map(_is_definition, ast.parse(script).body))
@@ -91,7 +91,7 @@ def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
 
 def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
     """Propose to run scripts that belong to no package, with what ``requirements.txt`` names."""
-    at_top = [file for file in sources.find_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
+    at_top = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
     files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MAX_SCRIPTS]]) if " " not in file]
     if not files:
         return []

@@ -53,7 +53,9 @@ def parse(source: Source) -> list[Result]:
     sample = check_document(_Sample, source.json, source.name, "a Criterion sample")
     text = source.beside("benchmark.json")
     if text is None:
-        raise FaultwatchError(f"{source.name}: no benchmark.json beside it", "import the whole folder target/criterion")
+        raise FaultwatchError(
+            f"there is no benchmark.json beside {source.name}", "import the whole folder target/criterion"
+        )
     folder = source.folders[0] if source.folders else ""
     if folder == "base":
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
 from runner.importing.source import Source
 
 RUN_FIELDS = ("revision", "case", "started_at", "host", "subject")
@@ -72,13 +72,13 @@ def _make_run(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> I
     if not readings:
         raise FaultwatchError(f"{place}: no metric has a value")
     if not (cells.get("started_at") or defaults.started_at):
-        require("", "started-at", place)
+        require_value("", "started-at", place)
     when = parse_time(cells["started_at"], place) if cells.get("started_at") else defaults.started_at
     assert when is not None
     elapsed = readings["elapsed"].value if "elapsed" in readings else None
     return ImportedRun(
         place=place,
-        revision=require(cells.get("revision") or defaults.revision, "revision", place),
+        revision=require_value(cells.get("revision") or defaults.revision, "revision", place),
         case=cells.get("case") or defaults.case,
         started_at=when,
         samples=(Sample(readings=readings),),

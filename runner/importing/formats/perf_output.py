@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from runner.contract.report import IMPORT_FORMAT, Sample
 from runner.errors import FaultwatchError
 from runner.importing.imported_run import ImportDefaults, ImportedRun
-from runner.importing.placement import locate_result
+from runner.importing.provenance import locate_result
 from runner.importing.source import Source, describe_first_mistake
 from runner.perf.parse import PerfOutputError, PerfResult, parse_csv, parse_json, parse_text
 
@@ -23,7 +23,7 @@ def recognises(source: Source) -> bool:
     if "Performance counter stats for" in source.text or _STARTED.search(source.text):
         return True
     try:
-        _parse(source.text, source.name)
+        _parse_perf_output(source.text, source.name)
     except FaultwatchError:
         return any(line.lstrip().startswith('{"counter-value"') for line in events[:1])
     return True
@@ -35,7 +35,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     The output contains no revision and no case. If perf wrote it to a file, its first line is the local time; otherwise
     the modification time of the file is used.
     """
-    form, result = _parse(source.text, source.name)
+    form, result = _parse_perf_output(source.text, source.name)
     elapsed = result.readings.get("elapsed")
     placed = locate_result(source, defaults, source.name, time=defaults.started_at or _find_start(source.text))
     return [
@@ -55,7 +55,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     ]
 
 
-def _parse(text: str, name: str) -> tuple[str, PerfResult]:
+def _parse_perf_output(text: str, name: str) -> tuple[str, PerfResult]:
     events = _list_event_lines(text)
     try:
         if "Performance counter stats for" in text:

@@ -10,7 +10,7 @@ from typing import Any
 from runner.contract.metrics import Kind, metric
 from runner.contract.report import IMPORT_FORMAT, Case, Reading, Sample
 from runner.errors import FaultwatchError
-from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require
+from runner.importing.imported_run import ImportDefaults, ImportedRun, parse_time, require_value
 from runner.importing.source import Source
 
 FORMAT_NAME = "pyperf"
@@ -99,7 +99,7 @@ def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> I
     start, end = _read_dates(benchmark, place, defaults)
     return ImportedRun(
         place=place,
-        revision=require(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
+        revision=require_value(defaults.revision or str(metadata.get("commit_id", "")), "revision", place),
         case=defaults.case or benchmark.get_name(),
         started_at=start,
         samples=tuple(Sample(readings=_compute_readings(run)) for run in runs),
@@ -116,7 +116,7 @@ def _read_dates(benchmark: Any, place: str, defaults: ImportDefaults) -> tuple[d
     if defaults.started_at:
         return defaults.started_at, defaults.started_at + timedelta(seconds=benchmark.get_total_duration())
     if not dates:
-        require("", "started-at", place)
+        require_value("", "started-at", place)
     return min(dates), max(dates)
 
 

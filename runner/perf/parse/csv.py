@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import parse_percent, parse_whole
-from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import Row, read_count
 
 _INTERVAL = re.compile(r"\s*[0-9]+[.,][0-9]{9}")
@@ -16,10 +16,10 @@ _PLACE = re.compile(r"CPU[0-9]+|[SNDC][0-9]+(-[A-Z]+[0-9]+)*|.*[^0-9<>]-[0-9]+")
 def parse_csv(
     text: str, separator: str = ";", *, requested: Collection[str] = (), started_together: bool = True
 ) -> PerfResult:
-    """Parse ``perf stat -x SEPARATOR``; see :func:`runner.perf.parse.readings.assemble` for the other parameters."""
+    """Parse ``perf stat -x SEPARATOR``; :func:`runner.perf.parse.readings.assemble_readings` explains the others."""
     rows = [(line, line.text.split(separator)) for line in list_event_lines(text)]
     events = [_parse_row(line, fields) for line, fields in rows if not _is_metric_only(fields)]
-    return assemble(events, requested, started_together=started_together)
+    return assemble_readings(events, requested, started_together=started_together)
 
 
 def _is_metric_only(fields: Sequence[str]) -> bool:

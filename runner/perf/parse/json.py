@@ -8,7 +8,7 @@ from typing import Any
 from runner.perf.parse.lines import Line, list_event_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import parse_percent, parse_whole
-from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
 _REQUIRED_KEYS = frozenset({"counter-value", "unit", "event", "event-runtime", "pcnt-running"})
@@ -26,9 +26,9 @@ _NOT_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|(?P<comma>(?<=[0-9]),(?=[0-9]))|(?P<n
 
 
 def parse_json(text: str, *, requested: Collection[str] = ()) -> PerfResult:
-    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble` for ``requested``."""
+    """Parse ``perf stat -j``; see :func:`runner.perf.parse.readings.assemble_readings` for ``requested``."""
     rows = [(line, _parse_object(line)) for line in list_event_lines(text)]
-    return assemble(
+    return assemble_readings(
         [_make_row(line, document) for line, document in rows if not document.keys() <= _METRIC_KEYS], requested
     )
 

@@ -31,7 +31,9 @@ class PerfResult(Struct, frozen=True):
         return bool(self.in_user_space)
 
 
-def assemble(rows: Sequence[Row], requested: Collection[str] = (), *, started_together: bool = True) -> PerfResult:
+def assemble_readings(
+    rows: Sequence[Row], requested: Collection[str] = (), *, started_together: bool = True
+) -> PerfResult:
     """Turn rows into readings, one for each metric.
 
     ``requested`` are the events of perf's command line. Only with them, missing and misnamed events

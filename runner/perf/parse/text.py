@@ -10,7 +10,7 @@ from runner.contract.report import Reading
 from runner.perf.parse.lines import Line, PerfOutputError, split_lines
 from runner.perf.parse.names import read_name
 from runner.perf.parse.numbers import is_decimal, parse_decimal, parse_percent
-from runner.perf.parse.readings import PerfResult, assemble
+from runner.perf.parse.readings import PerfResult, assemble_readings
 from runner.perf.parse.rows import STATUS_BY_MISSING_COUNT, Row, read_count
 
 _HEADER = re.compile(r"\s*Performance counter stats for (?P<whom>.*)")
@@ -47,17 +47,17 @@ class _Event(Struct, frozen=True):
 
 
 def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
-    """Read what ``perf stat`` prints for people; see :func:`runner.perf.parse.readings.assemble` for ``requested``.
+    """Read the text output of ``perf stat``; :func:`runner.perf.parse.readings.assemble_readings` explains the rest.
 
     Everything above perf's heading is ignored: the program may have written it.
     """
     events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
     point = _detect_decimal_point(footers)
     _check_columns(events)
-    plain = _ungroup(events, point)
+    plain = _remove_grouping(events, point)
     rows = [_make_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
     times = {what: parse_decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
-    result = assemble(rows, requested) if rows else PerfResult({})
+    result = assemble_readings(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
     for what, seconds in times.items():
         # A requested event of the same meaning takes precedence, unless perf did not count it.
@@ -133,7 +133,7 @@ def _check_columns(events: Sequence[_Event]) -> None:
             )
 
 
-def _ungroup(events: Sequence[_Event], point: str) -> list[str]:
+def _remove_grouping(events: Sequence[_Event], point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
     numbers = [_GroupedNumber.parse(event, point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}

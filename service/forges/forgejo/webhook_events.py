@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction
-from service.forges.commands import parse_commands
-from service.forges.names import qualify_name
+from service.forges.comment_commands import parse_commands
+from service.forges.qualified_names import qualify_name
+from service.forges.webhook_actions import CommandComment, Payload, RecordHead, RecordMerge, WebhookAction
 
 
 def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:

@@ -58,7 +58,7 @@ class Client:
 
     def request_runner_token(self, name: str, purpose: Purpose) -> Mapping[str, str]:
         """Return a ``token`` to register or remove a runner of a repository, and when it ``expires_at``."""
-        repository = self._connect(name, REGISTRATION_PERMISSIONS)
+        repository = self._connect_repository(name, REGISTRATION_PERMISSIONS)
         _, answer = repository.requester.requestJsonAndCheck(
             "POST", f"{repository.url}/actions/runners/{purpose}-token"
         )
@@ -66,10 +66,10 @@ class Client:
 
     def _get_repository(self, name: str) -> Repository:
         if name not in self._repositories:
-            self._repositories[name] = self._connect(name, PERMISSIONS)
+            self._repositories[name] = self._connect_repository(name, PERMISSIONS)
         return self._repositories[name]
 
-    def _connect(self, name: str, permissions: dict[str, str]) -> Repository:
+    def _connect_repository(self, name: str, permissions: dict[str, str]) -> Repository:
         owner, _, short_name = name.partition("/")
         app = GithubIntegration(
             auth=self._app,

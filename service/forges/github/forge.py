@@ -9,7 +9,13 @@ from typing import Any
 
 from github.Repository import Repository
 
-from service.forges.actions import (
+from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
+from service.forges.github import client, webhook_events, workflows
+from service.forges.github.publish_outcome import publish
+from service.forges.github.run_commands import may_write, run_commands
+from service.forges.github.settings import GithubSettings
+from service.forges.signature import is_signed
+from service.forges.webhook_actions import (
     LABEL_REASON,
     AcceptHead,
     CommandComment,
@@ -17,12 +23,6 @@ from service.forges.actions import (
     RepositoryAction,
     WebhookAction,
 )
-from service.forges.forge import Delivery, Handlers, Header, Publication, Refusal
-from service.forges.github import client, webhook_actions, workflows
-from service.forges.github.publish_outcome import publish
-from service.forges.github.run_commands import may_write, run_commands
-from service.forges.github.settings import GithubSettings
-from service.forges.signature import is_signed
 
 _DELIVERY_ID = re.compile(r"[A-Za-z0-9-]{1,64}")
 
@@ -51,11 +51,11 @@ class GithubForge:
         if not is_signed(self.settings.secret, body, header("X-Hub-Signature-256"), "sha256="):
             return None
         event, number = header("X-GitHub-Event"), header("X-GitHub-Delivery")
-        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in webhook_actions.EVENTS)
+        return Delivery(number if _DELIVERY_ID.fullmatch(number) else "", event, event in webhook_events.EVENTS)
 
     def list_actions(self, event: str, payload: Mapping[str, Any]) -> tuple[WebhookAction, ...]:
         """Return the actions for a webhook."""
-        return webhook_actions.list_actions(event, payload)
+        return webhook_events.list_actions(event, payload)
 
     def run_action(self, action: RepositoryAction, handlers: Handlers) -> None:
         """Run the commands of a comment, accept a head by label, or start a workflow, for somebody who may write."""

@@ -63,10 +63,10 @@ def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_
             if error.status not in _GONE_STATUSES:
                 raise
     marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
-    return next((candidate for candidate in marked if _is_by_app(candidate, app_id)), None)
+    return next((candidate for candidate in marked if _is_written_by_app(candidate, app_id)), None)
 
 
-def _is_by_app(comment: IssueComment, app_id: int) -> bool:
+def _is_written_by_app(comment: IssueComment, app_id: int) -> bool:
     """Return whether the App wrote a comment: anybody can copy the marker."""
     app: dict[str, Any] = comment.raw_data.get("performed_via_github_app") or {}
     return app.get("id") == app_id if app else comment.user.type == "Bot"

@@ -7,10 +7,10 @@ from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from service.forges.actions import CommandComment
-from service.forges.commands import HELP, Command, Verb
+from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers
 from service.forges.github.workflows import dispatch_workflow
+from service.forges.webhook_actions import CommandComment
 from service.text.markdown import format_code
 
 _WRITER_ROLES = frozenset({"admin", "maintain", "write"})
@@ -21,13 +21,13 @@ def run_commands(repository: Repository, comment: CommandComment, handlers: Hand
     pull = repository.get_pull(comment.number)
     original = pull.get_issue_comment(comment.comment_id)
     if not may_write(repository, comment.author):
-        _react(original, "-1")
+        _add_reaction(original, "-1")
         return
     marker = f"<!-- faultwatch reply {comment.comment_id} -->"
     if any(marker in (answer.body or "") and answer.user.type == "Bot" for answer in pull.get_issue_comments()):
         return  # an earlier attempt replied, which is the last step
     results = [_run_command(repository, pull, command, handlers, workflow) for command in comment.commands]
-    _react(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
+    _add_reaction(original, "+1" if all(succeeded for succeeded, _ in results) else "confused")
     pull.create_issue_comment("\n\n".join((*(reply for _, reply in results), marker)))
 
 
@@ -41,7 +41,7 @@ def _run_command(
     if command.verb is Verb.ACCEPT:
         accepted = f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
         # Accepting an unmeasured head would accept a commit that was pushed after the comment was written.
-        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept it after it is measured."
+        unknown = f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."
         return (True, accepted) if handlers.accept(head, command.text) else (False, unknown)
     if pull.state != "open":
         return False, "The pull request is closed, so it is no longer measured."
@@ -53,7 +53,7 @@ def _run_command(
     return handlers.order_job(command, head)
 
 
-def _react(original: IssueComment, content: str) -> None:
+def _add_reaction(original: IssueComment, content: str) -> None:
     """React to a comment, unless it was deleted."""
     try:
         original.create_reaction(content)

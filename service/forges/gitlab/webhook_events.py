@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runner.contract.gate import ForgeKind
-from service.forges.actions import (
+from service.forges.comment_commands import parse_commands
+from service.forges.qualified_names import qualify_name
+from service.forges.webhook_actions import (
     ACCEPT_LABEL,
     AcceptHead,
     CommandComment,
@@ -17,8 +19,6 @@ from service.forges.actions import (
     RecordMerge,
     WebhookAction,
 )
-from service.forges.commands import parse_commands
-from service.forges.names import qualify_name
 
 
 def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:

@@ -45,9 +45,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not compared:
         return BestCell(None, f"No cell is compared with the default yet.{undecided}")
     if not better:
-        return BestCell(
-            None, f"No cell is better than the default: no cell certainly has fewer page faults.{undecided}"
-        )
+        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided}")
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better if cell is not first and not _is_below(first, cell)]
     caveat = f" Note that {other_work} changes what the program does." if other_work else ""
@@ -56,7 +54,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         listed = "; ".join(names[:_MAX_LISTED]) + (
             f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         )
-        sentence = f"No single cell is the best: {len(names)} cells have equally few page faults: {listed}."
+        sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed}."
         return BestCell(None, sentence + caveat + undecided)
     won = _get_metric(first, FAULTS)
     relative = f" ({format_percent(won.percent)})" if won.percent is not None else ""
@@ -89,8 +87,8 @@ def _describe_price(cell: LabCell) -> str:
             unsure.append(f"{called} ({_format_interval(entry)})" if entry.bounds else called)
         elif entry.effect is not Effect.SAME:
             (costs if entry.effect is Effect.WORSE else wins).append(f"{called} {_format_change(entry)}")
-    parts = [f"Its price: {', '.join(costs)}." if costs else "No cost is certain."]
-    parts += [f"It also wins {', '.join(wins)}."] if wins else []
+    parts = [f"Price: {', '.join(costs)}." if costs else "No cost is certain."]
+    parts += [f"Also better: {', '.join(wins)}."] if wins else []
     parts += [f"Not certain: {', '.join(unsure)}."] if unsure else []
     return " ".join(parts)
 

@@ -14,8 +14,8 @@ from runner.contract import Verdict, metric
 from runner.contract.judging import DEFAULT_PRECISION_PERCENT
 from runner.contract.level import Number, median
 from service.lab.schemas import Effect, LabCertainty, LabMetric
-from service.rules.comparison.decision import decide_count, decide_noisy, repeats
-from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.metric_decision import decide_count, decide_noisy, is_repeating
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 
@@ -63,7 +63,7 @@ def judge_metric(
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
-        repeats=cell.counted and metric(name).exact and repeats(values),
+        repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
     level = median(default.known) if default is not None else None
     if default is None or level is None or verdict.level is None:
@@ -84,7 +84,7 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, erro
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
-        return entry.model_copy(update={"sentence": "There is no pair of samples in which both have a value."})
+        return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
     exact = metric(entry.metric).exact and default.counted and cell.counted
     decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
@@ -93,7 +93,7 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, erro
         effect = _decide_effect(entry.metric, decision.direction)
     elif effect is Effect.OPEN and decision.interval is None:
         certainty = LabCertainty.OPEN
-    bounds = None if exact or decision.interval is None else _convert_to_default(decision.interval)
+    bounds = None if exact or decision.interval is None else _convert_bounds_to_default(decision.interval)
     update = {"certainty": certainty, "effect": effect, "bounds": bounds, "sentence": decision.sentence}
     return entry.model_copy(update=update)
 
@@ -105,12 +105,13 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
             "Measured in a different session from the default, so only an interleaved measurement can compare the two."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if not all(len(side.known) >= _MIN_SAMPLES and repeats(side.known) for side in (default, cell)):
+    if not all(len(side.known) >= _MIN_SAMPLES and is_repeating(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            f"Measured in a different session from the default, so the count can differ by {floor.MAX_FLOOR_FAULTS}."
+            "Measured in a different session from the default. Counts of two sessions can differ by "
+            f"{floor.MAX_FLOOR_FAULTS} without a reason in the settings."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME
@@ -118,7 +119,7 @@ def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings
     return level.model_copy(update={"certainty": LabCertainty.EXACT, "effect": effect, "sentence": sentence})
 
 
-def _convert_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
+def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
     if interval[1] >= _MAX_SYMMETRIC_PERCENT:
         return None

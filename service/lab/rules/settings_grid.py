@@ -202,7 +202,7 @@ def build_grid(
         members.add(run, default, names, allowed)
     # The runs beside the default, measured in one session.
     default_point = tuple(default.get(name) for name in names)
-    runs_by_session = _group_by_session(members.alike[default_point])
+    runs_by_session = _map_runs_by_session(members.alike[default_point])
     cells = tuple(
         tuple(
             _build_cell(
@@ -280,7 +280,7 @@ def _build_cell(
     )
 
 
-def _group_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
+def _map_runs_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
     return {run.session: run for run in runs if run.session is not None and run.measured}
 
 

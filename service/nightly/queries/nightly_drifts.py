@@ -28,7 +28,7 @@ def mark_measured(session: Session, nightly_run: NightlyRun, cells: Iterable[Nig
     }
     for cell in cells:
         for chunk in _list_case_keys(cell):
-            series = select(Series.id).where(*_filter_by_cell(cell, chunk)).scalar_subquery()
+            series = select(Series.id).where(*_build_cell_conditions(cell, chunk)).scalar_subquery()
             later = or_(Series.last_nightly_at.is_(None), Series.last_nightly_at < nightly_run.started_at)
             statement = update(Series).where(Series.id.in_(series), later).values(turn)
             session.execute(statement.execution_options(synchronize_session=False))
@@ -53,10 +53,10 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
             Series.last_nightly_at == nightly_run.started_at,
             DriftRow.position <= newest,
             Event.below_floor.is_(False),
-            ~_match_any_detection(_OTHER_DETECTION.reported_in.is_not(None)),
+            ~_build_any_detection_condition(_OTHER_DETECTION.reported_in.is_not(None)),
             or_(
                 DriftRow.position == newest,
-                ~_match_any_detection(_OTHER_DETECTION.found_at < Series.first_nightly_at),
+                ~_build_any_detection_condition(_OTHER_DETECTION.found_at < Series.first_nightly_at),
             ),
         )
         for chunk in _list_case_keys(cell):
@@ -65,7 +65,7 @@ def list_unreported_drifts(session: Session, nightly_run: NightlyRun, cells: Ite
                 .join(Series, DriftRow.series_id == Series.id)
                 .join(EventDriftRow, EventDriftRow.drift_id == DriftRow.id)
                 .join(Event, EventDriftRow.event_id == Event.id)
-                .where(Series.id.in_(select(Series.id).where(*_filter_by_cell(cell, chunk))), *conditions)
+                .where(Series.id.in_(select(Series.id).where(*_build_cell_conditions(cell, chunk))), *conditions)
             )
             new_drifts += rows
     return sorted(set(new_drifts))
@@ -89,7 +89,7 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
         .join(Series, EventDriftRow.series_id == Series.id)
         .join(Series.host)
         .join(Series.case)
-        .join(_OTHER_DETECTION, and_(_match_detections(), _OTHER_DETECTION.found), isouter=True)
+        .join(_OTHER_DETECTION, and_(_build_detection_condition(), _OTHER_DETECTION.found), isouter=True)
         .join(DriftRow, DriftRow.id == _OTHER_DETECTION.drift_id, isouter=True)
         .where(EventDriftRow.reported_in == nightly_run.name)
         .order_by(EventDriftRow.drift_id, DriftRow.id)
@@ -109,7 +109,7 @@ def _list_case_keys(cell: NightlyCell) -> Iterable[list[str]]:
     return bulk.split_into_chunks((shared_rows.make_case_key(case) for case in measured), _KEYS_PER_QUERY)
 
 
-def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
+def _build_cell_conditions(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions on the series of some cases of a cell."""
     return (
         Series.subject_id == select(Subject.id).where(Subject.name == cell.subject).scalar_subquery(),
@@ -118,7 +118,7 @@ def _filter_by_cell(cell: NightlyCell, keys: Iterable[str]) -> tuple[ColumnEleme
     )
 
 
-def _match_detections() -> ColumnElement[bool]:
+def _build_detection_condition() -> ColumnElement[bool]:
     return and_(
         _OTHER_DETECTION.event_id == EventDriftRow.event_id,
         _OTHER_DETECTION.series_id == EventDriftRow.series_id,
@@ -126,9 +126,9 @@ def _match_detections() -> ColumnElement[bool]:
     )
 
 
-def _match_any_detection(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+def _build_any_detection_condition(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     """Return whether a condition holds for any detection of a drift, the present one included."""
-    return exists().where(_match_detections(), condition)
+    return exists().where(_build_detection_condition(), condition)
 
 
 def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:

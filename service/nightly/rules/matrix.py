@@ -204,7 +204,7 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
     return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
 
 
-def split_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
+def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
     """Return a grid for each subject, in their order, with the columns in which it was ever run.
 
     What one subject's hosts were set to is no empty column of another one.

@@ -25,11 +25,11 @@ class Scope(StrEnum):
 
 MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "see all measurements and results",
-    Scope.REPORT: "report measurements, ask what to measure and what the results are",
+    Scope.REPORT: "report measurements, read plans and results",
     Scope.TRIAGE: "decide about events, silence series",
     Scope.ORDER: "order measurements: a bisect, a rerun",
     Scope.REGISTER: "register GitHub Actions runners",
-    Scope.ADMIN: "everything, including settings and tokens, which no other scope covers",
+    Scope.ADMIN: "everything, including settings and tokens",
 }
 """The description of each scope that people see."""
 

@@ -34,7 +34,9 @@ class TokenLimits:
 
     def includes(self, repository: str) -> bool:
         """Return whether the token may publish about a repository: one with any limit names its repositories."""
-        return self == NO_LIMITS or (self.repositories is not None and matches_any(repository, self.repositories))
+        return self == NO_LIMITS or (
+            self.repositories is not None and matches_any_pattern(repository, self.repositories)
+        )
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:
         """Return in one line why no token with these scopes may have these limits; empty if one may."""
@@ -58,7 +60,7 @@ NO_LIMITS = TokenLimits()
 """No limits: those of old tokens, of admins, and of every caller of a service that requires no tokens."""
 
 
-def matches_any(name: str, patterns: Patterns | None) -> bool:
+def matches_any_pattern(name: str, patterns: Patterns | None) -> bool:
     """Whether a name matches one of the patterns. Upper and lower case are the same, as for GitHub."""
     return patterns is None or any(
         re.fullmatch("[^/]*".join(map(re.escape, pattern.lower().split("*"))), name.lower()) for pattern in patterns
@@ -77,7 +79,7 @@ def compute_job_limits(repository: str, assignments: Iterable[tuple[str, str]], 
         Repositories, with patterns of subjects.
     """
     short_name, assignments = repository.partition("/")[2], tuple(assignments)
-    elsewhere = any(matches_any(short_name, (pattern,)) for name, pattern in assignments if name != repository)
+    elsewhere = any(matches_any_pattern(short_name, (pattern,)) for name, pattern in assignments if name != repository)
     assigned = tuple(pattern for name, pattern in assignments if name == repository)
     return TokenLimits(hosts=hosts, subjects=assigned if elsewhere else (short_name, *assigned))
 
@@ -91,4 +93,4 @@ def may_own_subject(repository: str, subject: str, assigned: Patterns | None) ->
         The subjects of the repository; None for the subject of its own name.
     """
     name = repository.partition("/")[2]
-    return matches_any(subject, (name,) if assigned is None else assigned)
+    return matches_any_pattern(subject, (name,) if assigned is None else assigned)

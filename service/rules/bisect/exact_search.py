@@ -26,7 +26,7 @@ from operator import or_
 from runner.contract.level import Number, median
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import choose_places
+from service.rules.bisect.next_commits import choose_places
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question, Refused
 from service.text.numbers import format_number
 
@@ -83,7 +83,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
     """Return why the ends allow no search; None if they do."""
     if question.graph.line is None:
         return Refused(
-            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good one, {question.good[:10]}."
+            sentence=f"The bad end, {question.bad[:10]}, does not descend from the good end, {question.good[:10]}."
         )
     for name, end in (("good", question.good), ("bad", question.bad)):
         if end in failed:

@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from runner.contract.level import Number, median
 from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
+from service.rules.bisect.count_variation import describe_variation
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_places import estimate_measurable_chances
+from service.rules.bisect.next_commits import estimate_measurable_chances
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
-from service.rules.bisect.variation import describe_variation
 from service.text.numbers import format_number
 
 MIN_RUNS_PER_END = 2
@@ -125,7 +125,7 @@ class _Measurements:
             groups = groups * 2 + self.effect[:, explanation]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)
 
-    def compute_belief_in_next(self, culprits: Sequence[int], waves: int = 0) -> Belief:
+    def compute_belief_in_next_culprit(self, culprits: Sequence[int], waves: int = 0) -> Belief:
         """Return the belief about one more culprit besides those already found."""
         prior = NO_FURTHER_STEP_PRIOR if culprits else NO_STEP_PRIOR
         return compute_belief(
@@ -154,13 +154,13 @@ class _Measurements:
         """Return the belief about one more step that is as large as the smallest of those found may be.
 
         Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
-        it, and while the second one is still within one of its sides. So the size is a lower limit: two standard
-        errors below the estimate, or half of it, because half of the difference is what the second one can hide.
+        it, and while the second one is still within one of its sides. So the size is a lower limit:
+        some standard errors below the estimate, or half of it, because half of the difference is what the second one can hide.
         """
         waves = self.compute_belief_with_waves(culprits)[2]
         sizes = []
         for culprit in culprits:
-            belief = self.compute_belief_in_next([other for other in culprits if other != culprit], waves)
+            belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], waves)
             step, error = abs(float(belief.step[culprit])), float(belief.step_error[culprit])
             sizes.append(max(step - SIZE_MARGIN_ERRORS * error, step / 2))
         groups = self.group_tests(culprits)
@@ -268,7 +268,7 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     if belief.none > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
         # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show
         # which.
-        steady = measurements.compute_belief_in_next([])
+        steady = measurements.compute_belief_in_next_culprit([])
         patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
         if n_end_runs >= patience:
             return _describe_doubt(question, measurements, good, bad, belief.none)
@@ -314,7 +314,7 @@ def _build_culprit(
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
-    belief = measurements.compute_belief_in_next([culprit for culprit in culprits if culprit != place])
+    belief = measurements.compute_belief_in_next_culprit([culprit for culprit in culprits if culprit != place])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
@@ -356,4 +356,4 @@ def _describe_doubt(question: Question, measurements: _Measurements, good: int, 
         for name, values, mean, other in zip(("good", "bad"), ends, means, reversed(means), strict=True)
     )
     probability = format_number(none)
-    return f"it is not certain that the ends differ: {levels}; the probability that they are the same is {probability}"
+    return f"it is not certain that the ends differ: {levels}. The probability that both are the same is {probability}"

@@ -1,9 +1,9 @@
 """Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
-again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide` decides whether
-they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of both: a
-proof is one of two commits, not of two builds.
+again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
+whether they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of
+both: a proof is one of two commits, not of two builds.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
+from service.rules.bisect.count_variation import describe_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
-from service.rules.bisect.variation import describe_variation
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_quantity
 
@@ -40,7 +40,7 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
         format_quantity(culprit.before, unit, culprit.after),
         format_quantity(culprit.after, unit, culprit.before),
     )
-    sentence = f"The search measured {before} before and {after} after, but interleaved {result}."
+    sentence = f"The search measured {before} before and {after} after. Measured interleaved, {result}."
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
@@ -154,7 +154,7 @@ def explain_giving_up(
         return None
     if standing:
         return Found(culprits=tuple(standing))
-    why = f"it does not repeat: {failed} differences between single runs did not show when measured interleaved"
+    why = f"interleaved measurements did not show {failed} differences that single runs showed"
     return describe_variation(question, observations, why)
 
 
@@ -165,7 +165,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move it, but no proof holds: {sentence}"
+    why = f"{commits}{others} may move the metric, but no proof holds: {sentence}"
     return why.rstrip(".")
 
 

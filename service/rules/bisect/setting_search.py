@@ -125,7 +125,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             return None if value is None else abs(value - after) <= question.least / 2
 
         # The settings that carry the difference, each with the level without it.
-        culprits = _find_minimal_in_some_order(question.settings, has_effect)
+        culprits = _find_minimal_set_in_any_order(question.settings, has_effect)
         level_without = {setting: get_level(culprits - {setting}) for setting in culprits}
     except _NotMeasuredError as missing:
         return _build_measure_step(question, missing.changed)
@@ -148,7 +148,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
 _Carries = Callable[[frozenset[str]], bool | None]
 
 
-def _find_minimal_in_some_order(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
+def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _Carries) -> frozenset[str]:
     """Return :func:`_find_minimal` for the first order of the settings whose mixtures can all be measured."""
     orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from runner.contract.budget import NO_BUDGET, Budget, is_over
-from service.rules.comparison.decision import MetricDecision, Pairs, large_alone
-from service.rules.comparison.signs import Signs, is_surely_majority, lean
+from service.rules.comparison.metric_decision import MetricDecision, Pairs, keep_large_differences
+from service.rules.comparison.sign_test import Signs, decide_direction, is_surely_majority
 
 
 class BudgetState(StrEnum):
@@ -23,7 +23,7 @@ class BudgetState(StrEnum):
     OVER = "over"
 
 
-def exceeds_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
+def judge_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
     """Return whether a change for the worse surely exceeds its budget.
 
     Parameters
@@ -41,9 +41,9 @@ def exceeds_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error
         if is_surely_majority(over, n, error):
             return BudgetState.OVER
         return BudgetState.WITHIN if is_surely_majority(n - over, n, error) else BudgetState.OPEN
-    pairs = large_alone(pairs, decision.least)
+    pairs = keep_large_differences(pairs, decision.least)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)
-    if lean(Signs(over, n - over - reverse, reverse), error) > 0:
+    if decide_direction(Signs(over, n - over - reverse, reverse), error) > 0:
         return BudgetState.OVER
     return BudgetState.OPEN if over > reverse else BudgetState.WITHIN

@@ -1,8 +1,9 @@
 """Compares a base and a head that were measured interleaved: every metric, with its budget.
 
-:mod:`service.rules.comparison.decision` decides on each metric, and :mod:`service.rules.comparison.error_shares` says
-with which error probability. So the probability that a gate without a change calls any metric of any case changed is at
-most ``FALSE_ALARM_PROBABILITY``, however often the caller looks.
+:mod:`service.rules.comparison.metric_decision` decides on each metric, and
+:mod:`service.rules.comparison.error_probability` says with which error probability. So the probability that a gate
+without a change calls any metric of any case changed is at most ``FALSE_ALARM_PROBABILITY``, however often the caller
+looks.
 
 A metric that decides but has no values on one side was not compared: it is never the same.
 
@@ -35,10 +36,10 @@ from runner.contract import (
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, median
-from service.rules.comparison import decision as rules
-from service.rules.comparison.budgets import BudgetState, exceeds_budget
-from service.rules.comparison.decision import COUNTS, MetricDecision, Pairs
-from service.rules.comparison.error_shares import share_errors
+from service.rules.comparison import metric_decision as rules
+from service.rules.comparison.budgets import BudgetState, judge_budget
+from service.rules.comparison.error_probability import divide_error_probability
+from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache import decide_by_page_cache
@@ -51,13 +52,13 @@ class _Judged(NamedTuple):
     """How many more pairs it needs."""
 
 
-def decide(request: ComparisonRequest) -> Comparison:
+def decide_comparison(request: ComparisonRequest) -> Comparison:
     """Judge every metric of a comparison, and return how many more pairs it needs."""
     base, head, judging = request.base, request.head, request.judging
     present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     names = list(dict.fromkeys((*present, *judging.requested)))
-    errors = share_errors(names, judging, request.cases)
-    judged = [_judge(name, request, errors[name]) for name in names]
+    errors = divide_error_probability(names, judging, request.cases)
+    judged = [_judge_metric(name, request, errors[name]) for name in names]
     counting = [entry for entry in judged if entry.verdict.counts]
     verdicts = {entry.verdict.verdict for entry in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -73,34 +74,34 @@ def decide(request: ComparisonRequest) -> Comparison:
     )
 
 
-def _judge(name: str, request: ComparisonRequest, error: float) -> _Judged:
+def _judge_metric(name: str, request: ComparisonRequest, error: float) -> _Judged:
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
         pairs, decision = _decide_beside_stored(name, request, error)
     else:
-        pairs = list(_pairs(base, head, name))
-        decision = _decide(name, pairs, request, error)
+        pairs = list(_pair_values(base, head, name))
+        decision = _decide_metric(name, pairs, request, error)
     sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     threshold = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
-    verdict = verdict_of(name, decision, *sides, counts=counts, threshold=threshold)
+    verdict = build_verdict(name, decision, *sides, counts=counts, threshold=threshold)
     explained = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
     if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _with_budget(_Judged(explained, decision.more), pairs, decision, judging, error)
+    return _apply_budget(_Judged(explained, decision.more), pairs, decision, judging, error)
 
 
-def _decide(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
+def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
     base, head, judging = request.base, request.head, request.judging
     if (missing := _describe_missing(name, request)) or not pairs:
         return _decide_absent(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
-        repeating = rules.repeats(base.values(name)) and rules.repeats(head.values(name))
+        repeating = rules.is_repeating(base.values(name)) and rules.is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
             return rules.decide_count(pairs, error, request.most)
         # The host moves other counts as well, so equal ones show little. But two levels that repeat are not the same.
@@ -117,7 +118,7 @@ def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
 def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
     if not missing:
-        sentence = "There is no pair of samples in which both sides have a value."
+        sentence = "In no pair of samples do both sides have a value."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
     reports = [getattr(request, side) for side in missing]
     reasons = [reading.reason for report in reports for reading in report.readings(name) if reading.reason]
@@ -151,7 +152,7 @@ def _decide_beside_stored(name: str, request: ComparisonRequest, error: float) -
     return pairs, later._replace(rule="exact", more=0 if hopeless else decision.more)
 
 
-def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
+def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
     absent = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value
@@ -159,17 +160,17 @@ def _pairs(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Numb
             yield left, right
 
 
-def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:
+def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:
     """Hold a verdict to its budget. A metric that improved, or that does not count, is never over budget."""
     verdict = judged.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
         return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
-    state = exceeds_budget(pairs, decision, budget, error)
+    state = judge_budget(pairs, decision, budget, error)
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
-        BudgetState.OPEN: f" It may exceed its budget of {budget}: more runs are needed to decide that.",
+        BudgetState.OPEN: f" The change may exceed the budget of {budget}: more runs must decide.",
         BudgetState.OVER: "",
     }
     update = {
@@ -182,7 +183,7 @@ def _with_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgin
     return _Judged(verdict.model_copy(update=update), more)
 
 
-def verdict_of(
+def build_verdict(
     name: str,
     decision: MetricDecision,
     base: Sequence[Number],
@@ -192,7 +193,7 @@ def verdict_of(
     threshold: float | None = None,
 ) -> MetricVerdict:
     """Return a decision as a verdict, with the levels of both sides and the change between them."""
-    left, right = _side(base), _side(head)
+    left, right = _summarise_side(base), _summarise_side(head)
     change = decision.change
     if change is None and left.level is not None and right.level is not None:
         change = right.level - left.level
@@ -215,7 +216,7 @@ def verdict_of(
     )
 
 
-def _side(values: Sequence[Number]) -> Side:
+def _summarise_side(values: Sequence[Number]) -> Side:
     level = median(values)
     agree = 0 if level is None else list(values).count(level)
     return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

@@ -10,16 +10,19 @@ from __future__ import annotations
 from runner.contract import MetricVerdict, Report, Verdict
 from runner.contract.level import Number
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS
-from service.rules.comparison.decision import COUNTS
+from service.rules.comparison.metric_decision import COUNTS
 from service.rules.same_bytes import have_same_own_bytes, read_program_bytes
 from service.text.numbers import format_number
 
 
 def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
     """Return the verdict on a metric in view of further builds, or that it needs them."""
-    if not _is_of_builds(verdict, base, head):
+    if not _may_be_build_difference(verdict, base, head):
         return verdict
-    before, after = _levels(verdict.base.level, verdict.metric, base), _levels(verdict.head.level, verdict.metric, head)
+    before, after = (
+        _list_levels(verdict.base.level, verdict.metric, base),
+        _list_levels(verdict.head.level, verdict.metric, head),
+    )
     if min(before) <= max(after) and min(after) <= max(before):
         sentence = (
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
@@ -27,7 +30,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
         )
         same = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
         return verdict.model_copy(update=same)
-    if _repeats_to_the_byte(base) and _repeats_to_the_byte(head):
+    if _has_reproducible_builds(base) and _has_reproducible_builds(head):
         return verdict.model_copy(
             update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
         )
@@ -39,7 +42,7 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
     return verdict.model_copy(update={"sentence": sentence})
 
 
-def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
+def _may_be_build_difference(verdict: MetricVerdict, base: Report, head: Report) -> bool:
     """Return whether other builds of two revisions may explain a change."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS:
         return False
@@ -48,7 +51,7 @@ def _is_of_builds(verdict: MetricVerdict, base: Report, head: Report) -> bool:
     return small and not one_build and base.revision.commit != head.revision.commit
 
 
-def _levels(level: Number | None, name: str, report: Report) -> list[Number]:
+def _list_levels(level: Number | None, name: str, report: Report) -> list[Number]:
     return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
 
 
@@ -56,7 +59,7 @@ def _list_counts(levels: list[Number]) -> str:
     return " and ".join(format_number(level) for level in sorted(set(levels)))
 
 
-def _repeats_to_the_byte(report: Report) -> bool:
+def _has_reproducible_builds(report: Report) -> bool:
     """Return whether every further build of a revision has the bytes of the measured one."""
     own = read_program_bytes(report).own
     return bool(own and report.other_builds) and all(build.own_bytes == own for build in report.other_builds)

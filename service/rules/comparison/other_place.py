@@ -14,7 +14,7 @@ from typing import Literal
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.level import Number, median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
-from service.rules.comparison.decision import COUNTS, decide_count
+from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
 from service.text.numbers import format_number
 
@@ -35,7 +35,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
         return verdict
     place = request.base.other_place
     if place is None:
-        sentence = f"{verdict.sentence} Yet both programs found the same files."
+        sentence = f"{verdict.sentence} But both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
     there = place.counted.get(verdict.metric, ())
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):

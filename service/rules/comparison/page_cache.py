@@ -9,8 +9,8 @@ elsewhere are the same ones for both sides.
 from __future__ import annotations
 
 from runner.contract import ComparisonRequest, MetricVerdict, Report, Verdict
-from runner.contract.files import CacheState
-from service.rules.comparison.decision import COUNTS
+from runner.contract.mapped_files import CacheState
+from service.rules.comparison.metric_decision import COUNTS
 
 
 def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:

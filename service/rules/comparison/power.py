@@ -7,9 +7,9 @@ from itertools import product
 from typing import NamedTuple
 
 from runner.contract.level import Number, median
-from service.rules.comparison.decision import LARGE_ERROR_SHARE, repeats
-from service.rules.comparison.error_shares import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.signs import Signs, lean
+from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.metric_decision import LARGE_ERROR_SHARE, is_repeating
+from service.rules.comparison.sign_test import Signs, decide_direction
 
 MAX_PAIRS = 400
 """Most pairs that a comparison takes."""
@@ -60,7 +60,7 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
     level = median(recent)
     if not level:
         return None
-    if repeats(recent):
+    if is_repeating(recent):
         pairs = _count_pairs(1.0, 0.0)
         return Power(None, pairs, 2 * seconds * (pairs or 0))
     rise = level * percent / 100
@@ -76,14 +76,14 @@ def _count_pairs(above: float, below: float) -> int | None:
     error = (1 - LARGE_ERROR_SHARE) * FALSE_ALARM_PROBABILITY / 2
     for pairs in range(1, MAX_PAIRS + 1):
         signs = Signs(round(pairs * above), pairs - round(pairs * above) - round(pairs * below), round(pairs * below))
-        if lean(signs, error):
+        if decide_direction(signs, error):
             return pairs
     return None
 
 
 def describe_power(power: Power) -> str:
     """Say in one sentence what can be found."""
-    rise = "one event more" if power.percent is None else f"a rise of {power.percent:g} %"
+    rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
         return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} pairs."
     minutes, rest = divmod(round(power.seconds), 60)

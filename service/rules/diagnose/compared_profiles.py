@@ -18,11 +18,11 @@ def _compare_huge_pages(before: Facts, after: Facts) -> int:
     """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
-        return _sign(counts[1] - counts[0])
+        return _compute_sign(counts[1] - counts[0])
     for setting in _HUGE_PAGE_SETTINGS:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
-            return _sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
+            return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
     return 0
 
 
@@ -44,12 +44,12 @@ def _describe_gained(facts: Facts) -> bool:
     )
 
 
-def _share_of_slower_faults(facts: Facts) -> float | None:
+def _compute_slower_fault_share(facts: Facts) -> float | None:
     """Return the share of the time by which faults take longer than before."""
     return None if facts.before is None else _compute_growth(facts.before, facts)
 
 
-def _share_of_faster_faults(facts: Facts) -> float | None:
+def _compute_faster_fault_share(facts: Facts) -> float | None:
     """Return the share of the time before by which faults take less now."""
     return None if facts.before is None else _compute_growth(facts, facts.before)
 
@@ -82,7 +82,7 @@ HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
     condition=_describe_lost,
-    max_saving=_share_of_slower_faults,
+    max_saving=_compute_slower_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (
         Remedy(
@@ -98,7 +98,7 @@ HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
     condition=_describe_gained,
-    max_saving=_share_of_faster_faults,
+    max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
     report=_REPORT,
@@ -115,7 +115,7 @@ def _has_different_start(facts: Facts) -> bool:
     return None not in {*region, *counts} and region[0] == region[1] and counts[0] != counts[1]
 
 
-def _estimate_saving_of_start(facts: Facts) -> float | None:
+def _estimate_startup_saving(facts: Facts) -> float | None:
     """Return what the additional faults cost, at the cost of a fault in the region; None if it was not measured."""
     assert facts.before is not None
     seconds, cpu = facts.seconds_per_fault, facts.profile.value("task-clock")
@@ -138,7 +138,7 @@ LOADER = Rule(
     name="loader",
     title="The program's start-up changed, not its work",
     condition=_has_different_start,
-    max_saving=_estimate_saving_of_start,
+    max_saving=_estimate_startup_saving,
     evidence=_describe_different_start,
     remedies=lambda _: (
         Remedy(text="check what is linked: libraries, relocations (prelink, -z now), the size of static data"),
@@ -148,5 +148,5 @@ LOADER = Rule(
 )
 
 
-def _sign(number: float) -> int:
+def _compute_sign(number: float) -> int:
     return (number > 0) - (number < 0)

@@ -29,7 +29,7 @@ def _is_lock_contended(facts: Facts) -> bool:
     return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
 
 
-def _estimate_saving_of_lock(facts: Facts) -> float:
+def _estimate_lock_saving(facts: Facts) -> float:
     """Return what ending the wait saves: the share of the threads' time, up to the time that the processors were idle.
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
@@ -42,7 +42,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     return (
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
-        f"competing for it: {calls}",
+        f"competing for the lock: {calls}",
         *facts.where,
     )
 
@@ -51,7 +51,7 @@ LOCK_CONTENTION = Rule(
     name="mmap-lock",
     title="Threads wait for the lock of the address space",
     condition=_is_lock_contended,
-    max_saving=_estimate_saving_of_lock,
+    max_saving=_estimate_lock_saving,
     evidence=_describe_lock,
     remedies=lambda _: (
         Remedy(text="read into a buffer that each thread keeps, instead of mapping and unmapping files"),
@@ -128,7 +128,7 @@ def _has_late_first_touch(facts: Facts) -> bool:
     )
 
 
-def _estimate_saving_of_first_use(facts: Facts) -> float:
+def _estimate_first_use_saving(facts: Facts) -> float:
     area = facts.largest
     return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
 
@@ -148,7 +148,7 @@ CONCURRENT_FIRST_USE = Rule(
     name="concurrent-first-use",
     title="Several threads use a large region for the first time",
     condition=_has_late_first_touch,
-    max_saving=_estimate_saving_of_first_use,
+    max_saving=_estimate_first_use_saving,
     evidence=_describe_first_use,
     remedies=lambda _: (
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before anybody waits for it"),

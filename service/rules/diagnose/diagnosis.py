@@ -22,7 +22,7 @@ RULES: tuple[Rule, ...] = (
 """All rules. Of two rules that can save the same, the more specific one comes first."""
 
 
-def diagnose(request: DiagnosisRequest) -> Diagnosis:
+def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first."""
     facts = Facts.from_profile(request.profile, request.before)
     findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) is not None]

@@ -192,7 +192,7 @@ class Facts:
                 f"{self.call_cost:.0%} into mapping and unmapping"
             )
         else:
-            yield "too little CPU time was recorded to know what the faults cost"
+            yield "too little CPU time was recorded to estimate the cost of the faults"
         lock_wait, cpu_time = format_quantity(self.lock_wait, "s"), format_quantity(self.cpu_seconds, "s")
         yield f"threads waited {lock_wait} for the mmap lock, in {cpu_time} of CPU time"
         if self.storage_wait:

@@ -23,7 +23,7 @@ def _is_memory_returned(facts: Facts) -> bool:
     return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
-def _estimate_saving_of_returned(facts: Facts) -> float:
+def _estimate_kept_pages_saving(facts: Facts) -> float:
     """Return the share of CPU time that keeping the pages saves: their faults, and the calls that returned them."""
     return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs("madvise")
 
@@ -33,7 +33,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
         f"{_describe_refaults(facts)}",
         f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
-        f"{_estimate_saving_of_returned(facts):.0%} of the CPU time",
+        f"{_estimate_kept_pages_saving(facts):.0%} of the CPU time",
         *facts.where,
     )
 
@@ -53,7 +53,7 @@ RETURNED_MEMORY = Rule(
     name="returned-memory",
     title="Returned memory is touched again",
     condition=_is_memory_returned,
-    max_saving=_estimate_saving_of_returned,
+    max_saving=_estimate_kept_pages_saving,
     evidence=_describe_returned,
     remedies=_suggest_keeping_pages,
     report="a TensorFlow service: 10 % of all CPU time in faults under memcpy, 3 % with another allocator",
@@ -64,7 +64,7 @@ def _compute_remapped_share(facts: Facts) -> float:
     return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
-def _compute_cost_of_buffers(facts: Facts) -> float:
+def _compute_buffer_cost(facts: Facts) -> float:
     return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
 
 
@@ -77,14 +77,14 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
     takes = facts.takes_per_operation
-    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_cost_of_buffers(facts) > MIN_COSTLY_SHARE
+    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
-def _estimate_saving_of_buffers(facts: Facts) -> float:
+def _estimate_kept_buffers_saving(facts: Facts) -> float:
     """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
     takes = facts.takes_per_operation
     kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
-    return kept_share * _compute_cost_of_buffers(facts)
+    return kept_share * _compute_buffer_cost(facts)
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         f"{_describe_refaults(facts)}",
         *([size] if size else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
-        f"they and these faults take {_compute_cost_of_buffers(facts):.0%} of the CPU time",
+        f"they and these faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
         *facts.where,
     )
 
@@ -121,7 +121,7 @@ TEMPORARY_BUFFERS = Rule(
     name="temporary-buffers",
     title="Temporary buffers are mapped again for each operation",
     condition=_has_temporary_buffers,
-    max_saving=_estimate_saving_of_buffers,
+    max_saving=_estimate_kept_buffers_saving,
     evidence=_describe_buffers,
     remedies=_suggest_keeping_buffers,
     report="an image filter: 486,270 faults from temporary images, 97,460 with rows or MAP_POPULATE",

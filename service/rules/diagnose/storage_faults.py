@@ -24,7 +24,7 @@ def _is_start_cold(facts: Facts) -> bool:
     return bool(cold) and warm is not None and 2 * warm <= (cold or 0)
 
 
-def _estimate_saving_of_cold_start(facts: Facts) -> float | None:
+def _estimate_warm_start_saving(facts: Facts) -> float | None:
     """Return the share of time that a warm start saves, if it was spent on storage.
 
     Both are measured once, so one alone can be chance: another program's work, or the wait for a processor.
@@ -50,12 +50,12 @@ COLD_START = Rule(
     name="cold-start",
     title="The program starts from storage",
     condition=_is_start_cold,
-    max_saving=_estimate_saving_of_cold_start,
+    max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
     remedies=lambda _: (
         Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
         Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
-        Remedy(text="keep them in memory (mlock), if the start must never wait"),
+        Remedy(text="keep the files in memory (mlock), if the start must never wait"),
     ),
     report="a program start: 69 major faults from storage, none when it was started again",
 )
@@ -72,7 +72,7 @@ def _is_memory_short(facts: Facts) -> bool:
     return _count_major_faults(facts) > 0 and (swapped or _count_refaults(facts) > 0)
 
 
-def _estimate_saving_of_shortage(facts: Facts) -> float:
+def _estimate_memory_saving(facts: Facts) -> float:
     """Return the share of time that enough memory saves: the stalls that the kernel counted, or waits for storage."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     wait_seconds = facts.fault_storage_wait if stall_seconds is None else stall_seconds
@@ -98,7 +98,7 @@ MEMORY_LIMIT = Rule(
     name="memory-short",
     title="Memory is short: a limit or swap",
     condition=_is_memory_short,
-    max_saving=_estimate_saving_of_shortage,
+    max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,
     remedies=lambda _: (
         Remedy(text="raise the limit of the control group, or use less memory at a time"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from runner.contract.report import hash_document
 from service.rules.events.event_matching import KnownEvent, assign_stored_events
 from service.rules.events.grouping import DriftGroup, LocatedDrift, group_drifts
-from service.rules.events.resolution import Resolutions, Transition, does_return, list_transitions
+from service.rules.events.resolution import Resolutions, Transition, does_event_return, list_transitions
 from service.schemas.triage import State
 
 _SETTLED_STATES = frozenset({State.EXPECTED, State.FALSE_ALARM})
@@ -116,7 +116,7 @@ def _find_returning_event(
     """Return the event that comes back with a group of drifts; None if none does."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in stored and stored[event].state in _SETTLED_STATES
-        if not is_settled and does_return(group, assembled.members[event], resolutions):
+        if not is_settled and does_event_return(group, assembled.members[event], resolutions):
             return event
     return None
 

@@ -63,7 +63,7 @@ def decide_automatically(
                 added.append(_build_entry(transitions[-1], units))
         elif (Action.FIX, last.commit) not in {_get_key(change) for change in transitions}:
             added.append(
-                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed it is no longer found.")
+                LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer found.")
             )
     return added
 
@@ -84,11 +84,11 @@ def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons
         Why each of its drifts no longer stands, the largest first.
     """
     if was_sure and not is_sure:
-        first = reasons[0] if reasons else "After a new judgement, its drifts belong to other events."
+        first = reasons[0] if reasons else "After a new judgement, the drifts belong to other events."
         number = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=first + number)
     if is_sure and state is State.WITHDRAWN:
-        return LogEntry(Action.REOPEN, by_service=True, reason="It is sure again.")
+        return LogEntry(Action.REOPEN, by_service=True, reason="The event is certain again.")
     return None
 
 
@@ -105,7 +105,7 @@ def _get_key(change: Transition) -> tuple[Action, str]:
 def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
-    verb = "Undone" if change.action is Action.FIX else "It came back"
+    verb = "Undone" if change.action is Action.FIX else "The change came back"
     reason = f"{verb}: {levels}{_CAUSE_CLAUSES[drift.cause]}."
     return LogEntry(change.action, by_service=True, reason=reason, commit=drift.revision)
 

@@ -34,7 +34,7 @@ def choose_leading_drift(drifts: Sequence[Drift]) -> Drift:
     )
 
 
-def choose_leading_of_event(drifts: Sequence[EventDrift]) -> EventDrift | None:
+def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | None:
     """Return the drift that represents an event, of those that are in a series; None if there is none."""
     return min(
         (drift for drift in drifts if drift.drift_id is not None),

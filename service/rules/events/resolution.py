@@ -49,7 +49,7 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
     members
         The drifts of the event.
     """
-    first = _select_first_in_each_series(members)
+    first = _map_first_drifts_by_series(members)
     affected = set(first)
     of_event: list[Transition] = []
     for transition in _sort_by_position(first, resolutions):
@@ -64,11 +64,11 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
     return of_event
 
 
-def does_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
+def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.whole_suite)
-    in_order = _sort_by_position(_select_first_in_each_series(members), resolutions)
+    in_order = _sort_by_position(_map_first_drifts_by_series(members), resolutions)
     repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
     if not all(drift.drift_id in repeating for drift in group):
         return False
@@ -128,7 +128,7 @@ def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
     return abs(level - other) <= max(MAX_RETURN_ERROR * size, min(MAX_RETURN_ERROR_IN_NOISE * size, step.spread))
 
 
-def _select_first_in_each_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
     first: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
         if drift.worse and not drift.whole_suite:

@@ -26,14 +26,14 @@ class SilencePattern:
         """Return whether the drifts of a series are silenced."""
         return (
             now < self.until
-            and matches(self.subject, subject)
-            and matches(self.host, host)
-            and matches(self.case, case)
-            and matches(self.metric, metric)
+            and matches_pattern(self.subject, subject)
+            and matches_pattern(self.host, host)
+            and matches_pattern(self.case, case)
+            and matches_pattern(self.metric, metric)
         )
 
 
-def matches(pattern: str, name: str) -> bool:
+def matches_pattern(pattern: str, name: str) -> bool:
     """Return whether a name matches a pattern."""
     return _compile_pattern(pattern).fullmatch(name) is not None
 

@@ -9,7 +9,7 @@ from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import compare_by_stack, find_own_line
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
@@ -36,7 +36,7 @@ class Insight:
 
 def make_insight(case: str, before: Profile | None, after: Profile) -> Insight:
     """Explain a case by the profile of its head, compared with that of its base where there is one."""
-    findings = diagnose(DiagnosisRequest(profile=after, before=before)).findings
+    findings = diagnose_profile(DiagnosisRequest(profile=after, before=before)).findings
     stacks = compare_by_stack(before, after) if before else []
     grown = [
         (stack.change.grown, _format_stack(stack.frames)) for stack in stacks[:_MAX_STACKS] if stack.change.grown > 0

@@ -13,7 +13,7 @@ from runner.contract.level import Number
 from service.rules.comparison import interleaved
 from service.rules.gate.creep import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
-from service.rules.gate.judge import needs_acceptance
+from service.rules.gate.workload_file_changes import needs_acceptance
 from service.text import commands
 
 
@@ -351,7 +351,7 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     cases = tuple(
         CaseOutcome(
             case,
-            interleaved.decide(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            interleaved.decide_comparison(case.request(count)) if case.measured and not _is_quarantined(case) else None,
             at_tip=at_tip,
         )
         for case in report.cases

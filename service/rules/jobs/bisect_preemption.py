@@ -71,8 +71,8 @@ def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: da
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
     if job.in_doubt:
-        return "Its drift is in doubt again."
-    return "It gives way to a job that somebody ordered for its host." if _is_host_wanted(job.host, jobs, now) else ""
+        return "The drift is in doubt again."
+    return "A job that somebody ordered for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
 
 
 def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:

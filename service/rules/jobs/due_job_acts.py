@@ -47,20 +47,20 @@ def find_due_act(job: JobSnapshot, now: datetime) -> DueAct | None:
 
 def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[DueAct]:
     if job.deadline_at is not None and now >= job.deadline_at:
-        yield DueAct(Act.FAIL, "Its deadline has passed.")
+        yield DueAct(Act.FAIL, "The deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.
     if job.most_runs is not None and job.runs > job.most_runs:
-        yield DueAct(Act.FAIL, f"It measured more than the {job.most_runs} runs that it was allowed.")
+        yield DueAct(Act.FAIL, f"The job measured more than the allowed {job.most_runs} runs.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
-        yield DueAct(Act.LOSE, "Its runner has gone silent.")
+        yield DueAct(Act.LOSE, "The runner stopped sending heartbeats.")
     limit = CLAIM_TIMEOUTS.get(job.backend)
     if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
-        yield DueAct(Act.LOSE, "No runner took it.")
+        yield DueAct(Act.LOSE, "No runner claimed the job.")
     if job.backend is Backend.CALLER:
         return  # The caller carries the job out and starts it again without being asked.
     if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:
-        yield DueAct(Act.FAIL, f"It was started {job.fruitless} times without a measurement.")
+        yield DueAct(Act.FAIL, f"The job was started {job.fruitless} times without a measurement.")
     if job.state is State.LOST:
-        yield DueAct(Act.AGAIN, "It is ordered again.")
+        yield DueAct(Act.AGAIN, "The job is ordered again.")
     if job.state is State.QUEUED and (job.due_at is None or now >= job.due_at):
         yield DueAct(Act.DISPATCH, "")

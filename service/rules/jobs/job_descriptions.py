@@ -13,13 +13,11 @@ _KIND_WORDS = {
 
 
 def describe_job(kind: str, case: str, asked_by: str) -> str:
-    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered by itself``."""
-    author_clause = (
-        "the service ordered by itself" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
-    )
+    """Return what a job is and who ordered it: ``a profile of copy[mib=8], which the service ordered``."""
+    author_clause = "the service ordered" if asked_by == SERVICE else f"{asked_by} ordered" if asked_by else ""
     return f"{_KIND_WORDS.get(kind, 'a job')} of {case}{f', which {author_clause}' if author_clause else ''}"
 
 
 def suggest_command_to_go_first(job_id: int) -> str:
     """Return the command by which somebody who waits for a job goes first."""
-    return f"`faultwatch job pause {job_id}` lets others go first"
+    return f"`faultwatch job pause {job_id}` frees the host"

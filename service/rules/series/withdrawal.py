@@ -52,9 +52,9 @@ def explain_withdrawals(
         if drift.evidence.wants_rerun or any(not other.evidence.wants_rerun for other in same_drifts):
             continue
         if not judged:
-            reasons[drift.id] = "The workload no longer has this metric judged."
+            reasons[drift.id] = "The workload no longer judges this metric."
         elif same_drifts:
-            reasons[drift.id] = f"It is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
+            reasons[drift.id] = f"The drift is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
             new = [other for other in current if other.id not in sure_ids]
             is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
@@ -67,7 +67,7 @@ def explain_withdrawals(
 def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
     moved_drift = _find_moved(drift, new)
     moved = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
-    return f"Its branch was rewritten, and its commits are no longer part of any branch or tag.{moved}"
+    return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved}"
 
 
 def _is_same(drift: Drift, other: Drift) -> bool:
@@ -92,7 +92,7 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
         side = "before" if drift.run_before not in runs else "after"
-        return f"The run {side} the change is no longer judged: it was removed, or is in quarantine."
+        return f"The run {side} the change was removed or is in quarantine, so it is no longer judged."
     # It is detected at another commit.
     moved_drift = _find_moved(drift, new)
     if moved_drift is not None:
@@ -109,13 +109,13 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_level_back(drift, later):
         return (
-            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}: the level before it was "
+            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}. The level before it was "
             f"{format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Contradicted by {_list_runs(runs_between)} measured since then between its two sides, at {levels}."
+        return f"Contradicted by {_list_runs(runs_between)} measured since then between both sides, at {levels}."
     return (
         f"After a new judgement with {len(points):,} runs, the series varies too much for the change: "
         f"{_format_range(old)} before it, {_format_range(new_level)} after it."

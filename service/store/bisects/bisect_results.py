@@ -65,7 +65,7 @@ def map_bisects_by_event(session: Session, subject: str) -> dict[str, list[Order
     }
 
 
-def list_bisects_of_event(session: Session, subject: str, event_id: str) -> list[JobView]:
+def list_event_bisects(session: Session, subject: str, event_id: str) -> list[JobView]:
     """Return the bisects that were ordered for drifts of an event, the newest first."""
     return [jobs.build_view(row) for row in _map_jobs_by_event(session, subject).get(event_id, ())]
 

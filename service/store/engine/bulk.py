@@ -31,7 +31,7 @@ def get_table(model: type[Base]) -> Table:
     return table
 
 
-def insert(
+def insert_rows(
     session: Session, table: Table, columns: Sequence[str], rows: Iterable[Values], encoded: Collection[str] = ()
 ) -> None:
     """Insert rows, each with a value for every column.
@@ -67,7 +67,7 @@ def _copy_rows(connection: Connection, statement: str, rows: Iterable[Values]) -
         raise DBAPIError.instance(statement, None, error, errors, dialect=connection.dialect) from error
 
 
-def update(
+def update_rows(
     session: Session,
     table: Table,
     columns: Sequence[str],

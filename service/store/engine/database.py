@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from service.config.database_address import parse_address
 from service.errors import ServiceError
 from service.store.engine import task_locks, wal, writer_order
-from service.store.engine.deferred import DeferredWork
+from service.store.engine.deferred_work import DeferredWork
 from service.store.engine.error_codes import ONLY_READS, is_collision
 from service.store.engine.private_files import correct_modes
 from service.store.engine.write_lock import WriteLock

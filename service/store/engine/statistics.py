@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
-from service.store.engine import parts
+from service.store.engine import table_partitions
 from service.store.engine.database import Database
 
 MAX_AGE = timedelta(days=1)
@@ -72,7 +72,7 @@ def analyse_due_tables(database: Database) -> list[str]:
     analysed = []
     # Without a transaction of ours, ANALYZE commits after each part.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        for table in parts.TABLES:
+        for table in table_partitions.TABLES:
             row = connection.execute(_QUESTION, {"table": table}).one_or_none()
             if row is None or not is_due(Statistics(*row)):
                 continue

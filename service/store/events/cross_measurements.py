@@ -91,7 +91,7 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
         session.get_one(Environment, number).hash for number in (row.environment_before_id, row.environment_after_id)
     ]
     levels: dict[tuple[str, str], list[Number]] = defaultdict(list)
-    for point in points.list_points_of_series(session, row.series_id):
+    for point in points.list_series_points(session, row.series_id):
         if point.value is not None and point.quarantine is None:
             levels[point.revision, point.environment].append(point.value)
     (old, new), (before, after) = revisions, environments

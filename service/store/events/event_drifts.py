@@ -78,7 +78,7 @@ def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
     """Insert new rows in bulk: a configuration change can bring thousands at once, while other writers wait."""
     table = cast(Table, EventDriftRow.__table__)
     columns = table.columns.keys()
-    bulk.insert(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
+    bulk.insert_rows(session, table, columns, ([getattr(row, name) for name in columns] for row in rows))
 
 
 def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
@@ -192,7 +192,7 @@ def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
     views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
-    runs = _read_measured_at(session, views.values())
+    runs = _map_start_times(session, views.values())
     commits = _read_revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _read_rows(session, list(views))}
     now = datetime.now(UTC)
@@ -233,7 +233,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
     return bool(rows)
 
 
-def _read_measured_at(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
+def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
     run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     started_at: dict[UUID, datetime] = {}
     for chunk in bulk.split_into_chunks(run_ids, _IDS_PER_QUERY):
@@ -291,7 +291,7 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
-    rows = points.list_points_of_series(session, drift.series_id)
+    rows = points.list_series_points(session, drift.series_id)
     return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 

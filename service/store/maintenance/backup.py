@@ -13,7 +13,7 @@ from service.durable_files import sync_folder
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.upgrade import list_known_schemas
-from service.store.maintenance import from_sqlite, postgres
+from service.store.maintenance import postgres_backup, sqlite_import
 
 _PAGES_AT_ONCE = 512
 """Pages copied at a time."""
@@ -36,7 +36,7 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
         if database.is_sqlite:
             _copy_sqlite(_find_sqlite_file(database), part, progress)
         else:
-            postgres.dump_database(database, part)
+            postgres_backup.dump_database(database, part)
 
 
 def restore(
@@ -60,13 +60,13 @@ def restore(
     """
     if not file.is_file():
         raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
-    if not database.is_sqlite and from_sqlite.is_sqlite(file):
+    if not database.is_sqlite and sqlite_import.is_sqlite(file):
         _verify_backup(file)
-        postgres.refuse_to_lose(database, replace)
-        from_sqlite.load_backup(database, file, progress)
+        postgres_backup.require_replaceable(database, replace)
+        sqlite_import.load_backup(database, file, progress)
         return
     if not database.is_sqlite:
-        postgres.restore_dump(database, file, replace)
+        postgres_backup.restore_dump(database, file, replace)
         return
     in_backup = _verify_backup(file)
     target = _find_sqlite_file(database)
@@ -120,8 +120,8 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
 
     try:
         with (
-            closing(from_sqlite.open_file(file, "rw")) as source,
-            closing(from_sqlite.open_file(part, "rw")) as copy,
+            closing(sqlite_import.open_file(file, "rw")) as source,
+            closing(sqlite_import.open_file(part, "rw")) as copy,
             part.open("rb") as written,
         ):
             # In one transaction: a copy in several starts again whenever somebody writes in between.
@@ -144,7 +144,7 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
 def _verify_backup(file: Path) -> int:
     """Return the number of runs in a backup; raise where it is damaged or this version cannot read it."""
     try:
-        with closing(from_sqlite.open_file(file, "ro")) as connection:
+        with closing(sqlite_import.open_file(file, "ro")) as connection:
             (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if problem != "ok":
                 raise sqlite3.DatabaseError(problem)
@@ -168,7 +168,7 @@ def _lock_unused(target: Path) -> Iterator[int]:
     if not target.exists():
         yield 0
         return
-    with closing(from_sqlite.open_file(target, "rw")) as connection:
+    with closing(sqlite_import.open_file(target, "rw")) as connection:
         try:
             # SQLite leaves WAL mode only where this is the only connection.
             connection.execute("PRAGMA journal_mode = DELETE")

@@ -67,7 +67,7 @@ def _find_run_before(runs: list[tuple[int, UUID]], position: int) -> UUID | None
 def _read_exact_counts(session: Session, runs: set[UUID]) -> dict[UUID, dict[str, Number]]:
     """Return the exact counts on which the samples of each run agree."""
     levels: dict[UUID, dict[str, Number]] = defaultdict(dict)
-    for point in points.list_points_of_runs(session, sorted(runs)):
+    for point in points.list_run_points(session, sorted(runs)):
         agreed = find_majority(point.samples) if metric(point.metric).exact else None
         if agreed is not None:
             levels[point.run_id][point.metric] = agreed[0]

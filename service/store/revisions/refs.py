@@ -91,15 +91,17 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
     date names the newest commit of that day or before.
     """
     revision = revision_text.parse_revision(text)
-    starts = _find_by_ref(session, revision.name, subject) or _find_by_hash(session, revision.name, subject)
+    starts = _find_commits_by_ref(session, revision.name, subject) or _find_commits_by_hash(
+        session, revision.name, subject
+    )
     if not starts and not revision.steps:
-        starts = _find_by_date(session, revision.name, subject)
+        starts = _find_commits_by_date(session, revision.name, subject)
     if not revision.steps:
         return starts
     return [commit for start in starts if (commit := _follow_steps(session, start, revision.steps)) is not None]
 
 
-def _find_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
+def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
     query = _select_commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
@@ -111,7 +113,7 @@ def _find_by_ref(session: Session, name: str, subject: str | None) -> list[Named
     return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
 
 
-def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
+def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
     if not _HASH.fullmatch(prefix.lower()):
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
@@ -121,7 +123,7 @@ def _find_by_hash(session: Session, prefix: str, subject: str | None) -> list[Na
     ]
 
 
-def _find_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
+def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
     moment = revision_text.find_end_of_day(text)
     if moment is None:
         return []

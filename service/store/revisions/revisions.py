@@ -138,7 +138,7 @@ def map_positions(session: Session, subject: str) -> dict[str, int]:
     return dict(session.execute(query.where(Subject.name == subject)).all())
 
 
-def list_as_sent(session: Session, subject: str) -> contract.RevisionList | None:
+def read_revision_list(session: Session, subject: str) -> contract.RevisionList | None:
     """Return the commits of a subject as they were sent, oldest first; None if there is no such subject."""
     row = shared_rows.find_subject(session, subject)
     if row is None:

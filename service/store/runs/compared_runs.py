@@ -13,9 +13,9 @@ from sqlalchemy import ColumnElement, Select, Text, func, or_, select, true, typ
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, Status
-from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import ByRun, DriftSummary, SideReadings, drift_summary
-from service.store.engine import bulk, parts
+from service.rules.comparison.run_pairing import ComparableRun, Pair
+from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
+from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
 from service.store.revisions import refs
 from service.store.runs import runs as stored
@@ -63,7 +63,7 @@ def list_runs(
     """Return the newest judged runs of a side."""
     # A revision has few runs. Of an environment or a host the newest are read, which an index holds in order.
     newest = (Run.started_at.desc(),) if side.kind in {"environment", "host"} else ()
-    conditions = [_select_runs_of_side(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
+    conditions = [_build_side_condition(session, side), Run.outcome == Outcome.MEASURED, Run.quarantine.is_(None)]
     if host:
         conditions.append(Host.name == host)
     if workload:
@@ -100,7 +100,7 @@ def read_readings(
 ) -> dict[int, dict[str, SideReadings]]:
     """Return the readings of runs by run number and metric, for the given metrics or for all."""
     rows: list[Any] = []
-    for chunk in parts.group_neighbours(runs, _RUNS_PER_QUERY):
+    for chunk in table_partitions.group_neighbours(runs, _RUNS_PER_QUERY):
         query = _select_points(session, chunk)
         if metrics is not None:
             query = query.where(Series.metric.in_(metrics))
@@ -118,12 +118,16 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
     columns = (Point.status == Status.COUNTED, Point.n, type_coerce(Point.value, Text), Point.samples)
     among = bulk.is_among(session, Run.number, runs)
     if session.get_bind().dialect.name != "postgresql":
-        return points.select_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
+        return points.select_points_by_run(Run.number, Series.id, Series.metric, *columns).where(among)
     # Point by point by the primary key: else PostgreSQL takes the few runs for so many that it reads all that were
     # stored in the meantime. It leaves a subquery with an offset as it is.
     first_point = (
         select(*(column.label(f"column_{number}") for number, column in enumerate(columns)))
-        .where(Point.series_id == Series.id, Point.run_number == Run.number, *parts.filter_parts_of_runs(session, runs))
+        .where(
+            Point.series_id == Series.id,
+            Point.run_number == Run.number,
+            *table_partitions.build_part_conditions(session, runs),
+        )
         .correlate(Series, Run)
         .offset(0)
         .lateral()
@@ -154,11 +158,11 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
     compared = {side.series for number in base for side in by_run.get(number, {}).values()}
     among = bulk.is_among(session, DriftRow.series_id, (series for series in compared if series is not None))
     for series, position, document in session.connection().execute(query.where(among)):
-        by_series.setdefault(series, []).append(drift_summary(position, document))
+        by_series.setdefault(series, []).append(summarise_drift(position, document))
     return by_series
 
 
-def _select_runs_of_side(session: Session, side: Side) -> ColumnElement[bool]:
+def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
     """Return the condition on runs by ids, so that the database uses the index of the side's column."""
     if side.kind == "run":
         return Run.id == UUID(side.key)

@@ -121,9 +121,9 @@ def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None
     if not prepared:
         return
     runs = _number_runs(session, prepared)
-    bulk.insert(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
+    bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
     documents = [(run.number, run.prepared.document, False) for run in runs]
-    bulk.insert(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
+    bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)
     _count_runs(session, runs)
     series = _get_or_create_series(session, runs)
     newest: dict[int, tuple[_SeriesUpdate, Judging]] = {}
@@ -143,8 +143,8 @@ def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None
     updates = (update for of_group in series.values() for update in of_group.values() if update.points)
     changed = sorted(updates, key=attrgetter("id"))
     points = chain.from_iterable(update.points for update in changed)
-    bulk.insert(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
-    bulk.update(
+    bulk.insert_rows(session, bulk.get_table(Point), _POINT_COLUMNS, points, encoded=_POINT_COLUMNS)
+    bulk.update_rows(
         session,
         bulk.get_table(Series),
         _SERIES_COLUMNS,

@@ -120,7 +120,7 @@ def list_level_starts(session: Session, oldest: Mapping[int, int]) -> dict[UUID,
     return level_starts
 
 
-def list_drifts_of_series(session: Session, series_id: int) -> list[DriftView]:
+def list_series_drifts(session: Session, series_id: int) -> list[DriftView]:
     """Return the drifts of one series, in the order of the history."""
     return [DriftView.model_validate(row.document) for row in map_rows_by_series(session, [series_id])[series_id]]
 

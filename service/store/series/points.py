@@ -116,7 +116,7 @@ def select_joined(*columns: Any) -> Select[Any]:
     )
 
 
-def select_by_run(*columns: Any) -> Select[Any]:
+def select_points_by_run(*columns: Any) -> Select[Any]:
     """Return a query for columns of runs, their points and the series of those. The caller restricts it to runs."""
     # Joined by way of the series, because the primary key of points begins with the series.
     of_run = (Point.series_id == Series.id) & (Point.run_number == Run.number)
@@ -135,7 +135,7 @@ _ROWS = select_joined(
 ).order_by(Revision.position, Run.started_at, Run.id)
 
 
-def list_points_of_series(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
+def list_series_points(session: Session, series_id: int, runs: Collection[UUID] | None = None) -> list[PointRow]:
     """Return the points of a series in the order of the history: all, or those of ``runs``."""
     query = _ROWS.where(Point.series_id == series_id, func.coalesce(Run.quarantine, "").not_in(OUTSIDE_HISTORY))
     if runs is not None:
@@ -270,11 +270,9 @@ class RunPoint(NamedTuple):
     samples: tuple[history.Number, ...]
 
 
-def list_points_of_runs(
-    session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None
-) -> list[RunPoint]:
+def list_run_points(session: Session, runs: Iterable[UUID], metrics: Collection[str] | None = None) -> list[RunPoint]:
     """Return the points of runs, for the given metrics or for all."""
-    query = select_by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
+    query = select_points_by_run(Run.id, Series.id, Series.metric, Point.status, Point.value, Point.n, Point.samples)
     query = query.order_by(Run.number, Series.id)
     if metrics is not None:
         query = query.where(Series.metric.in_(metrics))
@@ -288,7 +286,7 @@ def list_points_of_runs(
 def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history.Number]]:
     """Return the levels of every metric over runs, by the metric's name."""
     by_metric: dict[str, list[history.Number]] = {}
-    for point in list_points_of_runs(session, runs):
+    for point in list_run_points(session, runs):
         if point.value is not None:
             by_metric.setdefault(point.metric, []).append(point.value)
     return by_metric

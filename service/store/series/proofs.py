@@ -13,7 +13,7 @@ from service.store import shared_rows
 from service.store.models import Environment, ProofRow, Series
 
 
-def store(session: Session, request: ComparisonRequest, comparison: Comparison) -> None:
+def store_proofs(session: Session, request: ComparisonRequest, comparison: Comparison) -> None:
     """Store what a comparison decided about each metric, and have the series judged again that it concerns.
 
     The same session may be sent again, after more pairs: what it decided before is replaced.

@@ -148,7 +148,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
         n_points=len(layout.points),
         points=layout.points,
         changes=_list_changes(session, path),
-        drifts=drifts.list_drifts_of_series(session, series_id),
+        drifts=drifts.list_series_drifts(session, series_id),
         failures=_list_failures(session, row),
     )
 

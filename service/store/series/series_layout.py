@@ -33,7 +33,7 @@ def find_layout(session: Session, row: Series) -> Layout:
 
 
 def _arrange_layout(session: Session, series: Series) -> Layout:
-    rows = points.list_points_of_series(session, series.id)
+    rows = points.list_series_points(session, series.id)
     path = points.arrange_points(rows, points.find_branches(session, series.subject_id)).path
     off_path = {row.run_id: row for row in rows}
     on_path = [off_path.pop(point.run_id) for point in path]

@@ -49,7 +49,7 @@ def read_sparklines(session: Session, series: Iterable[int]) -> dict[int, Sparkl
     missing = [series_id for series_id in ids if series_id not in sparkline_of_series][:_MAX_DRAWN]
     short_series = select(models.Series.id).where(models.Series.id.in_(missing), models.Series.n_points <= _MAX_POINTS)
     for series_id, trend in points.arrange_trends(session, session.scalars(short_series).all()).items():
-        sparkline = draw_path(trend, drifts.list_drifts_of_series(session, series_id))
+        sparkline = draw_path(trend, drifts.list_series_drifts(session, series_id))
         if sparkline is not None:
             sparkline_of_series[series_id] = sparkline
     return sparkline_of_series

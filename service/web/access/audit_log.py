@@ -18,7 +18,7 @@ from service.store.events import silences
 from service.web.access.address import find_caller_address
 
 
-def record(
+def record_action(
     session: Session,
     action: AuditAction,
     target: str = "",
@@ -41,10 +41,10 @@ def record(
 def record_triage(session: Session, request: TriageRequest, receipt: TriageReceipt, author: str | None) -> None:
     """Add an entry for each event that was decided about or marked, or for each series that was silenced."""
     for silence in receipt.silences:
-        record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
+        record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
     if receipt.silences:
         return
     action = AuditAction.DECIDED if request.action.decision else AuditAction.MARKED
     for event_id in receipt.done:
         detail = {"decision": request.action.value, "reason": request.reason}
-        record(session, action, f"event {event_id}", detail, author)
+        record_action(session, action, f"event {event_id}", detail, author)

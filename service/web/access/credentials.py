@@ -79,7 +79,7 @@ def count_failure(how: str, why: str) -> None:
         _refuse_caller(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with get_database().writing() as session:
         tokens.record_failed_sign_in(session, find_caller_address(), now)
-        audit_log.record(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})
+        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})
 
 
 def _refuse_caller(seconds: int) -> None:

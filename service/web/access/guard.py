@@ -37,7 +37,7 @@ def requires_tokens() -> bool:
 def find_caller() -> Caller:
     """Return the caller of this request; without a valid token, a caller without a name and scopes."""
     if "caller" not in g:
-        g.caller = _identify() if requires_tokens() else LOCAL
+        g.caller = _identify_caller() if requires_tokens() else LOCAL
     current: Caller = g.caller
     return current
 
@@ -79,7 +79,7 @@ def _list_scopes() -> str:
     return ", ".join(sorted(find_caller().scopes))
 
 
-def _identify() -> Caller:
+def _identify_caller() -> Caller:
     """Return the caller by its token: from the header of a program, or from the session of a browser that signed in."""
     header = request.headers.get("Authorization")
     if header is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
-from service.rules.access.token_limits import Patterns, matches_any
+from service.rules.access.token_limits import Patterns, matches_any_pattern
 from service.store import ownership
 from service.web.access.guard import find_caller
 from service.web.app_resources import get_database
@@ -75,7 +75,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
 
 
 def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
-    beyond = next((name for name in names if not matches_any(name, patterns)), None)
+    beyond = next((name for name in names if not matches_any_pattern(name, patterns)), None)
     if beyond is not None:
         allowed = " ".join(patterns or ())
         raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token does not cover the {kind} {beyond}, only {allowed}.")
@@ -85,7 +85,7 @@ def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
     name, owner = next(iter(foreign.items()))
     if owner is not None:
         return f"the subject {name} belongs to {owner}"
-    return f"the subject {name} does not belong to it (FAULTWATCH_ACTIONS_SUBJECTS assigns other subjects)"
+    return f"the subject {name} does not belong to this repository (FAULTWATCH_ACTIONS_SUBJECTS assigns subjects)"
 
 
 def require_own_nightly_run(name: str) -> str | None:
@@ -95,7 +95,7 @@ def require_own_nightly_run(name: str) -> str | None:
         with get_database().reading() as session:
             exists, owner = ownership.find_owner_of_nightly_run(session, name)
         if exists and owner != repository:
-            raise make_refusal(repository, f"the nightly run {name} does not belong to it")
+            raise make_refusal(repository, f"the nightly run {name} does not belong to this repository")
     return repository
 
 
@@ -114,7 +114,7 @@ def require_own_job(repository: str | None) -> None:
     """
     own_repository = find_caller().repository
     if own_repository is not None and own_repository != repository:
-        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}.")
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}.")
 
 
 def require_access_to_repository(repository: str) -> None:
@@ -134,7 +134,7 @@ def require_access_to_publication(repository: str) -> None:
     Parameters
     ----------
     repository
-        With its forge, as :mod:`service.forges.names` writes it.
+        With its forge, as :mod:`service.forges.qualified_names` writes it.
 
     Raises
     ------
@@ -155,4 +155,4 @@ def require_access_to_publication(repository: str) -> None:
 
 def make_refusal(repository: str, why: str) -> ProblemError:
     """Return the problem that a job asks for something outside its repository."""
-    return ProblemError(HTTPStatus.FORBIDDEN, f"Your token is that of a job of {repository}: {why}.")
+    return ProblemError(HTTPStatus.FORBIDDEN, f"Your token belongs to a job of {repository}: {why}.")

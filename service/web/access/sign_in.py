@@ -41,7 +41,7 @@ def sign_in() -> ResponseReturnValue:
     session.clear()
     session["token"] = stored.id
     with get_database().writing() as store:
-        audit_log.record(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
+        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
     return redirect(destination)
 
 
@@ -50,7 +50,7 @@ def sign_out() -> ResponseReturnValue:
     """Forget the token."""
     if "token" in session:
         with get_database().writing() as store:
-            audit_log.record(store, AuditAction.SIGNED_OUT, f"token {session['token']}")
+            audit_log.record_action(store, AuditAction.SIGNED_OUT, f"token {session['token']}")
     session.clear()
     return redirect(url_for("access.form"))
 

@@ -75,5 +75,5 @@ def sign_in(json_data: Identity) -> Admission:
         if not tokens.record_identity(session, job.jti, job.expires_at, now):
             raise ProblemError(HTTPStatus.UNAUTHORIZED, "This identity was used before: request a new one.")
         tokens.add_token(session, stored)
-        audit_log.record(session, AuditAction.JOB_SIGNED_IN, f"token {stored.id}", author=stored.name)
+        audit_log.record_action(session, AuditAction.JOB_SIGNED_IN, f"token {stored.id}", author=stored.name)
         return Admission(token=presented.text, expires_at=stored.expires_at, scopes=(Scope.REPORT.value,))

@@ -19,7 +19,7 @@ bp = APIBlueprint("comparisons", __name__)
 def post(json_data: ComparisonRequest) -> Comparison:
     """Compare base and head that were measured interleaved; say how many more pairs are needed."""
     refuse_quarantined(json_data)
-    return interleaved.decide(json_data)
+    return interleaved.decide_comparison(json_data)
 
 
 def refuse_quarantined(request: ComparisonRequest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apiflask import APIBlueprint
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 
 bp = APIBlueprint("diagnoses", __name__)
 
@@ -15,4 +15,4 @@ bp = APIBlueprint("diagnoses", __name__)
 @bp.output(Diagnosis)
 def post(json_data: DiagnosisRequest) -> Diagnosis:
     """Name the pathology that a profile shows, with the evidence and the remedies."""
-    return diagnose(json_data)
+    return diagnose_profile(json_data)

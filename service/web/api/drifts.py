@@ -27,7 +27,7 @@ class DriftQuery(PageQuery):
     case: str | None = None
     host: str | None = None
     definition: str | None = Field(default=None, description="Hash of the workload's definition.")
-    judged: bool = Field(default=False, description="Answer once all runs that the service has are judged.")
+    judged: bool = Field(default=False, description="Wait until all stored runs are judged.")
 
 
 @bp.get("/drifts")

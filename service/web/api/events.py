@@ -43,9 +43,9 @@ class EventQuery(PageQuery):
     since: AwareDatetime | None = None
     """Found at or after this time."""
     below_floor: bool | None = None
-    """Whether its changes are so small that runs with the same bytes can differ by as much."""
+    """Whether the changes are so small that runs with the same bytes can differ by as much."""
     snoozed: bool | None = None
-    """Whether it is left out of the list of open events for now."""
+    """Whether the event is left out of the list of open events for now."""
     order: EventOrder = EventOrder.COMMITTED
     """The order of the events."""
 
@@ -124,12 +124,12 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
         if event.merged_into is not None:
             raise ProblemError(
                 HTTPStatus.CONFLICT,
-                f"The event was merged into event {event.merged_into}: decide about event {event.merged_into}.",
+                f"The event was merged into event {event.merged_into}: decide about that event.",
             )
         try:
             decision = decisions.build_view(decide_events.add_decision(session, event, json_data, author))
             audit_detail = {"decision": json_data.action.value, "reason": json_data.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
+            audit_log.record_action(session, AuditAction.DECIDED, f"event {event_id}", audit_detail, author)
         except decide_events.DecisionNotAllowedError as error:
             possible = ", ".join(lifecycle.list_allowed_actions(error.state))
             detail = f"cannot be {json_data.action} while the event is {error.state}; possible: {possible}"

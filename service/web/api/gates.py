@@ -9,10 +9,10 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from service.forges import comment_text, wording
+from service.forges import comment_text, verdict_text
 from service.forges.extension import find_worker
-from service.forges.findings import list_findings
-from service.forges.names import qualify_name
+from service.forges.gate_findings import list_findings
+from service.forges.qualified_names import qualify_name
 from service.pipeline import detect_drifts, gate_insights
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import forges as store
@@ -63,28 +63,28 @@ def post(json_data: GateReport) -> GateAnswer:
     if forge_worker is not None and forge is not None and repository is not None:
         finding = replace(finding, accepted=_store_report(qualify_name(json_data.forge, repository), json_data, since))
         forge_worker.wake()
-    _remember(finding)
+    _store_proofs(finding)
     with get_database().reading() as session:
         finding = replace(finding, insights=gate_insights.find_insights(session, finding))
     links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
-        judge=wording.describe_judge(finding, make_plain),
-        sentence=wording.describe_verdict(finding, make_plain),
+        judge=verdict_text.describe_judge(finding, make_plain),
+        sentence=verdict_text.describe_verdict(finding, make_plain),
         summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
         comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),
     )
 
 
-def _remember(finding: GateOutcome) -> None:
+def _store_proofs(finding: GateOutcome) -> None:
     """Store what the pairs of each case decided, so that it settles the drifts of the series with these commits."""
     compared = [(case.case, case.comparison) for case in finding.cases if case.comparison and not case.case.base_stored]
     if compared:
         with get_database().writing({case.base.subject for case, _ in compared}) as session:
             for case, comparison in compared:
-                proofs.store(session, case.request(), comparison)
+                proofs.store_proofs(session, case.request(), comparison)
         detect_drifts.judge_changed_series(get_database())
 
 

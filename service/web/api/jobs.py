@@ -109,7 +109,7 @@ def claim(job_id: int, json_data: Claim) -> Lease:
     lease = find_scheduler().lease
     with job_orders.open_for_change(job_id, own=True, claiming=json_data.host) as (session, row, now):
         if not row.state.open:
-            raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'nobody said why'}")
+            raise ProblemError(HTTPStatus.GONE, f"Job {job_id} is {row.state}: {row.sentence or 'no reason given'}")
         secret = lease_jobs.claim_job(session, row, json_data, lease, now, holder=find_caller().holder)
         return Lease(
             job=jobs.build_view(row), lease=secret, heartbeat_seconds=lease.total_seconds() / HEARTBEATS_PER_LEASE

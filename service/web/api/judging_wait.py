@@ -56,5 +56,5 @@ def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
 
 
 def _make_refusal() -> ProblemError:
-    detail = "Many runs have arrived, and are being judged."
+    detail = "Many new runs are being judged."
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers={"Retry-After": str(_RETRY_SECONDS)})

@@ -46,8 +46,8 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
             TOKEN: {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "A token of `faultwatch-service token new`, or the one that a job of GitHub Actions "
-                "gets for its identity. A service that is open on loopback ignores it.",
+                "description": "A token of `faultwatch-service token new`, or the token that a GitHub Actions job "
+                "gets for its identity. A service that is open on loopback ignores tokens.",
             }
         },
     }

@@ -49,7 +49,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     The same profile may be sent again: that is 200 instead of 201, and one profile. Another one with its id is refused.
     """
     if json_data.profile_id != profile_id:
-        detail = f"is {json_data.profile_id}, but the address says {profile_id}"
+        detail = f"is {json_data.profile_id}, but the address contains {profile_id}"
         raise make_unprocessable("profile_id", detail)
     require_access_to_report([json_data.subject], [json_data.host.name])
     is_new = ingest_profiles.ingest_profile(get_database(), json_data)
@@ -72,7 +72,7 @@ def index(query_data: ProfileQuery) -> ProfileList:
 
 
 @bp.get("/profiles/<uuid:profile_id>")
-@bp.doc(responses={200: "The profile, in the form that `PUT` accepts"})
+@bp.doc(responses={200: "The profile, as `PUT` accepts it"})
 def get(profile_id: UUID) -> Response:
     """Return a profile with its stacks, compressed for callers that accept gzip."""
     with get_database().reading() as session:
@@ -106,7 +106,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
     return Response(profile_formats.write_stacks(profile, stacks, form), headers=headers, mimetype=mimetype)
 
 
-def _read(body: bytes) -> Profile:
+def _parse_profile(body: bytes) -> Profile:
     if len(body) > MAX_BYTES:
         raise ProblemError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -117,4 +117,4 @@ def _read(body: bytes) -> Profile:
     return Profile.model_validate_json(body)
 
 
-register_reader(Profile, _read)
+register_reader(Profile, _parse_profile)

@@ -22,7 +22,7 @@ bp = APIBlueprint("proofs", __name__)
 
 
 class NominationQuery(View):
-    """Of which series to return the nominations."""
+    """The series whose nominations to return."""
 
     subject: str
     host: str
@@ -39,9 +39,9 @@ def post(json_data: ComparisonRequest) -> Comparison:
     """
     refuse_quarantined(json_data)
     require_access_to_report([json_data.base.subject], [json_data.base.host.name])
-    decided = interleaved.decide(json_data)
+    decided = interleaved.decide_comparison(json_data)
     with get_database().writing([json_data.base.subject]) as session:
-        proofs.store(session, json_data, decided)
+        proofs.store_proofs(session, json_data, decided)
     detect_drifts.judge_changed_series(get_database())
     return decided
 

@@ -44,7 +44,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
 def get(subject: str) -> RevisionList:
     """Return all known commits of a subject, oldest first."""
     with get_database().reading() as session:
-        sent = revisions.list_as_sent(session, subject)
+        sent = revisions.read_revision_list(session, subject)
     if sent is None:
         raise make_not_found(f"subject {subject}")
     return sent

@@ -63,5 +63,5 @@ def post(json_data: RunnerTokenRequest) -> RunnerToken:
         )
         raise ProblemError(HTTPStatus.BAD_GATEWAY, detail) from None
     with get_database().writing() as session:
-        audit_log.record(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})
+        audit_log.record_action(session, AuditAction.RUNNER_TOKEN, json_data.repository, {"purpose": json_data.purpose})
     return RunnerToken(token=answer["token"], expires_at=answer["expires_at"])

@@ -48,7 +48,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     The same report may be sent again: that is 200 instead of 201, and one run. Another one with this id is refused.
     """
     if json_data.run_id != run_id:
-        detail = f"is {json_data.run_id}, but the address says {run_id}"
+        detail = f"is {json_data.run_id}, but the address contains {run_id}"
         raise make_unprocessable("run_id", detail)
     receipt = _store_reports([json_data])
     if receipt.conflicting:
@@ -97,7 +97,7 @@ def pyperf(run_id: UUID) -> Response:
     """Download the samples of a run as a pyperf suite file."""
     suite = build_suite(_find_report(run_id))
     if suite is None:
-        raise make_not_found(f"pyperf suite of run {run_id}: none of its metrics has only samples above zero")
+        raise make_not_found(f"pyperf suite of run {run_id}: no metric has only samples above zero")
     text = StringIO()
     suite.dump(text)
     headers = {"Content-Disposition": f'attachment; filename="{run_id}.json"'}

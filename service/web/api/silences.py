@@ -56,7 +56,7 @@ def add(json_data: triage.SilenceRequest) -> triage.Silence:
         if silence is None:
             raise make_unprocessable("series_id", f"there is no series {json_data.series_id}")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
+        audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(silence), author)
         return silences.build_view(silence, now)
 
 
@@ -70,5 +70,5 @@ def end(silence_id: int, query_data: EndQuery) -> triage.Silence:
         row = silences.end_silence(session, silence_id, author, now)
         if row is None:
             raise make_not_found(f"silence {silence_id}")
-        audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+        audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
         return silences.build_view(row, now)

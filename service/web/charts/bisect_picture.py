@@ -100,7 +100,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     size = min(_MARK_SIZE, max(1.5, row / 2.4))
 
     def x(commit: str) -> float:
-        return _place_x(graph, graph.place[commit])
+        return _compute_x(graph, graph.place[commit])
 
     main = graph.line or (graph.good, graph.bad)
     branch_commits = [commit for commit in graph.names if commit not in set(main)]
@@ -124,7 +124,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     )
 
 
-def _place_x(graph: Graph, place: int) -> float:
+def _compute_x(graph: Graph, place: int) -> float:
     return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
@@ -140,7 +140,7 @@ def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[
         after = [at for at, side in side_at.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
         low = max((at for at, side in side_at.items() if side is MeasuredSide.BEFORE and at < high), default=low)
-        ranges.append((_place_x(graph, low), _place_x(graph, high), row.y))
+        ranges.append((_compute_x(graph, low), _compute_x(graph, high), row.y))
     return tuple(ranges)
 
 
@@ -149,7 +149,7 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
     parts = []
 
     def place_commit(commit: str) -> tuple[float, float]:
-        return _place_x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
+        return _compute_x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
         for parent in parents:

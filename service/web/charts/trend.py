@@ -164,7 +164,9 @@ def build_chart(
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
         "lines": _list_lines(series, path),
-        "others": [_describe_other(other, slots, run_url, window, {series.unit: scale}) for other in overlaid],
+        "others": [
+            _describe_overlaid_series(other, slots, run_url, window, {series.unit: scale}) for other in overlaid
+        ],
     }
 
 
@@ -179,7 +181,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
     return value if scale.divisor == 1 else value / scale.divisor
 
 
-def _describe_other(
+def _describe_overlaid_series(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)

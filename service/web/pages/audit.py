@@ -8,7 +8,7 @@ from service.schemas.audit import AuditAction
 from service.store import audit
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, build_address_with, page
+from service.web.rendering.page_formats import Page, Table, build_current_address, page
 
 bp = make_page_blueprint("audit")
 
@@ -22,7 +22,7 @@ def index() -> Page:
     """List entries, the newest first."""
     text, offset = request.args.get("action", ""), request.args.get("offset", 0, int)
     if (text and text not in set(AuditAction)) or not 0 <= offset < 2**31:
-        abort(404, "There are no such entries.")
+        abort(404, "No entries match.")
     with get_database().reading() as session:
         log = audit.list_page(session, AuditAction(text) if text else None, ENTRIES_PER_PAGE, offset)
     return Page(
@@ -31,8 +31,8 @@ def index() -> Page:
             "log": log,
             "actions": list(AuditAction),
             "chosen": text,
-            "newer": build_address_with(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
-            "older": build_address_with(offset=offset + ENTRIES_PER_PAGE)
+            "newer": build_current_address(offset=max(0, offset - ENTRIES_PER_PAGE)) if offset else None,
+            "older": build_current_address(offset=offset + ENTRIES_PER_PAGE)
             if offset + ENTRIES_PER_PAGE < log.total
             else None,
         },

@@ -38,7 +38,7 @@ from service.web.charts.bisect_picture import MeasuredSide, MeasurementMark, Nam
 from service.web.pages import evidence, profile
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("bisect")
 
@@ -51,7 +51,7 @@ _MAX_NEWEST_BISECTS = 20
 _MAX_NAME_CHARACTERS = 70
 """Letters of a culprit's name that have room in the picture."""
 _NEXT_WORDS = {
-    "measure": "looks for the commit",
+    "measure": "searches for the commit",
     "prove": "proves the found commit",
     "found": "found",
     "refused": "ended without a commit",
@@ -63,7 +63,7 @@ class Measurement:
     """One row of the table."""
 
     number: int | None
-    """Its number in the order of the search; None if it was stored before."""
+    """The number of the run in the order of the search; None if the run was stored before."""
     commit: str
     title: str
     value: Number | None
@@ -242,7 +242,7 @@ def order() -> ResponseReturnValue:
     previewed = form.pop("previewed", "")
     checked, objections = _check_form(form)
     if checked is None:
-        return _show_again(form, objections)
+        return _show_objections(form, objections)
     values = checked.values
     if previewed and previewed != _make_preview_key(values):  # the form was changed since, or a branch has moved
         return render_template("bisects.html", **_preview_form(form)), HTTPStatus.CONFLICT
@@ -270,7 +270,7 @@ def _make_preview_key(values: Mapping[str, str]) -> str:
     return " ".join(values.get(name) or "any" for name in ("subject", "case", "metric", "host", "good", "bad", "least"))
 
 
-def _show_again(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
+def _show_objections(form: Mapping[str, str], objections: Mapping[str, str]) -> ResponseReturnValue:
     """Show the form once more with what was filled in, and what is wrong with it."""
     return render_template("bisects.html", **_build_list_context(form, objections)), HTTPStatus.UNPROCESSABLE_ENTITY
 

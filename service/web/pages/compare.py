@@ -16,9 +16,9 @@ from runner.contract import ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.metrics import MetricView, list_shown_metrics
 from service.rules.access.scope import Scope
 from service.rules.comparison import interleaved
-from service.rules.comparison.pairing import Matched, Pair, match
-from service.rules.comparison.stored import ComparedMetric
-from service.rules.comparison.stored import compare as compare_all
+from service.rules.comparison.run_pairing import Matched, Pair, match_runs
+from service.rules.comparison.stored_runs import ComparedMetric
+from service.rules.comparison.stored_runs import compare_pairs as compare_all
 from service.rules.series.blame import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts
@@ -33,8 +33,8 @@ from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.comparison_rows import Sort, build_row, build_table, sort_rows
-from service.web.rendering.formats import Page, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("compare")
 
@@ -131,7 +131,7 @@ def show() -> Page:
         rows, settings, matched = (
             _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NO_COMPARISON
         )
-        profiled = evidence.find_for_comparison(session, matched.pairs)
+        profiled = evidence.find_comparison_profiles(session, matched.pairs)
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completed = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
         missing = {
@@ -202,7 +202,7 @@ def _compare_sides(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
 ) -> Comparison:
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
-    matched = match(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
+    matched = match_runs(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
     readings = compared_runs.read_readings(session, numbers, query.metrics)
     steps = compared_runs.list_drifts_between(session, matched.pairs, readings)
@@ -221,7 +221,7 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
         return {}
     return {
         metric_verdict.metric: metric_verdict
-        for metric_verdict in interleaved.decide(ComparisonRequest(base=base, head=head)).metrics
+        for metric_verdict in interleaved.decide_comparison(ComparisonRequest(base=base, head=head)).metrics
     }
 
 

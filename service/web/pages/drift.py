@@ -28,9 +28,9 @@ from service.web.pages import evidence
 from service.web.pages.bisect import find_proof, list_bisects_about
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, page
+from service.web.rendering.csv_tables import build_drift_table
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.tables import build_drift_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("drift", url_prefix="/drifts")
 
@@ -76,7 +76,7 @@ def show(drift_id: str) -> Page:
             "setting_command": commands.build_settings_command(before, after)
             if drift.settings and before and after and not imported
             else "",
-            **evidence.find_for_drift(drift, before, after),
+            **evidence.find_drift_profiles(drift, before, after),
             "bisects": bisects,
             "proof": find_proof(bisects, drift),
         },

@@ -8,7 +8,7 @@ from service.rules.series.blame import list_setting_changes
 from service.store import environments
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("environments")
 
@@ -37,11 +37,11 @@ def show(environment: str) -> Page:
     with get_database().reading() as session:
         entry = environments.find_environment(session, environment)
         if entry is None:
-            abort(404, "There is no such environment, or several environments have a hash that begins like this.")
+            abort(404, "No environment has this hash, or several hashes begin with these letters.")
         other = request.args.get("against") or environments.find_environment_before(session, entry)
         against = environments.find_environment(session, other) if other else None
         if "against" in request.args and against is None:
-            abort(404, "There is no such environment to compare this one with.")
+            abort(404, "The environment to compare with does not exist.")
         other_environments = [other for other in environments.list_environments(session) if other.hash != entry.hash]
     changes = list_setting_changes(against.settings, entry.settings) if against else []
     return Page(

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException, NotFound
 
 from service.web.problems import ProblemError, answer_http_error, answer_problem, find_unavailability
-from service.web.rendering.formats import read_requested_format
+from service.web.rendering.page_formats import read_requested_format
 
 log = logging.getLogger(__name__)
 
@@ -22,39 +22,41 @@ _CRASHED = "The service failed, or cannot read its database. See its log for det
 def make_page_blueprint(name: str, url_prefix: str | None = None) -> Blueprint:
     """Return a blueprint for a page, which answers its errors with error pages."""
     page = Blueprint(name, __name__, url_prefix=url_prefix)
-    page.register_error_handler(HTTPException, _http_error)
-    page.register_error_handler(ProblemError, _problem)
-    page.register_error_handler(Exception, _crash)
+    page.register_error_handler(HTTPException, _render_http_error)
+    page.register_error_handler(ProblemError, _render_problem)
+    page.register_error_handler(Exception, _render_crash)
     return page
 
 
 def handle_unknown_addresses(app: Flask) -> None:
     """Answer the addresses of an application that have no page."""
-    app.register_error_handler(404, _not_found)
+    app.register_error_handler(404, _render_not_found)
 
 
-def _http_error(error: HTTPException) -> ResponseReturnValue:
+def _render_http_error(error: HTTPException) -> ResponseReturnValue:
     if _wants_document():
         return answer_http_error(error)
     description = _NOT_FOUND if error.description == NotFound.description else error.description
     return render_template("problem.html", name=error.name, description=description), error.code or 500
 
 
-def _not_found(error: HTTPException) -> ResponseReturnValue:
+def _render_not_found(error: HTTPException) -> ResponseReturnValue:
     for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
-    return _http_error(error) if for_people and not request.path.startswith("/api/") else answer_http_error(error)
+    return (
+        _render_http_error(error) if for_people and not request.path.startswith("/api/") else answer_http_error(error)
+    )
 
 
-def _problem(error: ProblemError) -> ResponseReturnValue:
+def _render_problem(error: ProblemError) -> ResponseReturnValue:
     if _wants_document():
         return answer_problem(error)
     page = render_template("problem.html", name=error.status.phrase, description=str(error))
     return page, error.status, dict(error.headers)
 
 
-def _crash(error: Exception) -> ResponseReturnValue:
+def _render_crash(error: Exception) -> ResponseReturnValue:
     if (problem := find_unavailability(error)) is not None:
-        return _problem(problem)
+        return _render_problem(problem)
     log.error("a page crashed", exc_info=error)
     return render_template("problem.html", name="This page cannot be shown", description=_CRASHED), 500
 

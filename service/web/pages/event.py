@@ -18,7 +18,7 @@ from service.pipeline import check_bisect, decide_events, detect_drifts, next_bi
 from service.pipeline.further_runs import FurtherRuns
 from service.pipeline.name_commit import name_commit
 from service.rules.access.scope import Scope
-from service.rules.events.headline import choose_leading_of_event
+from service.rules.events.headline import choose_leading_event_drift
 from service.rules.expected_runs import has_imported
 from service.schemas.audit import AuditAction
 from service.schemas.history import Drift
@@ -43,7 +43,7 @@ from service.web.charts.drift_picture import draw_drift
 from service.web.pages import evidence, inbox, overview
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("event")
 
@@ -147,9 +147,9 @@ def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
         series = f"{len(receipt.silences):,} series" if len(receipt.silences) > 1 else "one series"
         text += f" Nobody is notified of {series} until {receipt.silences[0].until:%Y-%m-%d}."
     elif action is TriageAction.SILENCE and number:
-        text += " All of their series were already silenced for as long."
+        text += " Their series were already silenced for at least that long."
     if receipt.refused:
-        text += f" {len(receipt.refused):,} left as they were: {receipt.refused[0].reason}"
+        text += f" {len(receipt.refused):,} unchanged: {receipt.refused[0].reason}"
     return text
 
 
@@ -181,15 +181,15 @@ def decide(event_id: str) -> ResponseReturnValue:
                 return redirect(url_for("event.show", event_id=event.merged_into), HTTPStatus.SEE_OTHER)
             decide_events.add_decision(session, event, decision, decision.author or "")
             detail = {"decision": decision.action.value, "reason": decision.reason}
-            audit_log.record(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
+            audit_log.record_action(session, AuditAction.DECIDED, f"event {event_id}", detail, decision.author)
     except UnknownCommitError as error:
-        return _show_again(event_id, form, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_problem(event_id, form, str(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ValidationError as error:
-        return _show_again(event_id, form, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_problem(event_id, form, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except decide_events.DecisionNotAllowedError as error:
         state = error.state.replace("_", " ")
-        return _show_again(
-            event_id, form, f"Somebody decided before you: the event is {state} now.", HTTPStatus.CONFLICT
+        return _show_problem(
+            event_id, form, f"Somebody else decided first: the event is {state} now.", HTTPStatus.CONFLICT
         )
     detect_drifts.judge_changed_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
@@ -214,7 +214,7 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
     return {"commit": entry.commit}
 
 
-def _show_again(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
+def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTTPStatus) -> ResponseReturnValue:
     return render_template("event.html", **(_build_context(event_id) | {"form": form, "problem": problem})), status
 
 
@@ -223,16 +223,16 @@ def _build_context(event_id: str) -> dict[str, Any]:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         log = decisions.list_decisions(session, event_id).items if event else []
         commits = check_bisect.list_known_commits(session, event.subject, _MAX_COMPLETIONS) if event else []
-        bisects = bisect_results.list_bisects_of_event(session, event.subject, event_id) if event else []
+        bisects = bisect_results.list_event_bisects(session, event.subject, event_id) if event else []
         drift = _find_leading_drift(session, event) if event else None
         detail = series_store.read_series(session, drift.series_id) if drift and drift.series_id else None
-        before, after = (runs.find_report(session, run) if drift else None for run in _sides(drift))
+        before, after = (runs.find_report(session, run) if drift else None for run in _get_run_ids(drift))
         doubt = FurtherRuns(session, datetime.now(UTC)).describe_end_of_doubt(drift) if drift else ""
     if event is None:
         abort(404, "There is no such event. It may belong to another Faultwatch service.")
     profiled: dict[str, Any] = {}
     if drift and not guard.is_anonymous():
-        profiled = evidence.find_for_drift(drift, before, after)
+        profiled = evidence.find_drift_profiles(drift, before, after)
     if guard.is_anonymous():
         log, bisects, commits = [], [], []
     return {
@@ -254,11 +254,11 @@ def _build_context(event_id: str) -> dict[str, Any]:
 
 def _find_leading_drift(session: Session, event: EventDetail) -> Drift | None:
     """Return the drift that the headline leads with; None if none is detected any more."""
-    first = choose_leading_of_event(event.drifts)
+    first = choose_leading_event_drift(event.drifts)
     return drifts.find_drift(session, first.drift_id) if first is not None and first.drift_id is not None else None
 
 
-def _sides(drift: Drift | None) -> tuple[UUID, UUID]:
+def _get_run_ids(drift: Drift | None) -> tuple[UUID, UUID]:
     """Return the runs before and after a drift."""
     return (drift.run_before, drift.run_after) if drift else (UUID(int=0), UUID(int=0))
 

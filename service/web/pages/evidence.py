@@ -17,7 +17,7 @@ from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, RemedyQ
 from service.jobs import drift_profiling
 from service.jobs.extension import find_scheduler
 from service.rules.access.scope import Scope
-from service.rules.comparison.pairing import Pair
+from service.rules.comparison.run_pairing import Pair
 from service.rules.expected_runs import has_imported
 from service.rules.jobs.drifts_to_profile import can_be_profiled
 from service.schemas.history import Drift
@@ -40,7 +40,7 @@ _MAX_JOBS = 100
 _MAX_PAIRS = 20
 
 
-def find_for_drift(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
+def find_drift_profiles(drift: Drift, before: Report | None, after: Report | None) -> dict[str, Any]:
     """Return what the page of a drift shows of the profiles of its sides.
 
     Parameters
@@ -55,19 +55,19 @@ def find_for_drift(drift: Drift, before: Report | None, after: Report | None) ->
     with get_database().reading() as session:
         view = profile.find_pair(session, sides[0], sides[1], (drift.environment_before, drift.environment_after))
         imported = has_imported(before, after)
-        question = None if imported else _question(session, drift)
+        question = None if imported else _build_question(session, drift)
         job = _open_job(session, question)
     return {
         "evidence": view,
         "evidence_job": job,
         "evidence_order": {"drift": drift.id} if question and view is None and may_order(question) else None,
-        "evidence_command": "" if imported else _command(drift, before, after),
+        "evidence_command": "" if imported else _build_command(drift, before, after),
         "evidence_imported": imported,
         "evidence_scripts": profile.list_scripts() if view else [],
     }
 
 
-def find_for_comparison(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
+def find_comparison_profiles(session: Session, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the profiles of the first case that has them on both sides, and links to those of other cases."""
     profiled: list[tuple[Pair, UUID, UUID]] = []
     stored = profiles.list_profiled(session, {run.revision for pair in pairs for run in (pair.base[0], pair.head[0])})
@@ -99,9 +99,9 @@ def order_profiles() -> ResponseReturnValue:
     form = forms.read_form()
     with get_database().reading() as session:
         drift = drifts.find_drift(session, form.get("drift", ""))
-        question = _question(session, drift) if drift else None
+        question = _build_question(session, drift) if drift else None
     if question is None:
-        abort(404, "There is no such drift, or no commit that could be profiled.")
+        abort(404, "There is no such drift, or the drift has no commit that can be profiled.")
     return _place_order(JobOrder(question=question, author=form["author"] or None))
 
 
@@ -144,7 +144,7 @@ def _place_order(order: JobOrder) -> ResponseReturnValue:
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-def _question(session: Session, drift: Drift) -> ProfileQuestion | None:
+def _build_question(session: Session, drift: Drift) -> ProfileQuestion | None:
     """Return what to profile of a drift; None if only another configuration would show it."""
     return drift_profiling.build_profile_question(session, drift) if can_be_profiled(drift) else None
 
@@ -157,7 +157,7 @@ def _open_job(session: Session, question: ProfileQuestion | None) -> Job | None:
     return next((job for job in open_jobs if job.question == question), None)
 
 
-def _command(drift: Drift, before: Report | None, after: Report | None) -> str:
+def _build_command(drift: Drift, before: Report | None, after: Report | None) -> str:
     """Return the command that profiles both sides: two commits, or one commit in both environments."""
     if drift.revision == drift.previous_revision:
         return commands.build_profile_commands(before, after) if before and after and drift.settings else ""

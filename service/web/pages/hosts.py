@@ -9,8 +9,8 @@ from service.store import environments, hosts
 from service.store.runs import runs
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
-from service.web.rendering.tables import build_run_table
+from service.web.rendering.csv_tables import build_run_table
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("hosts")
 

@@ -24,7 +24,7 @@ from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.problems import ProblemError
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("jobs")
 
@@ -85,15 +85,15 @@ def change(job_id: int, act: str) -> ResponseReturnValue:
         decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
         job_orders.decide_job(job_id, Act(act), decision)
     except ValidationError as error:
-        return _show_again(job_id, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
+        return _show_problem(job_id, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
         if error.status is HTTPStatus.NOT_FOUND:
             raise
-        return _show_again(job_id, str(error), error.status)
+        return _show_problem(job_id, str(error), error.status)
     return redirect(url_for("jobs.show", job_id=job_id), HTTPStatus.SEE_OTHER)
 
 
-def _show_again(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
+def _show_problem(job_id: int, problem: str, status: HTTPStatus) -> ResponseReturnValue:
     return render_template("job.html", **(_build_context(job_id) | {"problem": problem})), status
 
 

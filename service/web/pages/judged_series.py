@@ -16,8 +16,8 @@ from service.store.series import sparklines
 from service.store.shared_rows import make_case_key
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("judged_series")
 
@@ -45,7 +45,7 @@ def index() -> Page:
     return Page(
         "judged_series.html",
         {
-            "cases": _group_by_case(series),
+            "cases": _group_series_by_case(series),
             "sparklines": sparkline_of_series,
             "shown": len(series),
             "total": total,
@@ -62,7 +62,7 @@ def index() -> Page:
     )
 
 
-def _group_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+def _group_series_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
     def get_case(summary: SeriesSummary) -> tuple[str, str, str, str]:
         return summary.subject, summary.host, summary.case, summary.definition
 

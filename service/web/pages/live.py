@@ -46,9 +46,9 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series, or in all; and in jobs, if asked."""
     with get_database().reading() as session:
         if series_id is not None and 0 <= series_id <= MAX_ROW_ID:
-            return change_tokens.read_token_of_series(session, series_id)
-        state = change_tokens.read_token_of_everything(session)
-        return f"{state}.{change_tokens.read_token_of_jobs(session)}" if jobs else state
+            return change_tokens.read_series_token(session, series_id)
+        state = change_tokens.read_global_token(session)
+        return f"{state}.{change_tokens.read_jobs_token(session)}" if jobs else state
 
 
 def build_watcher(

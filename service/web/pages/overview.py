@@ -20,8 +20,8 @@ from service.web.app_resources import get_database
 from service.web.pages import inbox
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.inbox import Inbox
-from service.web.rendering.formats import Page, page
-from service.web.rendering.tables import build_drift_table
+from service.web.rendering.csv_tables import build_drift_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("overview")
 
@@ -60,7 +60,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
         all_hosts, activity, quarantined = [], [], []
         open_jobs = open_jobs.model_copy(update={"items": (), "total": 0})
         failures = redact_for_caller(failures)
-    grouped = _group_by_revision(failures)
+    grouped = _group_failures_by_revision(failures)
     return Page(
         "overview.html",
         inbox.build_context(
@@ -116,7 +116,7 @@ def _is_measured(session: Session, run: RunSummary) -> bool:
     return runs.list_page(session, measured, 1, 0).total > 0
 
 
-def _group_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:
+def _group_failures_by_revision(failures: Iterable[RunSummary]) -> list[list[RunSummary]]:
     """Put the cases that failed at one revision together: a build that breaks, breaks for all of them."""
     groups: dict[tuple[str, str, str], list[RunSummary]] = {}
     for run in failures:

@@ -14,7 +14,7 @@ from service.store.profiles import ProfileFilter
 from service.web import vendor
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 from service.web.rendering.profile_view import ProfileView, build_compared_view, build_single_view
 
 bp = make_page_blueprint("profile")
@@ -43,8 +43,8 @@ def show(profile_id: UUID) -> Page:
     """Show a profile, or what changed since another one (`?before=ID`)."""
     before = request.args.get("before", "")
     with get_database().reading() as session:
-        view = _show_compared(session, before, profile_id) if before else _show_alone(session, profile_id)
-        other_profiles = _list_others(session, view.after)
+        view = _show_compared(session, before, profile_id) if before else _build_single_view(session, profile_id)
+        other_profiles = _list_other_profiles(session, view.after)
     return Page(
         "profile.html",
         {"view": view, "others": other_profiles, "scripts": list_scripts(), "missing": vendor.describe_missing()},
@@ -71,7 +71,7 @@ def find_pair(
     return read_pair(session, ids[0], ids[1])
 
 
-def _show_alone(session: Session, profile_id: UUID) -> ProfileView:
+def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
     summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(
@@ -100,7 +100,7 @@ def _find_compared(before: bytes, after: bytes) -> ProfileView:
     return build_compared_view(profiles.read_compressed(before), profiles.read_compressed(after))
 
 
-def _list_others(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
+def _list_other_profiles(session: Session, summary: ProfileWithoutStacks) -> ProfileList:
     """Return other profiles of the case, which this one can be compared with."""
     return profiles.list_page(
         session, ProfileFilter(subject=summary.subject, case=summary.case.name, host=summary.host), 10, 0

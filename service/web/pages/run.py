@@ -24,9 +24,9 @@ from service.web.access import guard
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, page
+from service.web.rendering.csv_tables import build_run_table, build_sample_table
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.tables import build_run_table, build_sample_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("run")
 
@@ -47,7 +47,7 @@ class Figure:
     metric: Metric
     level: RunLevel
     notes: tuple[str, ...]
-    """Why its value is missing or estimated."""
+    """The reasons why a value is missing or estimated."""
 
 
 @page(bp, "/runs")

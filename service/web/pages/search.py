@@ -8,7 +8,7 @@ from service.schemas.directory import Hit
 from service.store import text_search
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("search")
 

@@ -18,9 +18,9 @@ from service.web import vendor
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
-from service.web.rendering.formats import Page, page
+from service.web.rendering.csv_tables import build_point_table
 from service.web.rendering.metric_order import rank_metric
-from service.web.rendering.tables import build_point_table
+from service.web.rendering.page_formats import Page, page
 
 bp = make_page_blueprint("series")
 

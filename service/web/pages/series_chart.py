@@ -36,7 +36,7 @@ def list_overlaid(series: SeriesDetail) -> list[SeriesDetail]:
     return [other for other in overlaid if other is not None and other.subject == series.subject]
 
 
-def is_by_time() -> bool:
+def is_axis_by_time() -> bool:
     """Return whether the horizontal axis is by time."""
     return request.args.get("x") == "time"
 
@@ -46,7 +46,7 @@ def read_window() -> Window | None:
     start, end = (request.args.get(name, type=float) for name in ("from", "to"))
     if start is None or end is None or not (math.isfinite(start) and math.isfinite(end)) or start >= end:
         return None
-    return Window(start, end, is_by_time())
+    return Window(start, end, is_axis_by_time())
 
 
 def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:

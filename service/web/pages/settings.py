@@ -11,7 +11,7 @@ from service.forges.registry import SETTINGS
 from service.version import VERSION
 from service.web.app_resources import get_config
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("settings")
 

@@ -18,7 +18,7 @@ from service.web.access import audit_log
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("silences")
 
@@ -68,7 +68,7 @@ def add(series_id: int) -> ResponseReturnValue:
         if stored is None:
             abort(404, "There is no such series.")
         session.flush()
-        audit_log.record(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
+        audit_log.record_action(session, AuditAction.SILENCED, *silences.summarise_silence(stored), silence.author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)
 
 
@@ -82,5 +82,5 @@ def end() -> ResponseReturnValue:
         for silence_id in request.form.getlist("silence", int):
             if silences.end_silence(session, silence_id, author, now) is None:
                 abort(404, "There is no such silence.")
-            audit_log.record(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
+            audit_log.record_action(session, AuditAction.SILENCE_ENDED, f"silence {silence_id}", author=author)
     return redirect(url_for("silences.index"), HTTPStatus.SEE_OTHER)

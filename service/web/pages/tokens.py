@@ -20,7 +20,7 @@ from service.store.models import Token
 from service.web.access import audit_log, guard
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("tokens")
 
@@ -38,7 +38,7 @@ class TokenEntry(View):
     scopes: list[str]
     repository: str | None
     hosts: list[str] | None
-    """Patterns of the host names under which it may report; None for all."""
+    """Patterns of the host names under which the token may report; None for all."""
     subjects: list[str] | None
     repositories: list[str] | None
     state: str
@@ -68,9 +68,9 @@ def make() -> ResponseReturnValue:
     days = request.form.get("days", _DEFAULT_DAYS, int)
     scopes = [Scope(scope) for scope in form["scopes"] if scope in set(Scope)]
     if not scopes:
-        return _show_again(form, "scope: choose at least one.")
+        return _show_problem(form, "scope: choose at least one.")
     if not 0 < days <= _MAX_DAYS:
-        return _show_again(form, f"days: a token is valid for 1 to {_MAX_DAYS:,} days.")
+        return _show_problem(form, f"days: a token is valid for 1 to {_MAX_DAYS:,} days.")
     limits = {name: tuple(str(form[name]).replace(",", " ").split()) or None for name in _LIMITS}
     try:
         with get_database().writing() as session:
@@ -78,9 +78,9 @@ def make() -> ResponseReturnValue:
                 session, str(form["name"]), scopes, days, datetime.now(UTC), limits=TokenLimits(**limits)
             )
             detail = {"name": form["name"], "scopes": scopes, "days": days, **limits}
-            audit_log.record(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)
+            audit_log.record_action(session, AuditAction.TOKEN_MADE, f"token {token.id}", detail)
     except tokens.WrongTokenError as error:
-        return _show_again(form, f"{error.part}: {error}.")
+        return _show_problem(form, f"{error.part}: {error}.")
     response = make_response(render_template("tokens.html", **_build_context(_list_entries(), token)))
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -93,11 +93,11 @@ def revoke(token_id: str) -> ResponseReturnValue:
         row = tokens.revoke_token(session, token_id, datetime.now(UTC))
         if row is None:
             abort(404, "There is no such token.")
-        audit_log.record(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
+        audit_log.record_action(session, AuditAction.TOKEN_REVOKED, f"token {token_id}", {"name": row.name})
     return redirect(url_for("tokens.index"), HTTPStatus.SEE_OTHER)
 
 
-def _show_again(form: dict[str, Any], problem: str) -> ResponseReturnValue:
+def _show_problem(form: dict[str, Any], problem: str) -> ResponseReturnValue:
     context = _build_context(_list_entries()) | {"form": form, "problem": problem}
     return render_template("tokens.html", **context), HTTPStatus.UNPROCESSABLE_ENTITY
 

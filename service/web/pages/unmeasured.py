@@ -44,7 +44,7 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     if question is None:
-        why = f"No host of {subject} has measured the case {form.get('case', '')!r}, so none can measure it now."
+        why = f"No host of {subject} has measured the case {form.get('case', '')!r}, so no host can measure it."
         abort(HTTPStatus.UNPROCESSABLE_ENTITY, why)
     try:
         job_order = JobOrder(question=question, author=form["author"] or None)

@@ -13,8 +13,8 @@ from service.store import cases
 from service.store.series import series
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
-from service.web.rendering.formats import Page, Table, page
 from service.web.rendering.metric_order import rank_metric
+from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("workloads")
 
@@ -43,7 +43,7 @@ def case(key: str) -> Page:
     summaries = [summary for summary in of_name if (summary.definition, summary.parameters) == same_case]
     return Page(
         "case.html",
-        {"case": entry, "groups": _group_by_host(summaries)},
+        {"case": entry, "groups": _group_series_by_host(summaries)},
         document=lambda: {"case": entry, "series": summaries},
         table=lambda: Table.from_records(
             summaries,
@@ -58,7 +58,7 @@ def _list_workloads(name: str | None) -> Page:
     with get_database().reading() as session:
         entries = cases.list_cases(session, name)
     if name is not None and not entries:
-        abort(404, "No workload of this name was measured yet.")
+        abort(404, "No workload of this name has been measured yet.")
     groups = [(key, list(group)) for key, group in groupby(entries, lambda entry: entry.workload)]
     return Page(
         "workloads.html",
@@ -68,7 +68,7 @@ def _list_workloads(name: str | None) -> Page:
     )
 
 
-def _group_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
+def _group_series_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
     def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 

@@ -18,7 +18,7 @@ from runner.contract.profile_difference import (
     compare_by_stack,
     find_own_frame,
 )
-from service.rules.diagnose.diagnosis import diagnose
+from service.rules.diagnose.diagnosis import diagnose_profile
 from service.rules.profile_without_stacks import summarise_profile
 from service.schemas.profile_summaries import ProfileWithoutStacks
 from service.text.commands import HERE, list_parameter_options
@@ -116,9 +116,12 @@ def build_compared_view(before: Profile, after: Profile) -> ProfileView:
     return ProfileView(
         summarise_profile(after),
         summarise_profile(before),
-        diagnose(DiagnosisRequest(profile=after, before=before)),
+        diagnose_profile(DiagnosisRequest(profile=after, before=before)),
         compare_by_place(before, after)[:_MAX_PLACES],
-        [_build_row(stack) for stack in sorted(compare_by_stack(before, after), key=_sort_by_change)[:_MAX_STACKS]],
+        [
+            _build_row(stack)
+            for stack in sorted(compare_by_stack(before, after), key=_get_change_sort_key)[:_MAX_STACKS]
+        ],
     )
 
 
@@ -149,7 +152,7 @@ def _hash_text(text: str) -> int:
     return digest
 
 
-def _sort_by_change(stack: StackChange) -> tuple[int, int]:
+def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
     """Return a sort key: what changed most first, whether it grew or shrank."""
     return -abs(stack.change.grown), -stack.change.grown
 

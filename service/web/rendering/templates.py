@@ -15,7 +15,7 @@ from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
 from service.web import vendor
 from service.web.access import guard
-from service.web.rendering.formats import build_address_with, list_format_addresses
+from service.web.rendering.page_formats import build_current_address, list_format_addresses
 
 FOLDER = Path(__file__).resolve().parents[3] / "templates"
 
@@ -38,11 +38,11 @@ def register(app: Flask) -> None:
     }
     app.jinja_env.globals |= {
         "format_addresses": list_format_addresses,
-        "address_with": build_address_with,
+        "address_with": build_current_address,
         "may_administer": lambda: guard.find_caller().may(Scope.ADMIN),
         "is_anonymous": guard.is_anonymous,
         "may_see": _may_see,
-        "signed_in": _name_signed_in,
+        "signed_in": _get_reader_name,
         "htmx": _find_htmx_address,
         "moment_element": _build_time_element,
         "commit_element": _build_commit_element,
@@ -54,7 +54,7 @@ def _may_see(endpoint: str) -> bool:
     return not guard.is_anonymous() or may_read_anonymously(endpoint, "GET")
 
 
-def _name_signed_in() -> str | None:
+def _get_reader_name() -> str | None:
     """Return the name of the caller's token; None if the service asks for no tokens."""
     return guard.find_caller().name or None if guard.requires_tokens() else None
 

@@ -19,8 +19,8 @@ from runner.contract.gate import ForgeKind
 from service.forges import extension
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
-from service.forges.github.webhook_actions import EVENTS
-from service.forges.signature import sign
+from service.forges.github.webhook_events import EVENTS
+from service.forges.signature import sign_body
 from service.forges.worker import ForgeWorker
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_bytes, mutated_json
@@ -71,10 +71,10 @@ def opened(folder: Path) -> Iterator[Attempt]:
         body = mutated_json(payload, rng)
         number = str(uuid.UUID(int=rng.getrandbits(128)))
         is_signed = rng.random() < 0.9
-        signature = sign(SECRET, body)
+        signature = sign_body(SECRET, body)
         if not is_signed:
             signature = mutated_bytes(signature.encode(), rng).decode("latin-1").replace("\n", "").replace("\r", "")
-            is_signed = signature == sign(SECRET, body)
+            is_signed = signature == sign_body(SECRET, body)
         answer = served.send(
             *("POST", "/github/webhook", body),
             **{"Content_Type": "application/json", "X_GitHub_Event": event, "X_GitHub_Delivery": number},

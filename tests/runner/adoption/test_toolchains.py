@@ -43,7 +43,7 @@ def test_a_newer_version_is_used_where_the_project_asks_for_it(versions: Path, m
 def test_what_no_version_suffices_for_is_named(versions: Path) -> None:
     build = add_tool_paths(go("1.26.3", versions / "old"))
     _, lacks = describe_tools(build)
-    assert lacks == f"the project asks for go 1.26.3, and this host has go 1.22.1 at {versions}/new/go"
+    assert lacks == f"the project requires go 1.26.3, but this host has go 1.22.1 at {versions}/new/go"
 
 
 def test_versions_are_compared_as_numbers() -> None:

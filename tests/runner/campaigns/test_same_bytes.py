@@ -12,7 +12,7 @@ import pytest
 from runner.measuring.same_bytes import MIN_AGREEING_RUNS, is_checked
 from runner.subject.build_ahead import is_checked as is_built_anyway
 from runner.workload import list_cases
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 from tests.runner.commands import PROGRAM, WORKLOAD, Proxy, faultwatch, git, served
 
 pytestmark = pytest.mark.perf
@@ -105,7 +105,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     for name in {*earlier[1:], doc, checked, newest} - {*built}:
         report = proxy.ask(f"/runs/{runs[name]['run_id']}")
         assert report["build"]["built_commit"] in {earlier[0], *built}  # type: ignore[index]
-        assert "because this revision changes only files that it did not read" in read(
+        assert "because this revision changes only files that the build did not read" in read(
             f"{service}/runs/{report['run_id']}"
         )
 

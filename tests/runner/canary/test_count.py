@@ -8,7 +8,7 @@ import pytest
 from runner.canary import count as module
 from runner.canary.count import FAULT_KINDS, CanaryFaults, count_canary, judge_canary
 from runner.execution.compilation import compile_program
-from runner.execution.start_block import BASE_VARIABLES
+from runner.execution.environment_padding import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
 
 EXPECTED = dict(zip(FAULT_KINDS, (1009, 211, 503, 3), strict=True))
@@ -112,7 +112,7 @@ def test_without_a_compiler_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     outcome = count_canary(tmp_path)
     assert outcome.canary is None
     assert outcome.problem == (
-        "whether this host counts correctly is unknown: there is no C compiler (cc) for canary.c"
+        "Faultwatch cannot check whether this host counts correctly: there is no C compiler (cc) for canary.c"
     )
 
 

@@ -102,7 +102,7 @@ def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:
 
 def test_a_merge_says_what_its_branches_moved() -> None:
     lines = described(ProofState.STANDS, brought=-21_931)
-    assert lines[2] == "  the merged commits moved it by −21,931 on their own branch"
+    assert lines[2] == "  the merged commits moved the metric by −21,931 on their own branch"
 
 
 @pytest.mark.parametrize(("span", "said"), [("HEAD", "is not a commit range"), ("HEAD..HEAD~1", "has no commits")])

@@ -3,9 +3,9 @@
 import pytest
 
 from runner.cli.comparison_tables import show_comparison
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
 from runner.measuring.comparison import Compared
 from service.rules.comparison import interleaved
@@ -112,7 +112,7 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
         for readings in (dict.fromkeys(kinds, Reading(value=7)), missing)
     )
     for stored in (False, True):
-        decided = interleaved.decide(ComparisonRequest(base=base, head=head, base_stored=stored))
+        decided = interleaved.decide_comparison(ComparisonRequest(base=base, head=head, base_stored=stored))
         show_comparison(Compared(base, head, decided, base_stored=stored), TARGET)
         text = capsys.readouterr().out
         said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"

@@ -185,7 +185,7 @@ def test_the_tip_judges_a_branch_that_begins_before_it_had_a_file(home: Path, se
     commit(subject, weak, pages=1300)
     status, found, said = gate(home, service_url, subject, "main..change")
     assert (status, found["verdict"], found["judged_by"]) == (0, "changed", "head"), said
-    assert "does not have one yet" in found["judge"]
+    assert "has no workload file yet" in found["judge"]
     git(subject, "checkout", "--quiet", "main")
     (subject / "workload.toml").write_text(BASE)
     commit(subject)

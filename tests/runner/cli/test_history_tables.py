@@ -8,7 +8,7 @@ from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
 from runner.cli.history_tables import show_drifts, show_history
-from runner.cli.suggestion import TypedTarget
+from runner.cli.next_command import TypedTarget
 
 TARGET = TypedTarget("plant", "bench/plant.toml", "./seeds", ("LANG=de DE",))
 
@@ -91,7 +91,7 @@ def test_a_drift_between_unknown_commits_names_none() -> None:
 
 def test_a_suspicion_is_called_one() -> None:
     runs = {"n_before": 2, "n_after": 1}
-    assert "suspected by 2 runs before and 1 after, not measured interleaved" in shown(
+    assert "suspected from 2 runs before and 1 after, not measured interleaved" in shown(
         evidence={"wants_rerun": True, **runs}
     )
     assert "certain by its runs" in shown(evidence={"wants_rerun": False})
@@ -112,7 +112,7 @@ def test_a_suspicion_says_what_decides_it() -> None:
     candidates = [{"commit": "b" * 40}, {"commit": "c" * 40}]
     assert f"aaaaaaaaaa..cccccccccc {where}` decides, and says which" in shown(evidence=doubt, candidates=candidates)
     assert "decides" not in shown(candidates=candidates)
-    assert "the runs of the next commits decide" in shown(evidence=doubt, cause="config", candidates=[])
+    assert "runs of the next commits will decide" in shown(evidence=doubt, cause="config", candidates=[])
 
 
 def test_what_the_service_folds_is_counted_in_one_line() -> None:

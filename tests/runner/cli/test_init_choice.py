@@ -10,7 +10,7 @@ from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
 from runner.cli.init import (
-    _describe_other_ci_file,
+    _describe_kept_ci_file,
     _describe_rejected_commands,
     _describe_weakness,
     _judge_exactness,
@@ -99,9 +99,9 @@ def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monke
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
-    assert _describe_other_ci_file(ci, "bench/workload.toml") == []
-    assert "does not mention workload.toml" in _describe_other_ci_file(ci, "workload.toml")[0]
-    assert "does not mention more/bench/workload.toml" in _describe_other_ci_file(ci, "more/bench/workload.toml")[0]
+    assert _describe_kept_ci_file(ci, "bench/workload.toml") == []
+    assert "does not mention workload.toml" in _describe_kept_ci_file(ci, "workload.toml")[0]
+    assert "does not mention more/bench/workload.toml" in _describe_kept_ci_file(ci, "more/bench/workload.toml")[0]
 
 
 def test_variants_of_a_build_are_not_built_for_a_program_that_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_a_failure_that_repeats_is_said_once_with_how_often() -> None:
     assert lines == [
         f"{first} build failed: `make` ended with exit code 2",
         f"{commit(3)[:10]} copy[mib=8] build failed: `make` ended with exit code 1",
-        f"4 more runs ({commit(1)[:10]}…{commit(5)[:10]}) failed with the message of {first}",
+        f"4 more runs ({commit(1)[:10]}…{commit(5)[:10]}) failed with the same message as {first}",
     ]
 
 

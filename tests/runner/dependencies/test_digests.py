@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.digests import combine_digests, digest_built_file, digest_file
+from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
 
 
 def written(folder: Path, content: bytes) -> Path:
@@ -29,21 +29,21 @@ def test_only_the_path_of_the_folder_may_differ(content: bytes, other: bytes, eq
     folders = tmp_path / "tree-one", tmp_path / "tree-two"
     texts = (text.replace(b"%s", str(folder).encode()) for text, folder in zip((content, other), folders, strict=True))
     files = [written(folder, text) for folder, text in zip(folders, texts, strict=True)]
-    digests = {digest_built_file(file, folder) for file, folder in zip(files, folders, strict=True)}
+    digests = {hash_built_file(file, folder) for file, folder in zip(files, folders, strict=True)}
     assert "" not in digests
     assert (len(digests) == 1) is equal
 
 
 def test_a_file_of_the_host_is_compared_as_it_is(tmp_path: Path) -> None:
-    assert digest_file(written(tmp_path, b"text")) != digest_file(written(tmp_path, b"other"))
-    assert digest_file(tmp_path / "absent") == ""
+    assert hash_file(written(tmp_path, b"text")) != hash_file(written(tmp_path, b"other"))
+    assert hash_file(tmp_path / "absent") == ""
 
 
 def test_the_digest_of_a_link_is_empty(tmp_path: Path) -> None:
     file = written(tmp_path, b"text")
     (tmp_path / "link").symlink_to("file")
-    assert digest_built_file(file, tmp_path)
-    assert digest_built_file(tmp_path / "link", tmp_path) == ""
+    assert hash_built_file(file, tmp_path)
+    assert hash_built_file(tmp_path / "link", tmp_path) == ""
 
 
 def test_a_combination_is_unknown_where_a_part_is() -> None:

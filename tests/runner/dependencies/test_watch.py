@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.asked import Asked
+from runner.dependencies.file_queries import Asked
 from runner.dependencies.watch import QuestionWatch
 from runner.execution.execute import execute
 from runner.system.paused import pause_descendants

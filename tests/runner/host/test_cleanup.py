@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.host.cleanup import clear_abandoned
+from runner.host.cleanup import remove_leftovers
 from runner.settings import Settings
 from runner.subject.build_places import BuildPlaces
 from runner.system.processes import get_process_name, read_own_name
@@ -35,7 +35,7 @@ def test_folders_of_dead_processes_go_and_others_stay(temporary: Path, tmp_path:
         (temporary / name / "inside").mkdir(parents=True)
     (tmp_path / "target").mkdir()
     (temporary / f"faultwatch-{DEAD}-link").symlink_to(tmp_path / "target")
-    clear_abandoned(Settings(tmp_path / "home", None, "box"))
+    remove_leftovers(Settings(tmp_path / "home", None, "box"))
     assert {path.name for path in temporary.iterdir()} == {*kept, f"faultwatch-{DEAD}-link"}
     assert (tmp_path / "target").exists()
 
@@ -45,7 +45,7 @@ def test_folders_of_other_users_stay(temporary: Path, tmp_path: Path) -> None:
     theirs = temporary / f"faultwatch-{DEAD}-abc"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
-    clear_abandoned(Settings(tmp_path / "home", None, "box"))
+    remove_leftovers(Settings(tmp_path / "home", None, "box"))
     assert theirs.exists()
 
 
@@ -61,7 +61,7 @@ def test_unfinished_builds_of_dead_processes_go(temporary: Path, tmp_path: Path)
     root = Path(__file__).parents[3]
     subprocess.run([sys.executable, "-c", code, str(settings.builds)], cwd=root, check=False)
     assert len(list(settings.builds.glob("*/*/tree"))) == 2
-    clear_abandoned(settings)
+    remove_leftovers(settings)
     assert list(settings.builds.glob("*/*/tree")) == [ours / "tree"]
 
 
@@ -73,6 +73,6 @@ def test_control_groups_of_dead_processes_go_with_the_processes_in_them(temporar
     group.mkdir()
     process = subprocess.Popen(["sleep", "1000"])
     (group / "cgroup.procs").write_text(str(process.pid))
-    clear_abandoned(Settings(tmp_path / "home", None, "box"))
+    remove_leftovers(Settings(tmp_path / "home", None, "box"))
     assert process.wait(60) == -9
     assert not group.exists()

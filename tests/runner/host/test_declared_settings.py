@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.host_trust import Mismatch
 from runner.contract.report import Environment
-from runner.contract.trust import Mismatch
 from runner.host.declared_settings import DECLARATION_VARIABLE, Declaration, load_declaration
 
 HELD = Environment(settings={"vm.swappiness": "60", "thp.enabled": "madvise", "kernel.release": "6.1"})

@@ -61,7 +61,7 @@ def test_who_waits_is_told_that_the_holder_is_stopped(lock: Path) -> None:
     os.waitid(os.P_PID, first.pid, os.WSTOPPED)
     second = other(lock)
     assert second.stdout
-    assert f"it is stopped: `kill -CONT {first.pid}` lets it go on" in second.stdout.readline()
+    assert f"stopped; `kill -CONT {first.pid}` resumes it" in second.stdout.readline()
     first.send_signal(signal.SIGCONT)
     first.communicate(timeout=60)
     assert second.communicate(timeout=60)[0] == "mine\n"
@@ -77,7 +77,7 @@ def test_who_waits_is_told_that_the_holder_has_ended_and_left_a_process(lock: Pa
     assert locking.returncode == 0
     second = other(lock)
     assert second.stdout
-    assert "left behind by process" in second.stdout.readline()
+    assert "left behind" in second.stdout.readline()
     os.close(descriptor)
     assert second.communicate(timeout=60)[0] == "mine\n"
 
@@ -160,4 +160,4 @@ def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
         process.stdout.readline()
         said = Holder(process.pid).describe()
         process.kill()
-    assert said.endswith("12 (`faultwatch job show 12` shows its purpose, `faultwatch job pause 12` lets you go first)")
+    assert said.endswith("12 (`faultwatch job show 12` shows its purpose, `faultwatch job pause 12` frees the host)")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.contract.files import CacheState
+from runner.contract.mapped_files import CacheState
 from runner.contract.report import Outcome, Status
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, create_sandbox

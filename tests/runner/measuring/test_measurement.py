@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
-from runner.contract.suite import build_suite
 from runner.errors import FaultwatchError
 from runner.mapped_files.trial_files import describe_page_cache
 from runner.measuring.measurement import measure, report_failed_build

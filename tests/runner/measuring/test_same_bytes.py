@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from runner.contract.files import CacheState, MappedFile, ProgramFiles
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
-from runner.dependencies.answers import Answered, Place, answer_questions
-from runner.dependencies.asked import Asked
 from runner.dependencies.digests import combine_digests
+from runner.dependencies.file_queries import Asked
+from runner.dependencies.query_answers import Answered, Place, answer_questions
 from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 from tests.service import reports
 
 FILES = {"program": b"the program", "table": b"what it reads", "README": b"what it does not read"}

@@ -22,7 +22,7 @@ def taken(*faults: int, **others: list[float]) -> list[Sample]:
 def needed(sampling: Sampling, faults: list[int]) -> int:
     """How many of some counts are taken."""
     number = 0
-    while sampling.wants_more(taken(*faults[:number])):
+    while sampling.needs_more_samples(taken(*faults[:number])):
         number += 1
     return number
 
@@ -79,17 +79,17 @@ def test_the_ceiling_is_higher_where_precision_is_asked_for_and_never_below_the_
 
 
 def test_a_noisy_metric_without_a_precision_does_not_steer() -> None:
-    assert not Sampling().wants_more(taken(7, 7, throughput=[1.0, 100.0]))
+    assert not Sampling().needs_more_samples(taken(7, 7, throughput=[1.0, 100.0]))
 
 
 def test_a_noisy_metric_is_taken_until_its_median_is_known() -> None:
     sampling = Sampling(most=100, precision={"throughput": 3})
     steady = [100.0 + 0.1 * (index % 7) for index in range(100)]
     wild = [100.0 + 40 * (index % 7) for index in range(100)]
-    assert sampling.wants_more(taken(*[7] * 7, throughput=steady))
-    assert not sampling.wants_more(taken(*[7] * 8, throughput=steady))
-    assert sampling.wants_more(taken(*[7] * 99, throughput=wild))
-    assert not sampling.wants_more(taken(*[7] * 100, throughput=wild)), "the ceiling"
+    assert sampling.needs_more_samples(taken(*[7] * 7, throughput=steady))
+    assert not sampling.needs_more_samples(taken(*[7] * 8, throughput=steady))
+    assert sampling.needs_more_samples(taken(*[7] * 99, throughput=wild))
+    assert not sampling.needs_more_samples(taken(*[7] * 100, throughput=wild)), "the ceiling"
 
 
 def test_a_metric_that_this_machine_lacks_does_not_keep_on_sampling() -> None:
@@ -97,13 +97,13 @@ def test_a_metric_that_this_machine_lacks_does_not_keep_on_sampling() -> None:
         Sample(readings={"minor-faults": Reading(value=7), "cycles": Reading(status=Status.NOT_SUPPORTED)})
         for _ in range(2)
     ]
-    assert not Sampling(precision={"cycles": 1}).wants_more(lacking)
-    assert not Sampling(precision={"throughput": 1}).wants_more(lacking)
+    assert not Sampling(precision={"cycles": 1}).needs_more_samples(lacking)
+    assert not Sampling(precision={"throughput": 1}).needs_more_samples(lacking)
 
 
 def test_a_program_without_any_count_ends_too() -> None:
     nothing = [Sample(readings={"minor-faults": Reading(status=Status.NOT_COUNTED)})] * 2
-    assert not Sampling().wants_more(nothing)
+    assert not Sampling().needs_more_samples(nothing)
 
 
 @given(st.lists(st.integers(0, 3), min_size=10, max_size=10), st.integers(1, 10), st.integers(0, 9))

@@ -14,7 +14,7 @@ from runner.contract.level import find_majority
 from runner.contract.report import Status
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
-from runner.perf.attach import AttachedPerf, AttachError
+from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.session import Execution, ExecutionFailure, count_faults, count_processes
 from runner.process_state import system_calls
 from runner.process_state.memory_group import MemoryGroup
@@ -273,7 +273,7 @@ def test_the_count_is_that_of_perf_alone_with_the_same_variables(
 
     # perf adds variables to the environment of what it starts.
     variables = dict(line.split("=", 1) for line in alone("env")[0].splitlines())
-    monkeypatch.setattr("runner.perf.counted.pad_variables", lambda *_: variables)
+    monkeypatch.setattr("runner.perf.counted_program.pad_variables", lambda *_: variables)
     run(programs, *command)
     # On a busy machine an outlier fault comes in now and then.
     bare = find_majority([int(alone(*command)[1]) for _ in range(5)])

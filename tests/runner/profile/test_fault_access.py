@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.profile import Access
-from runner.profile.fault_access import FaultAccess, Instruction, get_access_of_code, get_access_of_instruction
+from runner.profile.fault_access import FaultAccess, Instruction, classify_error_code, classify_instruction
 
 READ, WRITE = Access.READ, Access.WRITE
 PROGRAM, KERNEL = 0x400010, 0xFFFF_8000_0800_0000
@@ -66,11 +66,11 @@ INSTRUCTIONS = {
 @pytest.mark.parametrize("text", INSTRUCTIONS)
 def test_an_instruction_shows_how_it_accesses_memory(text: str) -> None:
     word, access = INSTRUCTIONS[text]
-    assert get_access_of_instruction(word) is access
+    assert classify_instruction(word) is access
 
 
 def test_the_error_code_of_x86_distinguishes_accesses() -> None:
-    assert [get_access_of_code(code) for code in (4, 6, 7, 0x14)] == [READ, WRITE, WRITE, Access.INSTRUCTION]
+    assert [classify_error_code(code) for code in (4, 6, 7, 0x14)] == [READ, WRITE, WRITE, Access.INSTRUCTION]
 
 
 def test_on_aarch64_the_instruction_is_read_from_its_file(tmp_path: Path) -> None:
@@ -110,4 +110,4 @@ def test_no_error_code_and_no_known_instruction_is_no_access(tmp_path: Path) -> 
 
 @given(st.integers(0, 2**32 - 1))
 def test_every_word_has_an_access_or_none(word: int) -> None:
-    assert get_access_of_instruction(word) in {READ, WRITE, Access.UNKNOWN}
+    assert classify_instruction(word) in {READ, WRITE, Access.UNKNOWN}

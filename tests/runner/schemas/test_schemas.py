@@ -12,7 +12,7 @@ from runner.errors import FaultwatchError
 from runner.schemas import SCHEMA_NAMES, read_schema
 from runner.schemas.generate import MODELS, generate_schema
 from runner.workload import load_workload
-from runner.workload.lookup import SHIPPED_WORKLOADS
+from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 
 WORKLOADS = sorted(SHIPPED_WORKLOADS.glob("*/workload.toml"))
 GOOD = '[workload]\nname = "w"\n[build]\ncommand = "make"\n[run]\ncommand = ["./w"]\n'

@@ -21,7 +21,7 @@ from runner.subject.build_places import BuildPlaces
 from runner.subject.build_worker import decode_order, encode_order
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 Run = Callable[..., str]
 Wait = Callable[[Callable[[], bool]], None]

@@ -7,7 +7,7 @@ from runner.errors import FaultwatchError
 from runner.subject.committed_workload import load_committed_workload, locate_requested_workload
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
-from runner.workload.lookup import find_workload
+from runner.workload.workload_lookup import find_workload
 
 Run = Callable[..., str]
 

@@ -20,9 +20,9 @@ from runner.settings import Settings
 from runner.subject import hardened_git
 from runner.subject.build_inputs import find_changed_files
 from runner.subject.checkout_content import write_commit
-from runner.subject.registry import find_subject, register_subject
 from runner.subject.repository import open_repository
 from runner.subject.shipped_workloads import prepare_shipped_repository
+from runner.subject.subject_registry import find_subject, register_subject
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.workload import load_workload
 from tests.runner.commands import ROOT, command_line, variables

@@ -65,12 +65,12 @@ def test_a_private_copy_survives_or_is_stored_again(storage: Disk, written: bool
     library = tmp_path / "library"
     library.write_bytes(b"content")
     copies = PrivateCopies(storage.folder / "copies")
-    copy = copies.copy_of(library)
+    copy = copies.get_copy(library)
     assert copy is not None
     cut_off(storage, written)
     assert copy.read_bytes() == b"content"
     copy.write_bytes(b"")
-    assert copies.copy_of(library) == copy
+    assert copies.get_copy(library) == copy
     assert copy.read_bytes() == b"content"
 
 

@@ -122,8 +122,8 @@ def test_a_task_that_fails_is_tried_again_and_logged_once(start: Start, caplog: 
     fails.wait_for(8)
     goes_on.wait_for(3)
     first, crash, again = caplog.records
-    assert first.getMessage() == again.getMessage() == f"fails failed, and is tried again every 0.01 s: {refused}"
-    assert (first.exc_info, crash.getMessage()) == (None, "fails crashed, and is tried again every 0.01 s")
+    assert first.getMessage() == again.getMessage() == f"fails failed and will be retried every 0.01 s: {refused}"
+    assert (first.exc_info, crash.getMessage()) == (None, "fails crashed and will be retried every 0.01 s")
     assert crash.exc_info is not None, "the place of a crash is in the log"
 
 

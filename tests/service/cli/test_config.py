@@ -32,7 +32,7 @@ def test_each_value_has_its_source(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert values["FAULTWATCH_LEASE_SECONDS"] == ("90 s", "default")
     assert values["chat"] == ("at chat.example.org", str(tmp_path / "notifications.toml"))
     assert values["team"] == ("by Pushover", str(tmp_path / "notifications.toml"))
-    assert values["room"][0].startswith("at an address that is kept secret")
+    assert values["room"][0].startswith("at a secret address")
     assert values["DATABASE_URL"] == ("postgresql://me:***@db/faults", "environment")
     assert "s3cret" not in CliRunner().invoke(cli, ["config"]).output
 

@@ -71,7 +71,7 @@ def test_without_a_file_there_are_no_channels_but_one_that_is_named_has_to_be_th
         (2 * (WEBHOOK + 'url_variable = "X"\n'), "same name"),
         (WEBHOOK.replace("webhook", "chat"), "channel.0: .*set either url or url_variable"),
         (WEBHOOK.replace("webhook", "chat") + 'url = "mmost://chat.example.org/x"', "use mmosts"),
-        (EMAIL + 'user = "me"', "belong together"),
+        (EMAIL + 'user = "me"', "must be set together"),
         (EMAIL + 'user = "me"\npassword_variable = "P"\nsecurity = "none"', "unencrypted"),
         (EMAIL.replace("b@example.org", "b@example.org\\nBcc: c@example.org"), "to"),
     ],

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.forges.actions import decide_actions
 from service.forges.forgejo.forge import ForgejoForge
 from service.forges.gitlab.forge import GitlabForge
 from service.forges.note_forge import NoteForge
+from service.forges.webhook_actions import decide_actions
 from tests.service.forges.test_webhooks_of_forges import comment, merge_request, note, pull_request
 
 SEEDS: list[tuple[type[NoteForge], str, dict[str, Any]]] = [

@@ -256,7 +256,7 @@ def test_it_gives_way_to_what_a_person_orders_and_goes_on_afterwards(app: APIFla
     paused = client.get(f"/api/v1/jobs/{own['id']}").json
     assert (paused["state"], paused["sentence"]) == (
         "paused",
-        "It gives way to a job that somebody ordered for its host.",
+        "A job that somebody ordered for the host comes first.",
     )
     assert client.post(f"/api/v1/jobs/{own['id']}/progress", json={"lease": lease}).json["go"] == "pause"
     work(app)

@@ -46,7 +46,7 @@ def test_a_runner_never_sees_the_services_secrets(tmp_path: Path, monkeypatch: p
     assert "FAULTWATCH_CPUS=1" in seen
     assert "FAULTWATCH_HOST_LOCK=/run/faultwatch.lock" in seen, "otherwise a job measures beside other commands"
     assert "FAULTWATCH_URL=http://127.0.0.1:1" in seen
-    assert ends == [(7, "Its process has ended with status 0.")]
+    assert ends == [(7, "The job's process ended with status 0.")]
 
 
 @pytest.mark.parametrize("by_token", [True, False])
@@ -161,5 +161,5 @@ def test_a_job_that_takes_the_machine_is_said_where_the_service_runs(
     (line,) = capsys.readouterr().out.splitlines()
     assert line == (
         "Job 7 measures on this machine next: a profile of copy[mib=8], which the service ordered by itself; "
-        "`faultwatch job pause 7` lets others go first."
+        "`faultwatch job pause 7` frees the host."
     )

@@ -253,7 +253,7 @@ def test_a_drift_that_was_told_and_withdrawn_says_why(api: Api) -> None:
     assert not api.drifts()
     (drift,) = api.get("/nightly-runs/second")["drifts"]
     assert (drift["metric"], drift["direction"], round(drift["before"], -1)) == ("throughput", "regression", 1000)
-    assert drift["title"] == "withdrawn: The workload no longer has this metric judged."
+    assert drift["title"] == "withdrawn: The workload no longer judges this metric."
 
 
 def test_nights_that_there_are_not(api: Api) -> None:

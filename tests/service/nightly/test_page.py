@@ -47,7 +47,7 @@ def test_a_case_of_an_earlier_definition_is_folded_away_and_says_what_it_is(tmp_
         history.send(client, [newest.model_copy(update=later)])
         text = read(client, "/matrix")
         assert text.count("settings of ") == 1
-        assert "Without 1 case of earlier definitions of its workload. Show it" in text
+        assert "1 case of earlier workload definitions is hidden. Show all definitions" in text
         text = read(client, "/matrix?earlier=")
         assert "an earlier definition of the workload, last run " in text
         assert "Without" not in text
@@ -76,7 +76,7 @@ def test_another_metric_and_only_one_workload(measured: FlaskClient) -> None:
 def test_the_formats_hold_the_same(measured: FlaskClient, empty: FlaskClient) -> None:
     assert measured.get("/matrix.json").json["rows"][0]["cells"][0]["value"] == 5240
     assert len(measured.get("/matrix.csv").text.splitlines()) == 3
-    assert "says how to begin" in read(empty, "/matrix")
+    assert "shows how to begin" in read(empty, "/matrix")
 
 
 def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> None:

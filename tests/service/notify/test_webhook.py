@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from service.notify.message import write_message
-from service.notify.webhook import escape_for_slack
+from service.notify.webhook import build_slack_body
 from tests.service.notify.made_events import event
 
 BASE = "https://faultwatch.example.org/"
 
 
 def test_slack_gets_no_link_no_mention_and_no_markup_of_strangers() -> None:
-    text = escape_for_slack(write_message("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))[
+    text = build_slack_body(write_message("k", [event(title="<!channel> <https://evil.example|click> & co")], BASE))[
         "text"
     ]
     assert "<" not in text

@@ -10,7 +10,7 @@ import pytest
 from runner.contract import Case
 from service.pipeline import detect_drifts, ingest_reports, judge_series, update_events
 from service.rules.series.find_drifts import find_drifts
-from service.store.engine import deferred
+from service.store.engine import deferred_work
 from service.store.engine.database import Database
 from service.store.series import series
 from service.web.api import judging_wait
@@ -23,7 +23,7 @@ NEW_CASE = Case(workload="copy", definition="f" * 16, parameters={"mib": 16})
 
 @pytest.fixture(autouse=True)
 def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+    monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 600)
 
 
 def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(

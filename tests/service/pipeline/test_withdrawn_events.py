@@ -63,7 +63,7 @@ def test_a_sure_event_is_withdrawn_with_its_reason_and_reopened_when_it_is_sure_
 
     measure(api, 61, 62, 500, Judging())
     event = the_event(api)
-    reason = "The workload no longer has this metric judged."
+    reason = "The workload no longer judges this metric."
     assert (event["state"], event["open"], event["found"]) == ("withdrawn", False, False)
     assert (event["last_decision"]["by_service"], event["last_decision"]["reason"]) == (True, reason)
     assert [(drift["metric"], drift["reason"]) for drift in event["withdrawn"]] == [("throughput", reason)]
@@ -120,7 +120,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
     assert (event["state"], event["found"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]
     assert [entry["action"] for entry in log] == ["dismiss", "withdraw"]
-    assert "it was removed, or is in quarantine" in log[-1]["reason"]
+    assert "was removed or is in quarantine" in log[-1]["reason"]
 
 
 def test_nobody_but_the_service_withdraws(api: Api) -> None:

@@ -45,7 +45,7 @@ def test_a_net_change_is_decomposed_into_its_commits_and_its_configuration(relea
     ]
     assert [(part["change"], part["name"]) for part in change["configuration"]] == [(7, "allocator")]
     assert (found["unchanged"], found["commits"]) == (1, 6)
-    assert found["head"]["measured"] == commit(7), "the nearest measured commit before v1.1"
+    assert found["head"]["measured"] == commit(7), "the nearest earlier measured commit"
     text = read(released, "/releases/v1.0...v1.1")
     assert "+37 faults +37 %" in text.replace("\xa0", " ").replace("\u202f", " ")
     assert "not measured; the levels are those of" in text

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import ComparisonRequest, Report, Verdict
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.interleaved import decide
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from service.rules.comparison.interleaved import decide_comparison
 from service.rules.same_bytes import ProgramBytes, is_uncertain, list_system_file_settings, read_program_bytes
 from service.rules.series.find_drifts import find_drifts
 from service.rules.series.tracks import PathPoint, arrange_trend
@@ -100,7 +100,7 @@ def run(faults: int, of: ProgramBytes, **changes: object) -> Report:
 
 
 def verdict(base: Report, head: Report) -> tuple[Verdict, str]:
-    comparison = decide(ComparisonRequest(base=base, head=head))
+    comparison = decide_comparison(ComparisonRequest(base=base, head=head))
     assert comparison.verdict is not Verdict.SAME or comparison.more == 0
     sentences = {metric.metric: metric.sentence for metric in comparison.metrics}
     return comparison.verdict, sentences["minor-faults"]

@@ -8,7 +8,7 @@ from runner.contract.profile import Frame, StackKind, Touch
 from runner.contract.report import Environment
 from service.store import profiles
 from service.store.engine.database import Database
-from service.store.maintenance.retain import RetentionRule, apply_rule
+from service.store.maintenance.retention import RetentionRule, apply_rule
 from service.store.profiles import ProfileFilter
 from tests.service.profiles import MAIN, NOW, anatomy, profile, stacks
 

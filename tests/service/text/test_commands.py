@@ -11,8 +11,8 @@ from runner.contract import Environment
 from runner.contract.diagnosis import Remedy
 from runner.contract.job import BisectQuestion
 from runner.settings import Settings
-from runner.subject.lookup import find_workload_and_repository
-from runner.workload.lookup import choose_one_case
+from runner.subject.repository_lookup import find_workload_and_repository
+from runner.workload.workload_lookup import choose_single_case
 from service.text import commands
 from service.web.rendering.profile_view import build_try_command
 from tests.service.web import extreme_reports
@@ -116,4 +116,4 @@ def test_a_command_works_as_pasted_in_a_clone(number: int, clone: Path) -> None:
     workload, repository = find_workload_and_repository(Settings(clone / "home", None, "box"), named, given["repo"])
     assert (workload.path, repository.path) == (clone / "bench" / "workload.toml", clone)
     if given["choices"] or given["case_names"]:
-        assert choose_one_case(workload, given["choices"], given["case_names"]).parameters == PARAMETERS
+        assert choose_single_case(workload, given["choices"], given["case_names"]).parameters == PARAMETERS

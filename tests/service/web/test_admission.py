@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 
 from service.pipeline import ingest_reports
 from service.serving import THREADS
-from service.store.engine import deferred
+from service.store.engine import deferred_work
 from service.web import admission
 from service.web.admission import MAX_REQUESTS, MAX_REQUESTS_PER_SUBJECT, Admission
 from service.web.problems import ProblemError
@@ -90,7 +90,7 @@ def test_a_request_that_fails_gives_its_place_back() -> None:
 def test_runs_that_arrive_together_are_judged_together_soon_after(
     app: APIFlask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deferred, "QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 0.05)
     client = app.test_client()
 
     def unjudged() -> int:

@@ -9,7 +9,7 @@ revision = "0001"
 down_revision = None
 
 RUNS = 1 << 18
-"""Runs of a part, as service.store.engine.parts has it."""
+"""Runs of a part, as service.store.engine.table_partitions has it."""
 _REFUSED = "entries of the audit log are added, never changed"
 _NAMES = """
     subject.name AS subject, case_.name AS "case", case_.workload, host.name AS host, environment.hash AS environment,

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask
 from pydantic import BaseModel
 
-from runner.contract.docstrings import make_one_line
+from runner.contract.docstrings import join_lines
 from service.rules.access.scope import find_needed_scope
 from service.web.api.document.examples import EXAMPLES
 from service.web.api.document.schemas import REFERENCE
@@ -137,7 +137,7 @@ def complete_description(
     document["tags"] = [operation.noun]
     text = inspect.cleandoc(operation.view.__doc__ or "").partition("\n\n")[2]
     scope_sentence = f"Needs the scope `{scope}`." if scope else "Needs no token."
-    document["description"] = f"{make_one_line(text)} {scope_sentence}".strip()
+    document["description"] = f"{join_lines(text)} {scope_sentence}".strip()
     document["security"] = [{TOKEN: []}] if scope else []
     in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
     for parameter in in_path:
@@ -158,7 +158,7 @@ def complete_description(
 def list_tags(operations: list[Operation]) -> list[dict[str, str]]:
     """Return the tags: the nouns, described by the modules of their views."""
     modules = {operation.noun: sys.modules[operation.view.__module__].__doc__ or "" for operation in operations}
-    return [{"name": noun, "description": make_one_line(text)} for noun, text in sorted(modules.items())]
+    return [{"name": noun, "description": join_lines(text)} for noun, text in sorted(modules.items())]
 
 
 def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

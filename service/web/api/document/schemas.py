@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
-from runner.contract.docstrings import collect_field_docstrings, describe_enum, make_one_line
+from runner.contract.docstrings import collect_field_docstrings, describe_enum, join_lines
 from service.web.api.document.field_descriptions import FIELD_DESCRIPTIONS
 
 REFERENCE = "#/components/schemas/{model}"
@@ -31,7 +31,7 @@ class _Schemas(GenerateJsonSchema):
         document = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
         if cls.__doc__:
-            document["description"] = make_one_line(cls.__doc__)
+            document["description"] = join_lines(cls.__doc__)
         texts = collect_field_docstrings(cls)
         for name, field in document.get("properties", {}).items():
             field.pop("title", None)

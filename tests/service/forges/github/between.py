@@ -17,7 +17,7 @@ from typing import Any
 
 import requests
 
-from service.forges.signature import sign
+from service.forges.signature import sign_body
 from tests.service.forges.github.stand_in import APP, SECRET
 
 ROOT = Path(__file__).parents[4]
@@ -145,7 +145,7 @@ def deliver(address: str, event: str, payload: dict[str, Any]) -> None:
         "Content-Type": "application/json",
         "X-GitHub-Event": event,
         "X-GitHub-Delivery": str(uuid.uuid4()),
-        "X-Hub-Signature-256": sign(SECRET, body),
+        "X-Hub-Signature-256": sign_body(SECRET, body),
     }
     answer = requests.post(f"{address}/github/webhook", data=body, headers=headers, timeout=30)
     assert answer.status_code == 202, answer.text

@@ -24,7 +24,7 @@ from service.forges.github.actions_starter import ActionsStarter
 from service.forges.github.client import Client
 from service.forges.github.forge import GithubForge
 from service.forges.github.settings import GithubSettings
-from service.forges.signature import sign
+from service.forges.signature import sign_body
 from service.forges.worker import ForgeWorker
 from service.jobs.scheduler import JobScheduler
 from service.store.engine.database import Database
@@ -74,7 +74,7 @@ class Service:
             "Content-Type": "application/json",
             "X-GitHub-Event": event,
             "X-GitHub-Delivery": str(uuid.uuid4()),
-            "X-Hub-Signature-256": sign(SECRET, body),
+            "X-Hub-Signature-256": sign_body(SECRET, body),
         } | {name.replace("_", "-"): value for name, value in headers.items()}
         return self.client.post("/github/webhook", data=body, headers=sent).status_code
 

@@ -15,7 +15,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from runner.contract.gate import GateReport
-from service.forges.signature import sign
+from service.forges.signature import sign_body
 from service.pipeline import accept_merged
 from service.store.engine.database import Database
 from service.store.models import ForgeDelivery
@@ -46,7 +46,7 @@ def test_only_what_github_signed_is_taken(service: Any) -> None:
     assert service.deliver("pull_request", payload) == 202
     for signature in ("", "sha256=", "sha256=" + "0" * 64, "sha1=" + "0" * 40, "\xff"):
         assert service.deliver("pull_request", payload, **{"X_Hub_Signature_256": signature}) == 401
-    other = sign(b"another secret of tests", json.dumps(payload).encode())
+    other = sign_body(b"another secret of tests", json.dumps(payload).encode())
     assert service.deliver("pull_request", payload, **{"X_Hub_Signature_256": other}) == 401
 
 
@@ -138,7 +138,7 @@ def test_a_head_that_nobody_has_seen_is_not_accepted(service: Any, hub: stand_in
     hub.head = "f0f0" * 10  # pushed by force before the comment was read
     service.deliver("issue_comment", payload)
     service.work()
-    assert "Accept it after it is measured" in replies(hub)[0]
+    assert "Accept this head after its measurement" in replies(hub)[0]
     assert service.report(OVER)["passed"] is False
 
 

@@ -110,8 +110,8 @@ def test_a_workflow_that_ends_before_its_job_is_ordered_again(
 @pytest.mark.parametrize(
     ("text", "reply"),
     [
-        ("/faultwatch bisect copy_service[mib=5]", "The cases are: <code>copy"),
-        ("/faultwatch profile copy_service[mib=4]", "Its result will be posted here."),
+        ("/faultwatch bisect copy_service[mib=5]", "Cases: <code>copy"),
+        ("/faultwatch profile copy_service[mib=4]", "The result will be posted here."),
     ],
 )
 def test_what_is_asked_of_a_case_is_answered(

@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from service.forges.github.webhook_actions import (
+from service.forges.github.webhook_events import (
     EVENTS,
     ForgetRepositories,
     MeasureBranch,

@@ -23,25 +23,25 @@ def test_the_best_cell_has_the_fewest_faults_and_a_price() -> None:
     found = choose_best_cell([cell("jemalloc", [900] * 24), cell("mimalloc", [400] * 24, factor=0.5)])
     assert found.key == "mimalloc"
     text = found.sentence.replace("\xa0", " ").replace("\u202f", " ")
-    assert text.startswith("Best: mimalloc, 600 faults fewer than the default (−60 %). Its price: memory +100 %")
+    assert text.startswith("Best: mimalloc, 600 faults fewer than the default (−60 %). Price: memory +100 %")
     assert "throughput −50 %, between −50 % and −50 %" in text
 
 
 def test_what_it_wins_besides_is_named_apart_from_its_price() -> None:
     text = choose_best_cell([cell("a", [400] * 24, factor=2)]).sentence
-    assert "It also wins throughput +100" in text
+    assert "Also better: throughput +100" in text
 
 
 def test_no_cell_is_better_where_none_surely_has_fewer_faults() -> None:
     worse, same = cell("worse", [1200] * 24), cell("same", [1000] * 24)
     assert choose_best_cell([worse, same]).key is None
-    assert choose_best_cell([worse, same]).sentence.startswith("No cell is better than the default")
+    assert choose_best_cell([worse, same]).sentence.startswith("No cell is certain to have fewer page faults")
 
 
 def test_of_two_that_do_not_differ_none_is_the_best() -> None:
     found = choose_best_cell([cell("a", [400] * 24), cell("b", [410] * 24), cell("c", [700] * 24)])
     assert found.key is None
-    assert found.sentence.startswith("No single cell is the best: 2 cells have equally few page faults: a; b")
+    assert found.sentence.startswith("No single cell is the best. 2 cells have equally few page faults: a; b")
 
 
 def test_overlapping_counts_have_no_best() -> None:

@@ -13,7 +13,7 @@ from service.nightly.rules.matrix import (
     UnmeasuredRun,
     build_grid,
     select_machine_settings,
-    split_by_subject,
+    split_grid_by_subject,
 )
 
 AT = datetime(2025, 1, 10, 2, tzinfo=UTC)
@@ -171,7 +171,7 @@ def test_a_row_can_show_the_commit_that_all_columns_have() -> None:
 def test_a_subject_has_no_empty_columns_of_another_one() -> None:
     grid = build_grid([point(1, environment="one"), point(2, 1, environment="two", subject="other")], [])
     assert len(grid.columns) == 2
-    parts = split_by_subject(grid)
+    parts = split_grid_by_subject(grid)
     assert [(part.rows[0].subject, [column.environment for column in part.columns]) for part in parts] == [
         ("demo", ["one"]),
         ("other", ["two"]),
@@ -240,7 +240,7 @@ def test_a_column_of_a_subject_has_no_environment_of_another_one() -> None:
     grid = merged_grid(point(1, environment="newer", subject="other", case_key="k2"), point(2, 24, environment="older"))
     assert [column.environments for column in grid.columns] == [("newer", "older")]
     assert [
-        (part.rows[0].subject, [column.environments for column in part.columns]) for part in split_by_subject(grid)
+        (part.rows[0].subject, [column.environments for column in part.columns]) for part in split_grid_by_subject(grid)
     ] == [
         ("demo", [("older",)]),
         ("other", [("newer",)]),

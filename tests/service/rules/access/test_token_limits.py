@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.access.scope import Scope
-from service.rules.access.token_limits import NO_LIMITS, TokenLimits, compute_job_limits, matches_any, may_own_subject
+from service.rules.access.token_limits import (
+    NO_LIMITS,
+    TokenLimits,
+    compute_job_limits,
+    matches_any_pattern,
+    may_own_subject,
+)
 
 _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
 
@@ -29,12 +35,12 @@ _NAMES = st.text("ab-.*/", min_size=1, max_size=8)
     ],
 )
 def test_a_pattern_fits_whole_names(name: str, patterns: tuple[str, ...] | None, fits: bool) -> None:
-    assert matches_any(name, patterns) is fits
+    assert matches_any_pattern(name, patterns) is fits
 
 
 @given(_NAMES, _NAMES)
 def test_a_star_spans_no_slash(name: str, pattern: str) -> None:
-    if matches_any(name, (pattern,)):
+    if matches_any_pattern(name, (pattern,)):
         assert name.count("/") == pattern.count("/")
 
 

@@ -15,7 +15,7 @@ from service.rules.bisect.proof import (
     judge_proof,
 )
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
-from service.rules.comparison.interleaved import decide
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 from tests.service.rules.bisect import histories
 
@@ -30,7 +30,7 @@ def compared(base, head):
         )
         for values in (base, head)
     ]
-    return decide(ComparisonRequest(base=sides[0], head=sides[1]))
+    return decide_comparison(ComparisonRequest(base=sides[0], head=sides[1]))
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():
@@ -78,7 +78,7 @@ def test_a_metric_whose_proofs_keep_failing_is_said_not_to_repeat():
     answer = choose_next_proof(question, exact_search.search_exact(question, seen), seen)
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±0.5 between executions of one commit")
-    assert "does not repeat: 4 differences" in answer.sentence
+    assert "did not show 4 differences" in answer.sentence
 
 
 def proven(commit: str, state: ProofState) -> Culprit:
@@ -107,8 +107,8 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     answer = choose_next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
-    assert "c1 may move it, but no proof holds: The count varies." in answer.sentence
-    assert answer.sentence.endswith("Make it repeat, or search between commits that differ by more.")
+    assert "c1 may move the metric, but no proof holds: The count varies." in answer.sentence
+    assert answer.sentence.endswith("Make the count repeat, or search between commits with a larger difference.")
 
 
 def test_after_too_many_proofs_without_a_result_only_what_is_proven_is_named():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.releases.rules.decomposition import is_between
-from service.rules.comparison.pairing import ComparableRun, Pair
-from service.rules.comparison.stored import drift_summary, lies_between
+from service.rules.comparison.run_pairing import ComparableRun, Pair
+from service.rules.comparison.stored_runs import is_drift_between, summarise_drift
 from service.schemas.history import Candidate, Cause, Drift
 from tests.service import made_series
 
@@ -75,5 +75,5 @@ def test_a_drift_lies_between_two_commits_for_both_or_for_neither(
         # A change of the configuration at the base itself comes after runs in both environments: it belongs to neither.
         if drift.cause is Cause.CONFIG and position == low:
             continue
-        summary = drift_summary(position, drift.model_dump(mode="json"))
-        assert lies_between(summary, pair) == is_between(drift, inside, f"c{low}"), (position, low, high)
+        summary = summarise_drift(position, drift.model_dump(mode="json"))
+        assert is_drift_between(summary, pair) == is_between(drift, inside, f"c{low}"), (position, low, high)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Reading, Report, Sample, Status, Verdict
-from runner.contract.files import ProgramFiles
-from service.rules.comparison.interleaved import decide
+from runner.contract.mapped_files import ProgramFiles
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.uuid4()
@@ -31,7 +31,7 @@ def run(columns: Columns, **changes: object) -> Report:
 
 
 def compared(base: Columns, head: Columns, precision: dict[str, float] | None = None) -> Comparison:
-    return decide(ComparisonRequest(base=run(base), head=run(head), precision=precision or {}))
+    return decide_comparison(ComparisonRequest(base=run(base), head=run(head), precision=precision or {}))
 
 
 def of(comparison: Comparison, name: str) -> MetricVerdict:
@@ -80,7 +80,7 @@ def test_what_is_undecided_orders_the_pairs_that_would_decide_it() -> None:
 
 def test_the_error_is_shared_among_the_cases_of_a_gate() -> None:
     base, head = run({"minor-faults": [7] * 16}), run({"minor-faults": [8] * 16})
-    verdicts = [decide(ComparisonRequest(base=base, head=head, cases=cases)).verdict for cases in (1, 100)]
+    verdicts = [decide_comparison(ComparisonRequest(base=base, head=head, cases=cases)).verdict for cases in (1, 100)]
     assert verdicts == [CHANGED, MORE]
 
 
@@ -144,7 +144,7 @@ def test_a_deciding_metric_that_one_side_lacks_is_never_the_same(
     side = run({"minor-faults": [7] * 30, "major-faults": [0] * 30}, files=files)
     samples = tuple(Sample(readings={"major-faults": Reading(value=0)} | readings) for _ in range(30))
     sides = {"base": side, "head": side, lacking: side.model_copy(update={"samples": samples})}
-    comparison = decide(ComparisonRequest(**sides))
+    comparison = decide_comparison(ComparisonRequest(**sides))
     verdict = of(comparison, "minor-faults")
     assert (comparison.verdict, comparison.more) == (MORE, 0)
     assert (verdict.rule, verdict.verdict, verdict.counts) == ("absent", MORE, True)
@@ -154,27 +154,27 @@ def test_a_deciding_metric_that_one_side_lacks_is_never_the_same(
 
 def test_a_metric_that_the_workload_names_is_missed_on_both_sides() -> None:
     side = run({"minor-faults": [7] * 30})
-    comparison = decide(ComparisonRequest(base=side, head=side, judge=("throughput",)))
+    comparison = decide_comparison(ComparisonRequest(base=side, head=side, judge=("throughput",)))
     assert (comparison.verdict, of(comparison, "throughput").rule) == (MORE, "absent")
 
 
 def test_a_metric_that_the_workload_names_decides_by_the_usual_precision() -> None:
     base = {"minor-faults": [7.0] * 40, "elapsed": [1.0] * 40}
     head = run(base | {"elapsed": [1.1] * 40})
-    verdict = of(decide(ComparisonRequest(base=run(base), head=head, judge=("elapsed",))), "elapsed")
+    verdict = of(decide_comparison(ComparisonRequest(base=run(base), head=head, judge=("elapsed",))), "elapsed")
     assert (verdict.verdict, verdict.counts, verdict.over, verdict.threshold) == (CHANGED, True, True, 3)
 
 
 def test_an_estimate_is_never_exact() -> None:
     estimate = Sample(readings={"minor-faults": Reading(status=Status.MULTIPLEXED, value=7)})
     side = run({"minor-faults": [7]}).model_copy(update={"samples": (estimate,) * 5})
-    assert decide(ComparisonRequest(base=side, head=side)).metrics[0].rule == "paired"
+    assert decide_comparison(ComparisonRequest(base=side, head=side)).metrics[0].rule == "paired"
 
 
 def test_environments_that_differ_are_named() -> None:
     base = run({"minor-faults": [7, 7]}, environment=reports.GLIBC)
     head = run({"minor-faults": [7, 7]}, environment=reports.JEMALLOC)
-    assert decide(ComparisonRequest(base=base, head=head)).settings == ("allocator",)
+    assert decide_comparison(ComparisonRequest(base=base, head=head)).settings == ("allocator",)
 
 
 @pytest.mark.parametrize("changes", [{"case": reports.OTHER_CASE}, {"subject": "other"}, {"session": uuid.uuid4()}])
@@ -187,7 +187,7 @@ def test_what_does_not_belong_together_is_not_compared(changes: dict[str, object
 def test_a_stored_base_shows_what_is_the_same_and_nothing_else() -> None:
     def beside(base: Columns, head: Columns) -> Comparison:
         stored = run(base).model_copy(update={"session": None})
-        return decide(ComparisonRequest(base=stored, head=run(head), base_stored=True))
+        return decide_comparison(ComparisonRequest(base=stored, head=run(head), base_stored=True))
 
     same = beside({"minor-faults": [7], "elapsed": [1.0]}, {"minor-faults": [7] * ENOUGH, "elapsed": [2.0] * ENOUGH})
     assert (same.verdict, same.more) == (SAME, 0)
@@ -238,7 +238,7 @@ def test_over_the_api(client: object) -> None:
 def within(budget: float | str, base: int, head: int) -> MetricVerdict:
     sides: list[Columns] = [{"minor-faults": [level] * ENOUGH} for level in (base, head)]
     request = ComparisonRequest(base=run(sides[0]), head=run(sides[1]), budgets={"minor-faults": budget})
-    return of(decide(request), "minor-faults")
+    return of(decide_comparison(request), "minor-faults")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, Reading, Report, Sample, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import FURTHER_BUILDS, MAX_FAULTS_BETWEEN_BUILDS, OtherBuild
-from service.rules.comparison.interleaved import decide
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.uuid4()
@@ -39,7 +39,7 @@ def decided(base: Report, head: Report, **more: object) -> tuple[Verdict, bool]:
 
 
 def full(base: Report, head: Report, **more: object) -> Comparison:
-    return decide(ComparisonRequest.model_validate({"base": base, "head": head} | more))
+    return decide_comparison(ComparisonRequest.model_validate({"base": base, "head": head} | more))
 
 
 def test_a_small_difference_wants_further_builds_and_a_large_one_does_not() -> None:

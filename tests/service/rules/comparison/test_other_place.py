@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
-from runner.contract.files import ProgramFiles
+from runner.contract.mapped_files import ProgramFiles
 from runner.contract.other_builds import OtherPlace
-from service.rules.comparison.interleaved import decide
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)
@@ -25,7 +25,7 @@ def run(*faults: int, files: ProgramFiles = SAME, place: tuple[int, ...] = (), *
 
 
 def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
-    comparison = decide(ComparisonRequest(base=base, head=head))
+    comparison = decide_comparison(ComparisonRequest(base=base, head=head))
     return comparison, next(metric for metric in comparison.metrics if metric.metric == "minor-faults")
 
 

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Report, Verdict
-from runner.contract.files import CacheState, MappedFile, ProgramFiles, UncertainFaults
-from service.rules.comparison.interleaved import decide
+from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
+from service.rules.comparison.interleaved import decide_comparison
 from tests.service import reports
 
 SESSION = uuid.UUID(int=1)
@@ -23,7 +23,7 @@ def run(
 
 
 def compare(base: Report, head: Report) -> tuple[Comparison, MetricVerdict]:
-    comparison = decide(ComparisonRequest(base=base, head=head))
+    comparison = decide_comparison(ComparisonRequest(base=base, head=head))
     return comparison, next(metric for metric in comparison.metrics if metric.metric == "minor-faults")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
-from service.rules.diagnose.diagnosis import RULES, diagnose
+from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
@@ -23,7 +23,7 @@ PAIRS = {"mmap": 500, "munmap": 500}
 
 
 def findings(profile: Profile, before: Profile | None = None) -> list[Finding]:
-    return list(diagnose(DiagnosisRequest(profile=profile, before=before)).findings)
+    return list(diagnose_profile(DiagnosisRequest(profile=profile, before=before)).findings)
 
 
 def rules(profile: Profile, before: Profile | None = None) -> list[str]:
@@ -31,7 +31,7 @@ def rules(profile: Profile, before: Profile | None = None) -> list[str]:
 
 
 def test_a_program_that_is_well_gets_no_finding_but_the_evidence() -> None:
-    diagnosis = diagnose(DiagnosisRequest(profile=profile(anatomy({Touch.FIRST: 300}), cost=0.02)))
+    diagnosis = diagnose_profile(DiagnosisRequest(profile=profile(anatomy({Touch.FIRST: 300}), cost=0.02)))
     assert not diagnosis.findings
     assert diagnosis.evidence[0].startswith("300 faults on 100 pages")
 
@@ -61,7 +61,7 @@ def test_a_few_recorded_stacks_are_no_measurement() -> None:
     few = stacks(StackKind.ON_CPU, {(MAIN,): 1, (MAIN, FAULTING): 2}, samples=3)
     made = profile(anatomy(AGAIN), on_cpu=few, calls={"madvise": 99})
     assert rules(made) == []
-    assert "too little CPU time" in "\n".join(diagnose(DiagnosisRequest(profile=made)).evidence)
+    assert "too little CPU time" in "\n".join(diagnose_profile(DiagnosisRequest(profile=made)).evidence)
 
 
 def test_buffers_that_each_operation_takes_several_of() -> None:
@@ -330,7 +330,7 @@ def almost_profiles(draw: st.DrawFn) -> Profile:
 @settings(max_examples=120)
 @given(random_profiles() | almost_profiles(), st.none() | random_profiles())
 def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, before: Profile | None) -> None:
-    diagnosis = diagnose(DiagnosisRequest(profile=made, before=before))
+    diagnosis = diagnose_profile(DiagnosisRequest(profile=made, before=before))
     facts = Facts.from_profile(made, before)
     true = [rule.title for rule in RULES if rule.condition(facts) and (rule.max_saving(facts) or 0) >= MIN_SAVING]
     assert sorted(finding.title for finding in diagnosis.findings) == sorted(true)

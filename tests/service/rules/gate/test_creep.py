@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Verdict
-from service.rules.comparison.decision import MetricDecision
-from service.rules.comparison.interleaved import verdict_of
+from service.rules.comparison.interleaved import build_verdict
+from service.rules.comparison.metric_decision import MetricDecision
 from service.rules.gate.creep import Baseline, find_gradual_change
 
 
@@ -22,7 +22,7 @@ from service.rules.gate.creep import Baseline, find_gradual_change
 )
 def test_small_steps_count_together(base: int, head: int, baseline: int, budget: int | str, whole: int | None) -> None:
     verdict = Verdict.SAME if base == head else Verdict.CHANGED
-    step = verdict_of("minor-faults", MetricDecision(verdict, "exact", ""), [base] * 5, [head] * 5, counts=True)
+    step = build_verdict("minor-faults", MetricDecision(verdict, "exact", ""), [base] * 5, [head] * 5, counts=True)
     noisy = step.model_copy(update={"budget": budget, "rule": "paired"})
     assert find_gradual_change(noisy, Baseline(baseline, "a" * 40)) is None
     assert find_gradual_change(step.model_copy(update={"budget": budget}), Baseline(baseline, "a" * 40)) == whole

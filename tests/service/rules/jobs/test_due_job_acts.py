@@ -72,7 +72,7 @@ def test_what_is_due_can_happen(
 
 
 def test_whom_one_waits_for() -> None:
-    said = "a profile of copy[mib=8], which the service ordered by itself"
+    said = "a profile of copy[mib=8], which the service ordered"
     assert describe_job("profile", "copy[mib=8]", "service") == said
     assert describe_job("bisect", "copy", "Ada") == "a bisect of copy, which Ada ordered"
     assert describe_job("measure", "copy", "") == "a measurement of copy"

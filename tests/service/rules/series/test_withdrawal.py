@@ -65,18 +65,18 @@ def why(current: list[Drift], judged_points: list[PathPoint]) -> str:
 
 def test_each_reason_is_named() -> None:
     step = points(7, 7, 7, 7, 7, 9, 9, 9)
-    assert why([doubtful(6)], step) == "It is in doubt again: 7 → 9: one more run decides."
-    assert why([], step[:5]) == "The run after the change is no longer judged: it was removed, or is in quarantine."
+    assert why([doubtful(6)], step) == "The drift is in doubt again: 7 → 9: one more run decides."
+    assert why([], step[:5]) == "The run after the change was removed or is in quarantine, so it is no longer judged."
     assert why([drift(8, id="new")], step).endswith("the change lies at commit r8 instead.")
     later = points(7, 7, 7, 7, 7, 9, 9, 9, 7, 7, 7)
-    assert why([], later) == "Contradicted by 3 runs after it, at 7: the level before it was 7."
+    assert why([], later) == "Contradicted by 3 runs after it, at 7. The level before it was 7."
     between = [*step, point(5, 8, run=90), point(5, 9, run=91)]
-    assert why([], between) == "Contradicted by 2 runs measured since then between its two sides, at 8 … 9."
+    assert why([], between) == "Contradicted by 2 runs measured since then between both sides, at 8 … 9."
     assert why([], points(7, 9, 8, 9, 7, 9, 7, 9)) == (
         "After a new judgement with 8 runs, the series varies too much for the change: 7 … 9 before it, 7 … 9 after it."
     )
     assert explain_withdrawals([drift(6)], [], step, judged=False) == {
-        "d6": "The workload no longer has this metric judged."
+        "d6": "The workload no longer judges this metric."
     }
 
 
@@ -85,7 +85,7 @@ def test_a_rewritten_branch_is_the_reason_and_the_living_commit_is_named() -> No
     former = [point for point in step if point.run_id == drift(6).run_after]
     living = [point for point in step if point not in former]
     (reason,) = explain_withdrawals([drift(6)], [], living, former).values()
-    assert reason == "Its branch was rewritten, and its commits are no longer part of any branch or tag."
+    assert reason == "The branch was rewritten, and the commits are no longer part of any branch or tag."
     (reason,) = explain_withdrawals([drift(6)], [drift(9, id="new")], living, former).values()
     assert reason.endswith("The same change lies at commit r9 now.")
 

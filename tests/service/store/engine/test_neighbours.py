@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.store.engine.parts import group_neighbours
+from service.store.engine.table_partitions import group_neighbours
 
 
 @given(st.sets(st.integers(1, 10_000), max_size=60), st.integers(1, 20))

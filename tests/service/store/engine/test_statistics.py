@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from service.store.engine import parts, statistics
+from service.store.engine import statistics, table_partitions
 from service.store.engine.database import Database
 from service.store.engine.statistics import MAX_AGE, Statistics, is_due
 from tests.service import reports
@@ -95,7 +95,7 @@ def test_who_stores_and_who_makes_a_part_waits_for_no_analysis_of_parts(
         working = threading.Thread(target=statistics.analyse_due_tables, args=(database,))
         working.start()
         began = time.monotonic()
-        ask(database, f"SELECT setval('run_number_seq', {3 * parts.RUNS_PER_PART}, false)")
+        ask(database, f"SELECT setval('run_number_seq', {3 * table_partitions.RUNS_PER_PART}, false)")
         assert api.send(reports.report(1, 100, 100)) == [201]
         assert time.monotonic() - began < PATIENCE / 3
         working.join(PATIENCE)

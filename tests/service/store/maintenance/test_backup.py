@@ -20,7 +20,7 @@ from runner.contract import Report
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
-from service.store.maintenance import postgres
+from service.store.maintenance import postgres_backup
 from service.store.maintenance.backup import backup, restore
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -87,7 +87,7 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     api.send(*(reports.report(number, 100, 100) for number in range(1, 9)))
     backup(database, tmp_path / "copy")
     whole = subprocess.run(
-        [postgres._find_tool("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
+        [postgres_backup._find_tool("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
         check=True,
         capture_output=True,
     ).stdout
@@ -95,8 +95,10 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     cut = tmp_path / "pg_restore"
     cut.write_text(f"#!/bin/sh\ncase $1 in --list) exit 0;; esac\ncat '{tmp_path}/part'\nexit 1\n")
     cut.chmod(0o755)
-    find = postgres._find_tool
-    monkeypatch.setattr(postgres, "_find_tool", lambda program: str(cut) if program == "pg_restore" else find(program))
+    find = postgres_backup._find_tool
+    monkeypatch.setattr(
+        postgres_backup, "_find_tool", lambda program: str(cut) if program == "pg_restore" else find(program)
+    )
     database.close()
     close(api)
     with pytest.raises(ServiceError, match="pg_restore failed"):

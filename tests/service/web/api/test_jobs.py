@@ -111,8 +111,8 @@ def test_one_host_has_one_job_at_a_time_and_one_job_one_host(jobs: Jobs) -> None
     job, other = jobs.order(), jobs.order(question={"bad": reports.commit(8)})
     lease = jobs.claim(job)["lease"]
     assert jobs.claim(other, 409)["detail"] == (
-        f"Job {other['id']} waits: the host box measures one thing at a time, now job {job['id']}, a bisect of "
-        f"{job['question']['case']}{ordered(job)}; `faultwatch job pause {job['id']}` lets others go first."
+        f"Job {other['id']} waits: the host box is busy with job {job['id']}, a bisect of "
+        f"{job['question']['case']}{ordered(job)}; `faultwatch job pause {job['id']}` frees the host."
     )
     assert "the host box has job" in jobs.claim(job, 409, host="barn")["detail"]
     jobs.claim(other, host="barn")
@@ -153,7 +153,7 @@ def test_a_deadline_ends_a_job(jobs: Jobs, late: JobScheduler) -> None:
     job = jobs.order(deadline_at=soon.isoformat())
     late.work()
     found = jobs.get(job)
-    assert (found["state"], found["sentence"]) == ("failed", "Its deadline has passed.")
+    assert (found["state"], found["sentence"]) == ("failed", "The deadline has passed.")
     assert "not in the future" in jobs.order(422, deadline_at="2020-01-01T00:00:00Z")["detail"]
 
 

@@ -15,7 +15,7 @@ from runner.contract import Case, Report
 from runner.contract.nightly import NightlyCell, NightlyPart
 from service.pipeline import detect_drifts, judge_series
 from service.serving import THREADS
-from service.store.engine import deferred
+from service.store.engine import deferred_work
 from service.web import admission
 from service.web.api import judging_wait
 from tests.service import reports
@@ -26,7 +26,7 @@ CASES = [Case(workload="copy", definition="0" * 16, parameters={"number": number
 
 @pytest.fixture(autouse=True)
 def _nothing_is_judged_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+    monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 600)
 
 
 def send(api: Api, *, subject: str = "subject") -> None:
@@ -75,7 +75,7 @@ def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.Monk
     monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", -1)
     answer = api.client.get("/api/v1/drifts?judged=true")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert answer.get_json()["detail"] == "Many runs have arrived, and are being judged."
+    assert answer.get_json()["detail"] == "Many new runs are being judged."
 
 
 def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(

@@ -121,7 +121,7 @@ def test_every_type_has_one_schema_and_every_field_a_description(document: dict[
 
 def test_a_field_has_its_docstring(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    assert schemas["Reading"]["properties"]["outlier"]["description"].startswith("The value is an outlier")
+    assert schemas["Reading"]["properties"]["outlier"]["description"].startswith("Whether the value is an outlier")
     assert "- `both`: Commit and configuration changed at once" in schemas["Cause"]["description"]
     assert "samples" not in schemas["Report"]["required"], "what has a default may be left out of a request"
 

@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
 from service.pipeline import detect_drifts
-from service.store.engine import deferred
+from service.store.engine import deferred_work
 from service.store.series import series
 from service.web import admission, app_resources
 from tests.service import reports
@@ -120,7 +120,7 @@ def test_a_doubtful_run_is_measured_again(api: Api) -> None:
 
 @pytest.fixture
 def _nothing_is_judged_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deferred, "QUIET_SECONDS", 600)
+    monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 600)
 
 
 @pytest.mark.usefixtures("_nothing_is_judged_in_the_background")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract import Report
-from runner.contract.files import CacheState, Digest, MappedFile, ProgramFiles, UncertainFaults
+from runner.contract.mapped_files import CacheState, Digest, MappedFile, ProgramFiles, UncertainFaults
 from tests.service import reports
 from tests.service.apiclient import Api
 

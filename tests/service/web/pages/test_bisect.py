@@ -90,13 +90,13 @@ def ordered(client: FlaskClient) -> int:
 def test_from_the_button_to_the_proof(client: FlaskClient) -> None:
     job = ordered(client)
     address = f"/bisects/{job}"
-    assert "No run was measured for it yet." in read(client, address)
+    assert "No run has been measured for this bisect yet." in read(client, address)
     runner = Runner(client, job)
 
     # Half-way: what is known so far is drawn, and what is to come is said.
     runner.measure(runner.ask()["answer"]["commits"][0])
     assert "About 2 more runs." in read(client, address)
-    assert "it looks for the commit" in read(client, address)
+    assert "the bisect searches for the commit" in read(client, address)
 
     state = runner.lead()
     assert state["answer"]["culprits"][0]["commit"] == history.commit(history.REGRESSION)
@@ -208,7 +208,7 @@ def seen(answer: TestResponse) -> str:
 
 
 def test_what_nobody_can_search_is_told_on_a_page(client: FlaskClient) -> None:
-    assert "No bisect was requested yet." in read(client, "/bisects")
+    assert "No bisect has been requested yet." in read(client, "/bisects")
     answer = client.post("/bisects", data={"subject": "copyd", "good": "--x", "author": "Mara"}, headers=HERE)
     assert answer.status_code == 422
     assert "Case is missing. The last good commit contains characters that are not allowed." in seen(answer)

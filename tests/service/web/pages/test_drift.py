@@ -64,7 +64,7 @@ def test_a_configurations_drift(client: FlaskClient) -> None:
     ("case", "words"),
     [
         ("both", "measure the older commit in the newer environment"),
-        ("unknown", "Something that is not recorded moved the count"),
+        ("unknown", "An unrecorded factor moved the count"),
     ],
 )
 def test_a_cause_that_is_not_settled_says_so(extremes: FlaskClient, case: str, words: str) -> None:

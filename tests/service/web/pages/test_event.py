@@ -84,7 +84,7 @@ def test_what_a_later_step_undoes_the_service_takes_for_fixed_and_says_by_which(
 @pytest.mark.parametrize(
     ("form", "told"),
     [
-        ({"action": "expect"}, "Reason is needed to expect"),
+        ({"action": "expect"}, "Reason is required to expect"),
         ({"action": "fix", "commit": "HEAD"}, "There is no commit HEAD of copyd. Write a tag, a branch"),
         ({"action": "explode"}, "A decision must be one of:"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
@@ -111,7 +111,7 @@ def test_whoever_comes_second_is_told(client: FlaskClient) -> None:
     assert decide(client, event(client), action="dismiss", reason="noise").status_code == 303
     answer = decide(client, event(client), action="acknowledge")
     assert answer.status_code == 409
-    assert "Somebody decided before you: the event is false alarm now." in answer.text
+    assert "Somebody else decided first: the event is false alarm now." in answer.text
 
 
 def test_a_page_of_another_site_decides_nothing(client: FlaskClient) -> None:

@@ -119,7 +119,7 @@ def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own
 
     (third,) = (event["id"] for event in listed(own))
     decide(own, [chosen[0], third], action="acknowledge")
-    assert "1 event acknowledged. 1 left as they were: It is expected already." in read(own, "/")
+    assert "1 event acknowledged. 1 unchanged: It is expected already." in read(own, "/")
     assert [event["id"] for event in listed(own, "?assignee=Ada")] == [third], "who acknowledges looks into it"
     decide(own, [third], action="assign", assignee="Grace")
     assert [event["id"] for event in listed(own, "?assignee=Grace")] == [third]
@@ -130,7 +130,7 @@ def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own
 def test_an_incomplete_decision_decides_nothing_and_keeps_what_was_selected(own: FlaskClient) -> None:
     event = listed(own)[0]["id"]
     for form, problem in (
-        ({"action": "expect"}, "Reason is needed to expect"),
+        ({"action": "expect"}, "Reason is required to expect"),
         ({"action": "acknowledge", "author": ""}, "Your name is missing."),
         ({"action": "snooze", "until": "soon"}, "The end"),
         ({}, "A decision"),
@@ -172,7 +172,7 @@ def test_the_series_of_several_events_are_silenced_and_heard_again_at_once(own: 
     everything = [event["id"] for event in listed(own)]
     refused = decide(own, everything, action="silence", until="2100-01-01")
     assert refused.status_code == 422
-    assert "Reason and until are needed to silence" in refused.text
+    assert "Reason and until are required to silence" in refused.text
     assert own.get("/api/v1/silences").json["total"] == 0
 
     decide(own, everything, action="silence", reason="a new rack", until="2100-01-01")
@@ -180,7 +180,7 @@ def test_the_series_of_several_events_are_silenced_and_heard_again_at_once(own: 
     assert all(event["silenced"] for event in listed(own))
     assert len(listed(own)) == 3, "they stay in the list"
     decide(own, everything, action="silence", reason="still", until="2099-01-01")
-    assert "All of their series were already silenced for as long." in read(own, "/")
+    assert "Their series were already silenced for at least that long." in read(own, "/")
     assert own.get("/api/v1/silences").json["total"] == 1, "the longer silence covers it"
 
     summaries = own.get("/api/v1/series").json["items"]

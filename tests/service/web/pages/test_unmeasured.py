@@ -61,7 +61,7 @@ def test_of_one_host_or_workload_only_its_runs_count(client: FlaskClient) -> Non
     text = read(client, f"/compare?{ends}&host=lab-2")
     assert f"{history.TITLES[0]} has no measurement on lab-2. The nearest" in text
     assert f"1 commit after {history.commit(1)[:10]}" in text
-    assert "These two have no measured case in common." in read(client, f"/compare?{ends}&host=lab-3")
+    assert "Base and head have no measured case in common." in read(client, f"/compare?{ends}&host=lab-3")
 
 
 def test_a_commit_that_does_not_build_says_why(client: FlaskClient) -> None:
@@ -78,7 +78,7 @@ def test_imported_results_offer_no_measurement(tmp_path: Path) -> None:
         history.send(client, [history.report(number, imported) for number in MEASURED])
         text = read(client, f"/compare?base={history.commit(0)}&head={history.commit(5)}")
         assert f"3 commits before {history.commit(2)[:10]}" in text
-        assert "The results of copyd were imported: no host can measure it." in text
+        assert "The results of copyd were imported, so no host can measure this commit." in text
         assert "faultwatch measure" not in text
 
 

@@ -1,0 +1,68 @@
+"""A report as a standard pyperf suite file: one benchmark for each metric, one pyperf run for each sample.
+
+``python -m pyperf stats``, ``hist`` and ``compare_to`` can read the suite. pyperf refuses values that are
+zero, so a metric with a zero, or without a value, in any sample is left out of the suite; so is a metric whose name has
+line breaks, which pyperf refuses too. The report's readings hold everything.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from runner.contract.metrics import metric
+from runner.contract.report import Report, Status
+
+if TYPE_CHECKING:
+    import pyperf
+
+_PYPERF_UNITS = {"s": "second", "bytes": "byte"}
+
+
+def build_suite(report: Report) -> pyperf.BenchmarkSuite | None:
+    """Return the samples of a report as a pyperf suite, or None if no metric has only positive values."""
+    import pyperf  # noqa: PLC0415 - only for suites: the command must start fast
+
+    benchmarks = []
+    for name in report.metrics:
+        # Leave out a metric that pyperf cannot represent: it takes positive values only, and one from each sample.
+        readings = report.readings(name)
+        if (
+            name != _remove_line_breaks(name)
+            or len(readings) < len(report.samples)
+            or any(
+                reading.status is not Status.COUNTED or not reading.value or reading.value < 0 for reading in readings
+            )
+        ):
+            continue
+        unit = metric(name).unit
+        metadata = {
+            "name": name,
+            "unit": _PYPERF_UNITS.get(unit, "integer"),
+            # Without a duration, pyperf takes the values for seconds.
+            "duration": (report.finished_at - report.started_at).total_seconds() / len(report.samples),
+            "date": report.started_at.isoformat(),
+            "hostname": report.host.name,
+            "faultwatch_run": str(report.run_id),
+            "faultwatch_subject": report.subject,
+            "faultwatch_revision": report.revision.commit,
+            "faultwatch_case": _remove_line_breaks(report.case.name),
+            "faultwatch_workload": report.case.workload,
+            "faultwatch_definition": report.case.definition,
+            "faultwatch_parameters": json.dumps(report.case.parameters, sort_keys=True),
+            "faultwatch_environment": report.environment.hash,
+            "faultwatch_unit": unit,
+        }
+        if report.reused:
+            metadata["faultwatch_reused_from"] = str(report.reused.run_id)
+        benchmarks.append(
+            pyperf.Benchmark(
+                [pyperf.Run([reading.value], metadata=metadata, collect_metadata=False) for reading in readings]
+            )
+        )
+    return pyperf.BenchmarkSuite(benchmarks) if benchmarks else None
+
+
+def _remove_line_breaks(text: str) -> str:
+    """Return a text without line breaks; parameters, which come from a workload file, can have some."""
+    return " ".join(text.split()) or "-"

@@ -1,0 +1,52 @@
+"""When a result was measured and of which revision: what its file says, else the command line, else the file's name."""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from runner.importing.file_names import find_revision, find_time
+from runner.importing.imported_run import ImportDefaults, require_value
+from runner.importing.source import Source
+
+
+class Placement(Struct, frozen=True):
+    """The revision and the time of a result, and whether the time is more than that of its file."""
+
+    revision: str
+    time: datetime
+    time_is_known: bool
+
+
+def locate_result(
+    source: Source, defaults: ImportDefaults, place: str, revision: str = "", time: datetime | None = None
+) -> Placement:
+    """Return the revision and the time of a result.
+
+    Parameters
+    ----------
+    revision, time
+        What the file says; empty or None if it says nothing.
+
+    Raises
+    ------
+    FaultwatchError
+        Nothing names the revision.
+    """
+    names = (source.name, *source.folders)
+    revision = require_value(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)
+    time = time or defaults.started_at or find_time(names)
+    if time is None and (commit := defaults.look_up(revision)):
+        time = commit.committed_at
+    return Placement(revision, time or source.modified_at, time is not None)
+
+
+def _find_named_revision(names: tuple[str, ...], defaults: ImportDefaults) -> str:
+    """Return the revision that the name of the file or of a folder states: a hash, or a name in the repository."""
+    for name in names:
+        if revision := find_revision((name,)):
+            return revision
+        base = name.rpartition("/")[2].removesuffix(".gz")
+        for text in (base, base.rpartition(".")[0]):
+            if text and defaults.look_up(text):
+                return text
+    return ""

@@ -1,0 +1,145 @@
+"""Attaches perf to running processes with disabled counters, and enables and disables them on command."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from runner.contract.report import Reading, Status
+from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.execution_log import log_command
+from runner.execution.wait_for_child import wait_for_child
+from runner.perf.command import SEPARATOR
+from runner.perf.parse import PerfOutputError, parse_csv
+from runner.perf.perf_binary import get_perf_program
+
+_TIMEOUT_SECONDS = 20.0
+"""Seconds within which perf must attach and acknowledge."""
+_IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
+"""Events that perf counts as 0 if it may count in user space only."""
+_INVISIBLE = "it happens in the kernel, where this user may not count"
+
+
+class AttachError(Exception):
+    """perf could not attach or did not answer; the message says why."""
+
+
+class ControlledPerf:
+    """A perf attached to processes and their future children; it does nothing before ``enable``."""
+
+    def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+        self._stopped = False
+        self._own = list(inherited)
+        try:
+            self._stderr = self._read_kept(os.memfd_create("perf-stderr"))
+            control, self._to_perf = map(self._read_kept, os.pipe())
+            self._from_perf, ack = map(self._read_kept, os.pipe())
+            command = [
+                *(get_perf_program(), *words),
+                *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+            ]
+            log_command(command)
+            self._perf = subprocess.Popen(
+                command,
+                env=dict(BASE_VARIABLES),  # Not the variables of the program, which must not choose a library for perf.
+                pass_fds=(control, ack, *inherited),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._stderr,
+            )
+        except BaseException:
+            self._close_descriptors()
+            raise
+        for perfs in (control, ack):
+            self._own.remove(perfs)
+            os.close(perfs)
+
+    def send_command(self, command: str) -> None:
+        """Send a command, ``enable`` or ``disable``, and wait until perf acknowledges it.
+
+        Raises
+        ------
+        AttachError
+            perf could not attach, or does not answer.
+        """
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        answer = b""
+        with suppress(BrokenPipeError):
+            os.write(self._to_perf, command.encode() + b"\n")
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._from_perf, selectors.EVENT_READ)
+            while b"\n" not in answer:
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise AttachError(f"perf did not acknowledge within {_TIMEOUT_SECONDS:g} s")
+                # Some versions send a NUL after the line; it arrives with the next answer.
+                got = os.read(self._from_perf, 16)
+                if not got:
+                    lines = (text.strip() for text in _read_text(self._stderr).split("\n"))
+                    line = next((text for text in lines if text.strip(":") not in {"", "Error"}), "it printed nothing")
+                    raise AttachError(f"perf could not attach to the program: {line[:300]}")
+                answer += got
+
+    def stop(self) -> None:
+        """Tell perf to write its results, without waiting. By itself it would do so only within a second."""
+        if not self._stopped:
+            self._stopped = True
+            self._perf.send_signal(signal.SIGINT)
+
+    def end(self, timeout: float = 5) -> None:
+        """Tell perf to write its results, and wait for it to end."""
+        self.stop()
+        if not wait_for_child(self._perf, timeout):
+            self._perf.kill()
+            wait_for_child(self._perf, timeout)
+
+    def close(self) -> None:
+        """Kill perf if it still runs, and close the pipes."""
+        if self._perf.poll() is None:
+            self._perf.kill()
+            self._perf.wait()
+        self._close_descriptors()
+
+    def _read_kept(self, descriptor: int) -> int:
+        self._own.append(descriptor)
+        return descriptor
+
+    def _close_descriptors(self) -> None:
+        while self._own:
+            os.close(self._own.pop())
+
+
+class AttachedPerf(ControlledPerf):
+    """An attached perf stat, which counts."""
+
+    def __init__(self, processes: Sequence[int], events: Sequence[str]) -> None:
+        self._events = tuple(events)
+        self._output = os.memfd_create("perf-stat")
+        words = ("stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events))
+        super().__init__(words, processes, [self._output])
+
+    def read_output(self) -> str:
+        """Return the output of perf; call it before :meth:`close`."""
+        return _read_text(self._output)
+
+    def read_readings(self) -> dict[str, Reading]:
+        """Return the readings.
+
+        Raises
+        ------
+        PerfOutputError
+            perf wrote nothing, or its output cannot be parsed.
+        """
+        text = self.read_output()
+        if not text.strip():
+            raise PerfOutputError("perf wrote nothing")
+        result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)
+        invisible = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
+        return result.readings | {name: invisible[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
+
+
+def _read_text(file: int) -> str:
+    """Return the whole content of a memory file, regardless of its current offset."""
+    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")

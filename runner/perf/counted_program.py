@@ -1,0 +1,199 @@
+"""Launches and counts one program: the launcher's command line, its companions, and their results."""
+
+import errno
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from runner.contract.report import Reading, Status
+from runner.errors import FaultwatchError
+from runner.execution.background_thread import start_in_background
+from runner.execution.disk_guard import TreeGuard
+from runner.execution.environment_padding import BASE_VARIABLES, pad_variables
+from runner.execution.execute import Companion, Finished, Program
+from runner.execution.launch import Launch, Start
+from runner.execution.launcher import get_launcher
+from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
+from runner.perf.attached_perf import AttachedPerf, AttachError
+from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
+from runner.perf.parse import PerfOutputError
+from runner.perf.recording import Recorder, Recording
+from runner.perf.region import REGION_EVENTS, Region, list_descendants
+from runner.process_state.memory_group import MemoryGroup
+
+OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of the kernel where this process, or this host, has no more file descriptors."""
+
+
+class Order(Struct, frozen=True):
+    """What to count, and how."""
+
+    command: Sequence[str]
+    path: str
+    """The file to execute."""
+    directory: Path
+    environment: Mapping[str, str]
+    events: tuple[str, ...]
+    region: bool
+    sandbox: Sandbox | None
+    recording: Recording | None = None
+    copies: Mapping[str, Path] = field(default_factory=dict)
+    """The copies to mount over files, by the path of the file."""
+
+
+class CountedProgram:
+    """One of the programs that start together. Created in the process state in which it starts.
+
+    Attributes
+    ----------
+    lost
+        The programs that perf lost, once there are readings.
+    """
+
+    def __init__(self, order: Order, start: Start, group: MemoryGroup, stack: ExitStack) -> None:
+        self._order = order
+        self._group = group
+        self._stack = stack
+        self._perf: AttachedPerf | None = None
+        self._recorders: list[Recorder] = []
+        self.launch = stack.enter_context(Launch(start, self._prepare))
+        self.lost = LostPrograms()
+        self._watch: LostProgramsWatch | None = None
+        self._region = None
+        self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
+        if order.region:
+            self._region = stack.enter_context(Region(REGION_EVENTS, self._list_processes, self._attach_recorders))
+
+    def create_program(self) -> Program:
+        """Return the program to start.
+
+        While it starts, an ``OSError`` of :data:`OUT_OF_FILES_ERRORS` says that there are too many programs.
+        """
+        order, binary = self._order, get_launcher()
+        confinement = order.sandbox.confinement if order.sandbox else None
+        variables = {**order.environment, **(self._region.variables if self._region else {})}
+        environment = pad_variables(variables, order.command)
+        # A sandbox mounts the copies itself, because inside of it nobody may.
+        copies = {} if order.sandbox else order.copies
+        command = self.launch.build_command_line(
+            str(binary), order.path, order.command, environment, confinement, copies=copies
+        )
+        inherited: list[int] = []
+        if order.sandbox:
+            inherited.append(self._stack.enter_context(order.sandbox.open_system_call_filter()))
+            prefix = order.sandbox.build_command_prefix(order.directory, binary, inherited[0], order.copies)
+            command = [*prefix, *command]
+        if order.recording and order.recording.follower:
+            command = order.recording.follower.wrap_command(command)
+            inherited += order.recording.follower.inherited
+        companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
+        return Program(command, BASE_VARIABLES, companions, inherited)
+
+    def read_readings(self) -> tuple[dict[str, Reading], str]:
+        """Stop counting; return the readings and perf's output. Only for a program that succeeded.
+
+        Raises
+        ------
+        FaultwatchError
+            If the output of perf cannot be parsed.
+        """
+        ending = self.launch.ending
+        assert ending is not None
+        assert self._perf is not None
+        assert self._watch is not None
+        self._perf.end()
+        self.lost = self._watch.read_result()
+        for recorder in self._recorders:
+            recorder.finish()
+        try:
+            readings = self._perf.read_readings()
+        except PerfOutputError as error:
+            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+        readings |= {
+            "user-time": Reading(value=ending.user),
+            "sys-time": Reading(value=ending.system),
+            "elapsed": Reading(value=ending.elapsed),
+            "max-rss": Reading(value=ending.max_rss),
+        }
+        return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
+
+    def conclude(self, done: Finished) -> str:
+        """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
+
+        Raises
+        ------
+        FaultwatchError
+            If it could not be started.
+        """
+        self.launch.finish()
+        if self._perf:
+            self._perf.stop()  # Without waiting: perf takes a while to end.
+        if self._guard and self._guard.problem:
+            return self._guard.problem
+        if self.launch.program is None and done.status is not None:
+            reason = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.problem
+            raise FaultwatchError(f"the program cannot be started: {reason}", "run `faultwatch doctor`")
+        ending = self.launch.ending
+        if self.launch.refusal:
+            return f"could not be executed: {self.launch.refusal}"
+        if done.status is None or ending is None:
+            return done.problem or "vanished"
+        if not ending.status and (outlived := self.launch.describe_outlived()):
+            return outlived
+        return Finished(ending.status, "", "", done.seconds, done.deadline).problem
+
+    def describe_program_end(self, done: Finished) -> Finished:
+        """Return the end of the launcher as that of the program: with its status, and why it was killed."""
+        why = self._guard.problem if self._guard else ""
+        ending = self.launch.ending
+        return replace(done, why=why, status=done.status if ending is None else ending.status)
+
+    def _prepare(self, pid: int) -> None:
+        # In the background: attaching perf and moving a process to another group take ten milliseconds each.
+        admitted = start_in_background(partial(self._group.add_process, pid))
+        self._watch = LostProgramsWatch(pid)
+        self._stack.callback(self._watch.close)
+        self._perf = AttachedPerf([pid], self._order.events)
+        self._stack.callback(self._perf.close)
+        if self._order.sandbox:
+            self._order.sandbox.seal(pid, get_launcher())
+        try:
+            admitted()
+        except OSError as error:
+            if error.errno in OUT_OF_FILES_ERRORS:
+                raise
+            raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
+        try:
+            self._watch.wait()
+            for perf in (self._perf, *([] if self._region else self._attach_recorders([pid]))):
+                perf.send_command("enable")
+            if self._order.recording and self._order.recording.tracer:
+                self._order.recording.tracer.attach([pid])
+                self._stack.callback(self._order.recording.tracer.close)
+        except AttachError as error:
+            raise FaultwatchError(
+                f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
+            ) from None
+
+    def _attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
+        """Attach the recorders of these processes."""
+        for plan in self._order.recording.plans if self._order.recording else ():
+            self._recorders.append(Recorder(plan, processes))
+            self._stack.callback(self._recorders[-1].close)
+        return self._recorders
+
+    def _list_processes(self, _started: int) -> list[int]:
+        program = self.launch.program
+        return [] if program is None else [program, *list_descendants(program)]
+
+
+def make_unsupported_readings(events: Sequence[str]) -> dict[str, Reading]:
+    """Return the readings of events that this perf does not know."""
+    return {
+        name: Reading(status=Status.NOT_SUPPORTED, reason="this version of perf does not know the event")
+        for name in events
+    }

@@ -1,0 +1,46 @@
+"""Finds perf. Ubuntu's is a script that refuses kernels of others, although any version of perf counts faults."""
+
+import os
+import re
+import shutil
+from functools import lru_cache
+from pathlib import Path
+
+from runner.execution.environment_padding import BASE_VARIABLES
+
+_PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
+
+
+@lru_cache
+def get_perf_program() -> str:
+    """Return the name or the path of perf on this host; whether it works is found out by running it."""
+    return find_perf(Path("/"), BASE_VARIABLES["PATH"], os.uname().release)
+
+
+def find_perf(root: Path, path: str, release: str) -> str:
+    """Return ``perf``, unless that is a script without a perf for a kernel; then the newest of another kernel.
+
+    Parameters
+    ----------
+    root
+        The folder that stands for ``/``.
+    path
+        Folders in which programs are found, separated by colons.
+    release
+        The release of the running kernel.
+    """
+    program = shutil.which("perf", path=path)
+    if program is None or not _is_script(Path(program)) or (root / _PERF_OF_ANY_KERNEL.replace("*", release)).exists():
+        return "perf"
+    kernel_programs = sorted(root.glob(_PERF_OF_ANY_KERNEL), key=_get_kernel_version)
+    return str(kernel_programs[-1]) if kernel_programs else "perf"
+
+
+def _is_script(file: Path) -> bool:
+    with file.open("rb") as opened:
+        return opened.read(2) == b"#!"
+
+
+def _get_kernel_version(file: Path) -> tuple[list[int], str]:
+    name = file.parent.name
+    return [int(number) for number in re.findall(r"\d+", name)], name

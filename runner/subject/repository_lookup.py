@@ -1,0 +1,147 @@
+"""Finds the repository that a workload measures, and the workload of a name in it."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from runner.contract.base import load_validation
+from runner.errors import FaultwatchError
+from runner.execution.background_thread import start_in_background
+from runner.settings import Settings
+from runner.subject.repository import Repository, open_repository
+from runner.subject.shipped_workloads import prepare_shipped_repository
+from runner.subject.subject_registry import find_subject
+from runner.subject.workload_files import list_workload_files
+from runner.workload import WORKLOAD_FILE, Workload, load_workload
+from runner.workload.workload_lookup import SHIPPED_WORKLOADS, find_workload, is_path, list_shipped_names
+
+_MAX_NAMED_FILES = 3
+"""How many changed files are named."""
+
+
+def find_workload_and_repository(
+    settings: Settings, workload_name: str | None, repo: str | None
+) -> tuple[Workload, Repository]:
+    """Find the workload and the repository of a command; if only one is named, look for the other in it.
+
+    A workload is named by its path, or as its file names it: then it is looked for in the repository, or in the current
+    folder, and among the shipped ones.
+
+    Raises
+    ------
+    FaultwatchError
+        One of them does not exist, or none is named and the current folder has no workload.
+    """
+    start_in_background(load_validation)  # While git answers.
+    repository = open_repository(repo, settings.clones) if repo else None
+    if not workload_name:
+        workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
+    else:
+        workload = _find_named(workload_name, repository or _find_current_repository(settings), settings)
+    return workload, repository or _open_repository(workload, settings)
+
+
+def _find_named(name: str, repository: Repository | None, settings: Settings) -> Workload:
+    """Return the workload at a path, or that a repository or Faultwatch itself calls by a name."""
+    if is_path(name) or not repository:
+        return find_workload(name)
+    names = set()
+    for workload in _list_workloads(name, repository, settings):
+        if workload.name == name:
+            return workload
+        names.add(workload.name)
+    if not names or name in list_shipped_names():
+        return find_workload(name)
+    near = get_close_matches(name, names, n=1)
+    raise FaultwatchError(
+        f"{name}: no such file or folder, and {repository.name} has no workload of that name",
+        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(sorted(names))}",
+    )
+
+
+def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
+    """Return the workload that a file of a repository, or one that this host measured it with, gives this name.
+
+    None if there is none. A file that cannot be read has no name.
+    """
+    return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
+
+
+def _list_workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
+    for file in _list_candidate_files(name, repository, settings):
+        with suppress(FaultwatchError):
+            yield load_workload(file)
+
+
+def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
+    """Yield the files to look at: that at the top first, then where this host measured it, then other folders."""
+    top = repository.path / WORKLOAD_FILE
+    if top.is_file():
+        yield top
+    registered = find_subject(settings, repository.name).workloads.get(name)
+    if registered and Path(registered).is_file():
+        yield Path(registered)
+    yield from list_workload_files(repository)
+
+
+def _find_current_repository(settings: Settings) -> Repository | None:
+    try:
+        return open_repository(str(Path.cwd()), settings.clones, explicit=False)
+    except FaultwatchError:
+        return None
+
+
+def _find_own_workload(folder: Path, settings: Settings) -> str:
+    file = folder / WORKLOAD_FILE
+    if file.exists():
+        return str(file)
+    repository = None
+    with suppress(FaultwatchError):
+        repository = open_repository(str(folder), settings.clones, explicit=False)
+    files = list_workload_files(repository) if repository else []
+    remedy = f"choose one, such as {files[0]}" if files else "pass a WORKLOAD, or create one with `faultwatch init`"
+    raise FaultwatchError(f"{folder} has no {WORKLOAD_FILE}", remedy)
+
+
+def _open_repository(workload: Workload, settings: Settings) -> Repository:
+    """Open the repository that contains a workload.
+
+    Raises
+    ------
+    FaultwatchError
+        There is none, or it is a shipped workload that builds another repository.
+    """
+    if workload.path.is_relative_to(SHIPPED_WORKLOADS):
+        if workload.build.directory == "subject":
+            raise FaultwatchError(
+                f"{workload.name} does not build the repository that contains it",
+                "pass the repository to build with --repo",
+            )
+        if shipped := prepare_shipped_repository(SHIPPED_WORKLOADS, settings.home):
+            return shipped
+    return open_repository(str(workload.path.parent), settings.clones, explicit=False)
+
+
+def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
+    """Refuse a repository whose work tree has uncommitted changes: only commits are measured.
+
+    But for the workload file: it says how to measure, and is read as it is.
+
+    Raises
+    ------
+    FaultwatchError
+        There are uncommitted changes, and they are not allowed.
+    """
+    changed = [] if allow else repository.list_changed_files()
+    if changed:
+        top = repository.get_work_tree()
+        changed = [name for name in changed if (top / name).resolve() != workload.path.resolve()]
+    if changed:
+        file_names = ", ".join(changed[:_MAX_NAMED_FILES]) + (
+            f" and {len(changed) - _MAX_NAMED_FILES} more" if len(changed) > _MAX_NAMED_FILES else ""
+        )
+        raise FaultwatchError(
+            f"{repository.path} has uncommitted changes ({file_names}), and only commits are measured",
+            "commit or stash them, or pass --committed-only to leave them out",
+        )

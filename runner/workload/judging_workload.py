@@ -1,0 +1,199 @@
+"""Decides by which workload file each case of a gate is built, run and judged, and what head changes of it.
+
+The file of the branch into which head is to be merged judges: a pull request cannot weaken its own judge. How base and
+head are built and run, each one's own file says.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from runner.contract.base import Parameter, format_parameter
+from runner.contract.gate import MAX_CASES, JudgeChange
+from runner.contract.report import Case
+from runner.errors import FaultwatchError
+from runner.workload.definition import Workload
+from runner.workload.matrix import choose_points, list_cases
+from runner.workload.workload_lookup import find_named_cases
+
+_MAX_CHARACTERS = 300
+_MAX_ITEMS = 100
+_MAX_CHANGES = 1000
+_DEFAULT_VALUE = "default"
+"""What a message calls a value that a file does not set."""
+
+
+class Files(Struct, frozen=True):
+    """The workload of each side of a gate, and of the branch into which head is to be merged, which judges."""
+
+    judge: Workload
+    base: Workload
+    head: Workload
+
+
+class Contest(Struct, frozen=True):
+    """A case of a comparison, and by which workload each side is built and run.
+
+    Attributes
+    ----------
+    base
+        None if base cannot run the case, because head adds its parameters.
+    added
+        Whether head adds the case.
+    """
+
+    base: Workload | None
+    head: Workload
+    parameters: Mapping[str, Parameter]
+    added: bool = False
+
+    @property
+    def base_case(self) -> Case:
+        """The case of base."""
+        return self._make_case(self.base or self.head)
+
+    @property
+    def head_case(self) -> Case:
+        """The case of head."""
+        return self._make_case(self.head)
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides are built and run in the same way."""
+        return self.base is not None and self.base_case == self.head_case
+
+    def _make_case(self, workload: Workload) -> Case:
+        return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
+
+
+def apply_judge(own: Workload, judge: Workload) -> Workload:
+    """Return a workload that is built and run as its own file says, and measured and judged as another one says."""
+    if (own.workload, own.metrics) == (judge.workload, judge.metrics):
+        return own
+    own_tables = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
+    return Workload(workload=judge.workload, metrics=judge.metrics, **own_tables)
+
+
+def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
+    """Return the cases of a gate: all that the judge has, and after them those that head adds.
+
+    Parameters
+    ----------
+    choices, names
+        Only those that match; see :func:`runner.workload.workload_lookup.choose_cases`.
+
+    Raises
+    ------
+    FaultwatchError
+        A choice or a name matches no case, or there are more cases than a gate may have.
+    """
+    judge = files.judge
+    base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
+    of_judge, of_base, of_head = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judged_points = {**of_base, **of_judge}
+    contests = [
+        Contest(base if key in of_base else judge, head if key in of_head else judge, point)
+        for key, point in of_judge.items()
+    ]
+    added = [
+        Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
+        for key, point in of_head.items()
+        if key not in judged_points
+    ]
+    chosen = _choose_contests(judge, [*contests, *added], choices, names)
+    if len(chosen) > MAX_CASES:
+        raise FaultwatchError(
+            f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
+            "choose some with --set or --case",
+        )
+    return chosen
+
+
+def _choose_contests(
+    judge: Workload, contests: list[Contest], choices: Sequence[str], names: Sequence[str]
+) -> list[Contest]:
+    points = {
+        _make_key(point) for point in choose_points(judge, [dict(contest.parameters) for contest in contests], choices)
+    }
+    contests = [contest for contest in contests if _make_key(contest.parameters) in points]
+    case_names = {case.name for case in find_named_cases(judge, [contest.head_case for contest in contests], names)}
+    return [contest for contest in contests if contest.head_case.name in case_names]
+
+
+def list_changes(files: Files) -> tuple[JudgeChange, ...]:
+    """Return the keys of the workload file that head changes: those that differ from base and from the judge.
+
+    A branch that is behind changes nothing of what was changed meanwhile.
+    """
+    documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
+    before, now, after = documents
+    keys = dict.fromkeys(key for document in documents for key in document)
+    changed = [
+        JudgeChange(key=key[:_MAX_CHARACTERS], before=_list_items(now.get(key)), after=_list_items(after.get(key)))
+        for key in keys
+        if after.get(key) not in (before.get(key), now.get(key))
+    ]
+    points = [_map_points(list_cases(workload)) for workload in (files.base, files.judge, files.head)]
+    lost = [_show_value(point) for key, point in points[1].items() if key in points[0] and key not in points[2]]
+    gained = [_show_value(point) for key, point in points[2].items() if key not in points[0] and key not in points[1]]
+    if lost or gained:
+        changed.append(JudgeChange(key="matrix", before=_list_items(lost), after=_list_items(gained)))
+    if files.head.uses_own_folder and files.head.own_digest not in {
+        workload.own_digest for workload in (files.base, files.judge) if workload.uses_own_folder
+    }:
+        changed.append(JudgeChange(key="folder", before=(), after=()))
+    return tuple(sorted(changed, key=lambda change: change.key.startswith(_RECIPE_TABLES))[:_MAX_CHANGES])
+
+
+_RECIPE_TABLES = ("build", "folder", "run")
+"""What does not judge is named last."""
+
+
+class _Points(dict[tuple[tuple[str, str], ...], Mapping[str, Parameter]]):
+    """Points of a matrix, by their parameters as text."""
+
+
+def _map_points(cases: Sequence[Case]) -> _Points:
+    return _Points({_make_key(case.parameters): case.parameters for case in cases})
+
+
+def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
+
+
+def _collect_keys(workload: Workload) -> dict[str, str | list[str]]:
+    """Return the values that decide how a workload is judged, built and run, by key."""
+    general, metrics = workload.workload, workload.metrics
+    recipes = {
+        "run": workload.run.model_dump(mode="json"),
+        "build": workload.build.model_dump(mode="json", exclude={"needs", "timeout"}),
+    }
+    document: dict[str, str | list[str]] = {
+        "workload.samples": str(general.samples),
+        "workload.max_samples": _DEFAULT_VALUE if general.max_samples is None else str(general.max_samples),
+        "workload.unmeasured": general.unmeasured,
+        "workload.timeout": f"{general.timeout:g}",
+        "metrics.events": list(metrics.events),
+        "metrics.judge": list(metrics.judge),
+        **{f"metrics.precision.{name}": f"{percent:g} %" for name, percent in metrics.precision.items()},
+        **{f"metrics.budget.{name}": str(budget) for name, budget in metrics.budget.items()},
+    }
+    for table, keys in recipes.items():
+        for key, value in keys.items():
+            if isinstance(value, dict):
+                document |= {f"{table}.{key}.{name}": text for name, text in value.items()}
+            elif key == "command":
+                document[f"{table}.command"] = shlex.join(value or ())
+            elif value is not None:
+                document[f"{table}.{key}"] = list(value) if isinstance(value, list) else str(value)
+    return document
+
+
+def _list_items(value: str | list[str] | None) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(item[:_MAX_CHARACTERS] for item in items[:_MAX_ITEMS])
+
+
+def _show_value(point: Mapping[str, Parameter]) -> str:
+    return ",".join(f"{name}={format_parameter(value)}" for name, value in sorted(point.items())) or "the only case"

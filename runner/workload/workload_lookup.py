@@ -1,0 +1,117 @@
+"""Finds workloads by path or name, and their metrics and cases by name."""
+
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+
+from runner.contract.metrics import CATALOGUE
+from runner.contract.report import Case
+from runner.errors import FaultwatchError
+from runner.workload.definition import WORKLOAD_FILE, Workload, load_workload
+from runner.workload.matrix import list_cases
+
+SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
+"""The folder of the shipped workloads."""
+_MAX_LISTED_CASES = 8
+"""The most cases that a message lists."""
+
+
+def find_workload(name: str) -> Workload:
+    """Load a workload by the path of its file or folder, or by the name of a shipped one."""
+    if not is_path(name):
+        shipped = SHIPPED_WORKLOADS / name
+        if (shipped / WORKLOAD_FILE).exists():
+            return load_workload(shipped)
+        if not Path(name).exists():
+            raise FaultwatchError(
+                f"{name}: no such file or folder, and no workload of that name here or shipped",
+                "pass the path of its workload.toml, or its repository with --repo; shipped workloads: "
+                f"{', '.join(list_shipped_names())}",
+            )
+    return load_workload(Path(name))
+
+
+def is_path(name: str) -> bool:
+    """Return whether a word is the path of a workload file or of its folder, and not a name.
+
+    A folder or a program that happens to have a workload's name is not chosen.
+    """
+    path = Path(name)
+    return "/" in name or (path / WORKLOAD_FILE).exists() or (path.is_file() and path.suffix == ".toml")
+
+
+def is_workload(name: str) -> bool:
+    """Return whether a word is the name of a shipped workload, or a path at which something exists."""
+    return Path(name).exists() or name in list_shipped_names()
+
+
+def list_shipped_names() -> list[str]:
+    """Return the names of the shipped workloads."""
+    return sorted(file.parent.name for file in SHIPPED_WORKLOADS.glob(f"*/{WORKLOAD_FILE}"))
+
+
+def check_metric(workload: Workload, name: str) -> None:
+    """Refuse a metric that a workload never reports.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no such metric; the message suggests the most similar name.
+    """
+    metric_names = {*CATALOGUE, *workload.metrics.events}
+    if name.removeprefix("region:") in metric_names:
+        return
+    near = difflib.get_close_matches(name, metric_names, n=1)
+    raise FaultwatchError(
+        f"{workload.name} has no metric {name!r}",
+        f"did you mean {near[0]!r}?" if near else f"known metrics: {', '.join(sorted(metric_names))}",
+    )
+
+
+def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> tuple[Case, ...]:
+    """Return the cases of a workload that match the choices of ``--set`` and have one of the names of ``--case``.
+
+    Raises
+    ------
+    FaultwatchError
+        A choice or a name matches no case.
+    """
+    return find_named_cases(workload, list_cases(workload, choices), names)
+
+
+def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
+    """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
+    case_names = [case.name for case in chosen]
+    if unknown := next((name for name in names if name not in case_names), None):
+        near = difflib.get_close_matches(unknown, case_names, n=1)
+        raise FaultwatchError(
+            f"{workload.name} has no case {unknown!r}",
+            f"did you mean {near[0]!r}?" if near else _join_names(case_names),
+        )
+    return tuple(case for case in chosen if not names or case.name in names)
+
+
+def choose_single_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
+    """Return the only case of a workload that matches; see :func:`choose_cases`.
+
+    Raises
+    ------
+    FaultwatchError
+        No case matches, or more than one.
+    """
+    chosen = choose_cases(workload, choices, names)
+    if len(chosen) != 1:
+        raise FaultwatchError(
+            f"this command accepts only one case, but {len(chosen)} cases match",
+            f"choose one with --set or --case: {_join_first_names(chosen)}",
+        )
+    return chosen[0]
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_LISTED_CASES} more" if len(names) > _MAX_LISTED_CASES else ""
+    return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{more}"
+
+
+def _join_first_names(chosen: Sequence[Case]) -> str:
+    return f"the first is {chosen[0].name}" if chosen else "none matches"

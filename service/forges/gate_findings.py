@@ -1,0 +1,111 @@
+"""Lists what somebody has to look at in the outcome of a gate.
+
+The check run annotates the lines of the workload file from this list, and the runner writes it in the formats of other
+CI systems, so that all of them say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from runner.contract.gate import FindingRule, GateFinding
+from service.forges.verdict_text import (
+    describe_failures,
+    describe_judge,
+    describe_since,
+    describe_verdict,
+    format_change,
+    format_metric_name,
+)
+from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
+from service.text.markdown import make_plain
+
+_MAX_TEXT_CHARACTERS = 1_000
+_FAILING_STATES = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
+"""States of a case that was not measured that fail the gate."""
+
+
+def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
+    """Return what somebody has to look at. One of them is a failure if, and only if, the gate fails."""
+    if not outcome.cases:
+        level: Literal["failure", "warning"] = "warning" if outcome.passed else "failure"
+        return (
+            *_list_judge_findings(outcome),
+            GateFinding(
+                rule=FindingRule.NOT_MEASURED,
+                level=level,
+                title="Nothing was measured",
+                message=describe_verdict(outcome, make_plain),
+            ),
+        )
+    return (
+        *_list_judge_findings(outcome),
+        *(finding for case in outcome.cases for finding in _list_case_findings(case, outcome)),
+    )
+
+
+def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield what head changes of how it is measured and judged."""
+    if outcome.report.changes:
+        level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
+        yield GateFinding(
+            rule=FindingRule.JUDGE_CHANGED,
+            level=level,
+            title="This pull request changes how it is judged",
+            message=make_plain(describe_judge(outcome, make_plain), _MAX_TEXT_CHARACTERS),
+            file=next((case.case.file for case in outcome.cases), ""),
+        )
+
+
+def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    if case.state is GateState.ADDED:
+        return
+    if case.comparison is None or case.state is GateState.UNMEASURED:
+        yield _build_unmeasured_finding(case, outcome)
+        return
+    for row in case.metrics:
+        yield from _list_metric_findings(case, row, outcome)
+
+
+def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
+    _, failure = case.failed or ("", None)
+    fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
+    return GateFinding(
+        rule=FindingRule.NOT_MEASURED,
+        level="failure" if fails else "warning",
+        case=case.name,
+        title=make_plain(f"{case.name}: {describe_failures(case)}" if failure else f"{case.name} was not measured"),
+        message=make_plain(
+            failure.message if failure else "None of the deciding metrics has a value.", _MAX_TEXT_CHARACTERS
+        ),
+        file=case.case.file,
+    )
+
+
+def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    judged = row.metric_verdict
+    level: Literal["failure", "warning", "notice"] = "notice"
+    if judged.over or row.crept is not None:
+        rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
+        level = "notice" if outcome.passed else "failure"
+    elif row.head_lacks:
+        rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
+    elif row.is_open:
+        rule, level = FindingRule.UNDECIDED, "warning"
+    elif row.changed and judged.direction == "regression":
+        rule = FindingRule.WITHIN_BUDGET
+    else:
+        return
+    worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
+    amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
+    yield GateFinding(
+        rule=rule,
+        level=level,
+        case=case.name,
+        metric=judged.metric,
+        title=make_plain(f"{case.name}: {format_metric_name(judged, make_plain)}"),
+        message=make_plain(f"{amount}{judged.sentence}", _MAX_TEXT_CHARACTERS),
+        file=case.case.file,
+        line=case.case.lines.get(judged.metric, 1),
+    )

@@ -1,0 +1,104 @@
+"""Decides what the service does for a webhook of GitHub.
+
+GitHub has signed the payload, but most of its text is untrusted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from service.forges.comment_commands import parse_commands
+from service.forges.webhook_actions import (
+    ACCEPT_LABEL,
+    MEASURE_LABEL,
+    AcceptHead,
+    CommandComment,
+    ForgetRepositories,
+    MeasureBranch,
+    MeasureHead,
+    Payload,
+    RecordHead,
+    RecordMerge,
+    UpdateJob,
+    WebhookAction,
+    decide_actions,
+)
+
+_JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
+"""How the workflows that carry out jobs title their runs."""
+
+
+def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+    comment, issue = payload["comment"], payload["issue"]
+    if payload["action"] != "created" or "pull_request" not in issue or comment["user"]["type"] == "Bot":
+        return
+    commands = parse_commands(comment["body"] or "")
+    if commands:
+        yield CommandComment(
+            _read_repository(payload), issue["number"], comment["id"], comment["user"]["login"], commands
+        )
+
+
+def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
+    """Record heads. A pull request of the repository starts its own workflow; one from a fork waits for approval."""
+    pull = payload["pull_request"]
+    yield RecordHead(_read_repository(payload), pull["number"], pull["head"]["sha"])
+    if payload["action"] == "labeled" and payload["label"]["name"].lower() == ACCEPT_LABEL:
+        yield AcceptHead(_read_repository(payload), pull["number"], pull["head"]["sha"], payload["sender"]["login"])
+    if payload["action"] == "labeled" and payload["label"]["name"].lower() == MEASURE_LABEL:
+        yield MeasureHead(_read_repository(payload), pull["head"]["sha"], pull["number"], payload["sender"]["login"])
+    if payload["action"] == "closed" and pull["merged"]:
+        yield RecordMerge(_read_repository(payload), pull["number"], pull["head"]["sha"], pull["merge_commit_sha"])
+
+
+def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
+    """Measure the head of a fork once its workflow was approved: the fork's own job has no identity to sign in with."""
+    run = payload["workflow_run"]
+    if run["event"] == "workflow_dispatch" and (title := _JOB_RUN_TITLE.fullmatch(run["display_title"])):
+        yield UpdateJob(_read_repository(payload), int(title[1]), run["html_url"], run["conclusion"])
+        return
+    from_fork = run["head_repository"]["id"] != payload["repository"]["id"]
+    if payload["action"] == "in_progress" and run["event"] == "pull_request" and from_fork:
+        yield MeasureHead(_read_repository(payload), run["head_sha"])
+
+
+def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
+    check = payload["check_run"]
+    if payload["action"] != "rerequested":
+        return
+    pulls = check.get("pull_requests") or ()
+    number = pulls[0]["number"] if pulls else None
+    yield MeasureHead(_read_repository(payload), check["head_sha"], number, payload["sender"]["login"])
+
+
+def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
+    if payload["ref"] == f"refs/heads/{payload['repository']['default_branch']}" and not payload["deleted"]:
+        yield MeasureBranch(_read_repository(payload), payload["after"])
+
+
+def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
+    if payload["action"] in {"deleted", "suspend"}:
+        repositories = payload.get("repositories") or ()
+        yield ForgetRepositories(tuple(repository["full_name"].lower() for repository in repositories))
+
+
+def _read_repository(payload: Payload) -> str:
+    return str(payload["repository"]["full_name"]).lower()
+
+
+_EVENT_HANDLERS = {
+    "issue_comment": _handle_issue_comment,
+    "pull_request": _handle_pull_request,
+    "workflow_run": _handle_workflow_run,
+    "check_run": _handle_check_run,
+    "push": _handle_push,
+    "installation": _handle_installation,
+}
+EVENTS = frozenset(_EVENT_HANDLERS)
+"""The events on which the service acts, by their names in ``X-GitHub-Event``."""
+
+
+def list_actions(event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook."""
+    return decide_actions(_EVENT_HANDLERS, event, payload)

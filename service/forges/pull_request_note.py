@@ -1,0 +1,99 @@
+"""The one comment of a pull request on forges without an App: found by its id, else by marker and author.
+
+GitLab and Forgejo know comments by their author alone, the user whose token the service has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from service.forges import comment_text
+from service.forges.comment_commands import HELP, Command, Verb
+from service.forges.forge import Handlers, Publication
+from service.forges.verdict_text import describe_verdict
+from service.text.markdown import format_code, make_plain
+
+CONTEXT = "Faultwatch"
+"""Name of the commit status."""
+MAX_DESCRIPTION_CHARACTERS = 140
+"""Most characters of the description of a status: what both forges show whole."""
+_GITHUB_ONLY_REPLY = "This command works on GitHub only. Start the job of your CI system again, or use the dashboard."
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A comment on a pull request."""
+
+    id: int
+    author: int
+    """Id of the user who wrote it."""
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The status of a commit."""
+
+    passed: bool
+    description: str
+    address: str
+    """Where its details are; empty if there are none."""
+
+
+def build_body(publication: Publication, name: str, max_bytes: int) -> str:
+    """Return the text of the comment, with its marker.
+
+    Parameters
+    ----------
+    name
+        The repository, with its forge.
+    max_bytes
+        Most bytes of the text.
+    """
+    links = replace(publication.links, bisect=False)
+    text = comment_text.build_comment(
+        publication.outcome, links, comment_text.build_marker(name, publication.number), max_bytes
+    )
+    return break_quick_actions(text)
+
+
+def break_quick_actions(text: str) -> str:
+    """Return a text that gives no command to GitLab, whose quick actions are lines that begin with a slash.
+
+    Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
+    GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
+    """
+    return re.sub(r"(?m)^(?=/)", " ", text)
+
+
+def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
+    """Return the first comment with a marker that the service wrote: anybody can copy the marker."""
+    return next((note for note in notes if note.author == author and marker in note.body), None)
+
+
+def build_status(publication: Publication) -> Status:
+    """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
+    description = make_plain(describe_verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
+    return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
+
+
+def build_reply_marker(comment_id: int) -> str:
+    """Return the invisible marker of the reply to a comment."""
+    return f"<!-- faultwatch reply {comment_id} -->"
+
+
+def run_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) -> str:
+    """Run commands of somebody who may, and return the reply."""
+    return "\n\n".join(_run_command(command, head, handlers) for command in commands)
+
+
+def _run_command(command: Command, head: str, handlers: Handlers) -> str:
+    if command.verb is Verb.HELP or command.problem:
+        return f"{command.problem}\n\n{HELP}".strip()
+    if command.verb is not Verb.ACCEPT:
+        return _GITHUB_ONLY_REPLY
+    if handlers.accept(head, command.text):
+        return f"Accepted for {head[:10]}: {format_code(command.text, 500)}"
+    return f"The head is now {head[:10]}, which is not measured yet. Accept this head after its measurement."

@@ -1,0 +1,129 @@
+"""What the service does for a webhook of a forge, whichever forge it is.
+
+A repository is named as :mod:`service.forges.qualified_names` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
+
+from service.forges.comment_commands import Command
+
+ACCEPT_LABEL = "faultwatch: accept"
+"""The label that accepts the change of a pull request."""
+LABEL_REASON = "by label"
+"""The reason of an acceptance by label, which gives none."""
+MEASURE_LABEL = "faultwatch: measure"
+"""The label that has a pull request measured, by the workflow of the default branch."""
+_STRICT_CONFIG = ConfigDict(strict=True)
+_Repository = Annotated[
+    str,
+    Field(
+        pattern=r"^([a-z]+:)?[a-z0-9_.-]*[a-z0-9_-][a-z0-9_.-]*(/[a-z0-9_.-]*[a-z0-9_-][a-z0-9_.-]*)+$", max_length=140
+    ),
+]
+_Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+_Number = Annotated[int, Field(ge=1, lt=2**31)]
+_Id = Annotated[int, Field(ge=1, lt=2**63)]
+_Login = Annotated[str, Field(pattern=r"^[^\x00-\x20\x7f]+$", max_length=100)]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class CommandComment:
+    """Run the commands of a comment. Its author may lack the permission."""
+
+    repository: _Repository
+    number: _Number
+    comment_id: _Id
+    author: _Login
+    commands: tuple[Command, ...]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class RecordHead:
+    """Record the head of a pull request, which is going to be measured."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class AcceptHead:
+    """Accept the change of a head, by label. Who set the label may lack the permission."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    author: _Login
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class RecordMerge:
+    """Record that a head was merged into its base."""
+
+    repository: _Repository
+    number: _Number
+    head: _Commit
+    commit: _Commit
+    """The merge commit."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class MeasureHead:
+    """Start the workflow that measures a pull request. Who asked for it may lack the permission."""
+
+    repository: _Repository
+    head: _Commit
+    number: _Number | None = None
+    """None if the payload does not identify the pull request; then the pull request with this head is meant."""
+    author: _Login | None = None
+    """Who asked for it; None if the forge has let the workflow of the pull request run."""
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class MeasureBranch:
+    """Start the workflow that measures the new head of the default branch."""
+
+    repository: _Repository
+    head: _Commit
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class ForgetRepositories:
+    """Publish nothing more in repositories that the App was removed from."""
+
+    repositories: tuple[_Repository, ...]
+
+
+@dataclass(frozen=True, slots=True, config=_STRICT_CONFIG)
+class UpdateJob:
+    """Update a job whose workflow has started or ended."""
+
+    repository: _Repository
+    job_id: int
+    url: Annotated[str, Field(pattern=r"^https?://[^\s\x00]*$", max_length=1000)]
+    conclusion: Annotated[str, Field(max_length=50)] | None
+    """None while the workflow runs."""
+
+
+RepositoryAction = CommandComment | AcceptHead | MeasureHead | MeasureBranch
+"""Actions that call the forge."""
+WebhookAction = UpdateJob | RecordHead | RecordMerge | ForgetRepositories | RepositoryAction
+Payload = Mapping[str, Any]
+"""The body of a webhook, whose text is untrusted."""
+Deciders = Mapping[str, Callable[[Payload], Iterator[WebhookAction]]]
+"""What decides for each event of a forge, by the event's name there."""
+
+
+def decide_actions(deciders: Deciders, event: str, payload: Payload) -> tuple[WebhookAction, ...]:
+    """Return the actions for a webhook; none if the event is irrelevant or a field is missing or wrong."""
+    decider = deciders.get(event)
+    try:
+        return tuple(decider(payload)) if decider else ()
+    except (KeyError, TypeError, AttributeError, IndexError, ValidationError):
+        return ()

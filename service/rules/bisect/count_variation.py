@@ -1,0 +1,73 @@
+"""Decides by which rules a search judges a count, from how far the count varies.
+
+A count that repeats is searched by single runs. The count of a program with threads, a garbage collector or random
+sizes differs between executions of one commit: there, a difference between two runs shows nothing by itself, and the
+search judges it by the rules for noise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from runner.contract.level import Number
+from runner.contract.variation_causes import USUAL_CAUSES
+from service.rules.bisect.question import Observation, Question, Refused
+from service.rules.comparison.metric_decision import is_repeating
+
+MIN_VARYING_SHARE = 0.25
+"""Share of the runs of a range whose samples do not repeat, from which the count varies. Less are outliers."""
+_MIN_VARYING_RUNS = 2
+"""Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
+MAX_RUNS_PER_END = 10
+"""Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
+_REMEDY = f"{USUAL_CAUSES} Make the count repeat, or search between commits with a larger difference."
+
+
+def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
+    """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
+    if not question.exact:
+        return question
+    if not has_varying_count([run for run in observations if run.commit in question.graph.place], question.least):
+        return question
+    return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
+
+
+def has_varying_count(observations: Iterable[Observation], least: float) -> bool:
+    """Return whether a count differs between executions of one commit, in more runs than outliers would move."""
+    runs = [run for run in observations if run.value is not None]
+    return sum(_has_varying_samples(run, least) for run in runs) >= max(
+        _MIN_VARYING_RUNS, MIN_VARYING_SHARE * len(runs)
+    )
+
+
+def _has_varying_samples(run: Observation, least: float) -> bool:
+    """Return whether the samples of a run differ by as much as matters."""
+    return bool(run.samples) and not is_repeating(run.samples) and max(run.samples) - min(run.samples) >= least
+
+
+def compute_half_range(observations: Iterable[Observation]) -> Number:
+    """Return half of the largest difference between executions of one commit; 0 if none was seen."""
+    values: dict[str, list[Number]] = defaultdict(list)
+    for run in observations:
+        if run.value is not None:
+            values[run.commit] += run.samples or (run.value,)
+    widest = max((max(of_commit) - min(of_commit) for of_commit in values.values()), default=0)
+    return widest // 2 if isinstance(widest, int) and widest % 2 == 0 else widest / 2
+
+
+def describe_variation(question: Question, observations: Sequence[Observation], why: str) -> Refused:
+    """Return that a search proves nothing: how far the metric varies, why that is too much, and what helps.
+
+    Parameters
+    ----------
+    why
+        A clause, without a full stop.
+    """
+    half = compute_half_range(run for run in observations if run.commit in question.graph.place)
+    if not half:
+        return Refused(sentence=f"Not proven: {why}.")
+    size = question.format_quantity(half)
+    return Refused(
+        sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. {_REMEDY}"
+    )

@@ -1,0 +1,214 @@
+"""Decides on one metric from pairs of values of base and head, for the gate, `compare` and stored runs.
+
+Two rules decide, and each verdict names its rule:
+
+- *count*: a count has no tolerance. It has changed if head lies above base surely more often than below it, or the
+  other way round, by whatever amount: one fault is enough. It is the same if the pairs favour neither side, so surely
+  that a change in 40 % of the executions is excluded. If both sides repeat their counts, 20 equal pairs show that; if a
+  count jitters, it takes more. See :mod:`service.rules.comparison.sign_test`. The rule is called *exact* where each
+  repeats its count, and *counts* where one of them does not. The signs of large differences are judged by themselves,
+  too: a head that takes one fault less in half of the pairs and a thousand more in the others is no better.
+- *paired*: everything else is noise around a level. Sample i of base and sample i of head run next to each other, so
+  what the host does to both cancels in their relative difference 2 (head − base) ∕ (|head| + |base|), which is defined
+  at a zero baseline and only changes its sign when the sides are swapped. The bounds of its median, see
+  :func:`runner.contract.level.compute_median_bounds`, are compared with zero and with the smallest change that matters.
+
+Both hold for all numbers of pairs simultaneously, whatever the noise is like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from runner.contract import Verdict
+from runner.contract.comparison import Rule
+from runner.contract.level import Number, compute_median_bounds, find_majority, median
+from service.rules.comparison.sign_test import Signs, are_balanced, count_signs, decide_direction, is_surely_majority
+from service.rules.relative_change import symmetric_percent_change
+from service.text.numbers import format_number, format_percent
+
+COUNTS = ("exact", "counts")
+"""The rules that compare counts one by one: of those that repeat, and of those that vary."""
+MIN_REPEATING_SHARE = 0.9
+"""Share of a side's samples that must agree for a count to repeat."""
+LARGE_DIFFERENCES = (16, 256, 4096)
+"""Differences, in events, from which on the signs of pairs are judged by themselves. Without a change they are as fair
+as all signs."""
+LARGE_ERROR_SHARE = 0.2
+"""The share of the error probability that these have, in equal parts."""
+MIN_FURTHER_PAIRS = 4
+"""Pairs to measure before a metric is judged again; a quarter of those measured where that is more."""
+_MOST_LOOKED_AHEAD = 100
+
+Pairs = Sequence[tuple[Number, Number]]
+
+
+class MetricDecision(NamedTuple):
+    """The decision on one metric, with the rule and the reason.
+
+    Attributes
+    ----------
+    direction
+        1 where head is surely above base, -1 where it is below, 0 if neither is sure.
+    change
+        Head minus base; None for the difference of the levels, so that what is shown beside them fits.
+    times
+        For an intermittent change: the number of pairs that show it. None for a change of the level.
+    interval
+        The bounds of the true change by the paired rule, in percent of the mean of both sides.
+    more
+        How many more pairs are likely to settle it.
+    least
+        The smallest difference of a pair that led to it.
+    """
+
+    verdict: Verdict
+    rule: Rule
+    sentence: str
+    direction: int = 0
+    change: Number | None = None
+    times: int | None = None
+    interval: tuple[float, float] | None = None
+    more: int = 0
+    least: int = 0
+
+
+def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricDecision:
+    """Decide whether a count differs.
+
+    Parameters
+    ----------
+    pairs
+        At least one.
+    error
+        Probability that a count that did not change is ever called changed.
+    most
+        Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
+        then called the same, and the sentence says what so few pairs can miss.
+    """
+    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    signs, n = count_signs(pairs), len(pairs)
+    repeating = is_repeating(base) and is_repeating(head)
+    rule: Rule = "exact" if repeating else "counts"
+    shown = f"in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} samples"
+    direction, least = _find_direction(pairs, error)
+    if direction:
+        return _decide_changed(pairs, direction, rule, error, least)
+    equal = repeating and median(base) == median(head)
+    if are_balanced(signs):
+        if equal:
+            return MetricDecision(Verdict.SAME, rule, f"The count is the same {shown}.")
+        sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
+        return MetricDecision(Verdict.SAME, rule, sentence)
+    if equal and n > 1 and most is not None and n >= most:
+        missed = 100 * (1 - 0.001 ** (1 / n))
+        sentence = (
+            f"The count is the same {shown}. The workload allows no more pairs. That many can miss a change that "
+            f"shows in fewer than {missed:.0f} % of the executions."
+        )
+        return MetricDecision(Verdict.SAME, rule, sentence)
+    if equal:
+        sentence = (
+            f"The count is the same {shown}, but there are too few samples to rule out a change that shows only in "
+            "some executions."
+        )
+    elif repeating:
+        sentence = (
+            f"The counts differ and mostly repeat (in {_count_agreeing(base)} of {n} base samples and "
+            f"{_count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
+        )
+    else:
+        sentence = f"The count varies, {_describe_signs(signs)}."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, error))
+
+
+def _find_direction(pairs: Pairs, error: float) -> tuple[int, int]:
+    """Return to which side pairs lean, and the smallest difference that counted for it.
+
+    Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
+    some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
+    """
+    signs = {least: count_signs(keep_large_differences(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
+    shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
+    leans = {least: decide_direction(signs[least], share * error) for least, share in shares.items()}
+    side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
+    seems_worse = any(signs[other].above > signs[other].below for other in LARGE_DIFFERENCES)
+    return (0, 0) if side < 0 and seems_worse else (side, least)
+
+
+def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
+    """Return the pairs, with those as equal whose difference is smaller than so much."""
+    return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
+
+
+def _decide_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
+    base, head = ([pair[side] for pair in pairs] for side in (0, 1))
+    signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
+    n, times = len(pairs), counted.above if direction > 0 else counted.below
+    if is_surely_majority(times, n, error):
+        if rule == "exact":
+            sentence = (
+                f"Each side repeats its count, in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} "
+                "samples: the difference is a fact."
+            )
+            return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
+        sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."
+        moved = (median(head) or 0) - (median(base) or 0)
+        if moved * direction > 0:
+            return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
+        # The levels of counts with several modes may hide what the pairs show.
+        size = median([right - left for left, right in pairs]) or 0
+        sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
+        return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
+    size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
+    few = f", {times} of them by {least} or more" if least else ""
+    sentence = f"Intermittent: {_describe_signs(signs)}{few}, by {abs(size):,} in the median."
+    return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
+
+
+def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
+    """Decide whether a noisy metric differs by more than ``precision`` percent."""
+    differences = [symmetric_percent_change(base, head) for base, head in pairs]
+    interval = compute_median_bounds(differences, error)
+    middle = median(differences) or 0
+    more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
+    if interval is None:
+        few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
+        sentence = f"{few} too few for an error probability of {format_number(error)}."
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
+    low, high = interval
+    shown = f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
+    if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
+        sentence = f"{shown}: not zero, with an error probability of {format_number(error)}."
+        return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
+    if -precision < low and high < precision:
+        sentence = f"{shown}: less than the {format_number(precision)} % that matter."
+        return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
+    sentence = f"{shown}, while {format_number(precision)} % would matter."
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
+
+
+def is_repeating(values: Sequence[Number]) -> bool:
+    """Return whether at least nine in ten samples of a count agree."""
+    return bool(values) and _count_agreeing(values) >= MIN_REPEATING_SHARE * len(values)
+
+
+def _count_agreeing(values: Sequence[Number]) -> int:
+    agreed = find_majority(values)
+    return agreed[1] if agreed else 0
+
+
+def _describe_signs(signs: Signs) -> str:
+    n = signs.n
+    return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
+
+
+def _estimate_pairs_to_settle(signs: Signs, error: float) -> int:
+    """Return how many pairs like those so far would settle a count, but not many at once if they vary."""
+    if signs.n in {signs.above, signs.equal, signs.below}:
+        for more in range(1, _MOST_LOOKED_AHEAD):
+            grown = Signs(*(count + more if count else 0 for count in signs))
+            if decide_direction(grown, (1 - LARGE_ERROR_SHARE) * error) or are_balanced(grown):
+                return more
+    return max(MIN_FURTHER_PAIRS, signs.n // 4)

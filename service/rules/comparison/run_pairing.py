@@ -1,0 +1,102 @@
+"""Pairs the stored runs of two sides, so that the runs of a pair differ in nothing but what is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+MAX_POOLED_RUNS = 3
+"""How many runs of one revision in one environment are pooled, the newest ones."""
+
+
+class ComparableRun(NamedTuple):
+    """A stored run, with what makes it comparable to another."""
+
+    run_id: UUID
+    number: int
+    """The number by which points refer to the run."""
+    subject: str
+    case: str
+    case_key: str
+    host: str
+    environment: str
+    revision: str
+    title: str
+    position: int
+    started_at: datetime
+
+
+Runs = tuple[ComparableRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Runs of both sides that differ in what is compared, and in as little else as possible."""
+
+    base: Runs
+    """The newest first."""
+    head: Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The runs of both sides, paired by case."""
+
+    pairs: tuple[Pair, ...]
+    only_base: Runs
+    """One run of each case that only this side has."""
+    only_head: Runs
+
+
+def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, by_host: bool) -> Matched:
+    """Pair the runs of both sides.
+
+    Parameters
+    ----------
+    by_host
+        Whether a run is compared only with runs of its own host.
+    """
+    left, right = _group_runs(base, by_host), _group_runs(head, by_host)
+    return Matched(
+        pairs=tuple(_restrict_to_nearest(left[key], right[key]) for key in left if key in right),
+        only_base=tuple(left[key][0] for key in left if key not in right),
+        only_head=tuple(right[key][0] for key in right if key not in left),
+    )
+
+
+def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+    groups: dict[tuple[str, ...], list[ComparableRun]] = {}
+    for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
+        groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
+    return groups
+
+
+def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[ComparableRun]) -> Pair:
+    """Restrict both sides to the newest revision, then environment, then host that they share, as far as they do."""
+    if len(base) == len(head) == 1:
+        return Pair((base[0],), (head[0],))
+    for same in ("revision", "environment", "host"):
+        shared = {getattr(run, same) for run in base} & {getattr(run, same) for run in head}
+        if shared:
+            newest = max((run for run in base if getattr(run, same) in shared), key=_get_history_order)
+            base = [run for run in base if getattr(run, same) == getattr(newest, same)]
+            head = [run for run in head if getattr(run, same) == getattr(newest, same)]
+    return Pair(_find_newest(base), _find_newest(head))
+
+
+def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
+    return run.position, run.started_at
+
+
+def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
+    """Return the newest run and those that repeat it."""
+    newest = max(runs, key=_get_history_order)
+    repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]
+    return tuple(sorted(repeats, key=_get_history_order, reverse=True)[:MAX_POOLED_RUNS])
+
+
+def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
+    return run.revision, run.environment, run.host

@@ -1,0 +1,102 @@
+"""Judges pairs by their signs alone: in how many of them head lies above base, and in how many below.
+
+Nothing is assumed about the sizes of the differences, so that the tests hold for counts that repeat to the event, jump
+between modes, jitter or have heavy tails. Both tests hold however often the caller looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import exp, inf, log
+from typing import NamedTuple
+
+from runner.contract.level import Number, count_allowed_on_side
+
+MIN_CHANGED_SHARE = 0.4
+"""A change in this share of all executions, or in more of them, is never called the same."""
+MISS_PROBABILITY = 1e-4
+"""Probability that such a change is called the same."""
+_STAKES = ((10 / 3, 0.5), (2.0, 0.125), (1.4, 0.125), (0.95, 0.25))
+"""What is bet on head not being above base, and the share of the capital that is bet so.
+
+The first is the largest bet that a loss cannot turn into debt; with it, 20 equal pairs are enough. The others are good
+for counts whose pairs rarely tie.
+"""
+
+
+class Signs(NamedTuple):
+    """The number of pairs in which head lies above base, equals it, and lies below it."""
+
+    above: int
+    equal: int
+    below: int
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return sum(self)
+
+    @property
+    def mirrored(self) -> Signs:
+        """The signs with the sides swapped."""
+        return Signs(self.below, self.equal, self.above)
+
+
+def count_signs(pairs: Iterable[tuple[Number, Number]]) -> Signs:
+    """Count the signs of head minus base."""
+    above = equal = below = 0
+    for base, head in pairs:
+        above += head > base
+        equal += head == base
+        below += head < base
+    return Signs(above, equal, below)
+
+
+def decide_direction(signs: Signs, error: float) -> int:
+    """Return 1 if head surely lies above base more often than below it, -1 if below more often, else 0.
+
+    The sign test: if neither side is favoured, a pair that differs is as likely above as below. The probability that
+    this function ever returns anything but 0 is then at most ``error``.
+    """
+    differing = signs.above + signs.below
+    most = count_allowed_on_side(differing, error) if differing else None
+    if most is None or max(signs.above, signs.below) <= most:
+        return 0
+    return 1 if signs.above > signs.below else -1
+
+
+def is_surely_majority(count: int, n: int, error: float) -> bool:
+    """Return whether surely more than half of all pairs are like ``count`` of these n."""
+    most = count_allowed_on_side(n, error) if n else None
+    return most is not None and count > most
+
+
+def are_balanced(signs: Signs) -> bool:
+    """Return whether the pairs surely favour neither side: a change in that share of the executions is excluded.
+
+    Each pair scores 1, ½ or 0 as head lies above base, equals it, or lies below. If head is worse in
+    ``MIN_CHANGED_SHARE`` of the executions and never better, the mean score is (1 + MIN_CHANGED_SHARE) ∕ 2. That
+    hypothesis is tested by betting against it, and so is its mirror image (I. Waudby-Smith and A. Ramdas, "Estimating
+    means of bounded random variables by betting",
+    Journal of the Royal Statistical Society B 86(1), 2024).
+    """
+    return all(_compute_gain(side) >= 1 / MISS_PROBABILITY for side in (signs, signs.mirrored))
+
+
+def _compute_gain(signs: Signs) -> float:
+    """Return the capital, from 1, of a bet that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2."""
+    mean = (1 + MIN_CHANGED_SHARE) / 2
+    logs = [
+        log(share)
+        + sum(
+            count * _compute_log(1 - stake * (score - mean))
+            for count, score in ((signs.above, 1.0), (signs.equal, 0.5), (signs.below, 0.0))
+            if count
+        )
+        for stake, share in _STAKES
+    ]
+    return exp(min(700.0, max(logs))) if max(logs) > -inf else 0.0
+
+
+def _compute_log(factor: float) -> float:
+    return log(factor) if factor > 1e-12 else -inf

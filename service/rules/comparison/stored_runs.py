@@ -1,0 +1,237 @@
+"""Compares runs that were stored at different times.
+
+:mod:`service.rules.comparison.interleaved` judges runs that were measured interleaved. Here the two sides can lie
+months apart, and the samples of one run share whatever was special about its session. So the trend decides: a drift
+between the two is a difference, unless it is itself in doubt, and without one a count that repeats and is equal on both
+sides is the same. Without a trend, only counts of several runs on each side can be told apart, by the rule of
+:mod:`service.rules.comparison.metric_decision`. Noise cannot: how much sessions differ is unknown.
+
+A comparison can have thousands of metrics, of which one page is shown. All of them are judged, because the page counts
+and sorts them by their decisions; the full verdict is only made for those that are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from math import inf
+from typing import Any, NamedTuple
+
+from runner.contract import Metric, MetricVerdict, Verdict, metric
+from runner.contract.level import median
+from service.rules.comparison import interleaved
+from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
+from service.rules.comparison.metric_decision import MetricDecision, decide_count, is_repeating
+from service.rules.comparison.run_pairing import Pair, Runs
+from service.rules.relative_change import percent_change
+from service.schemas.history import Number
+from service.text.candidates import name_candidates
+from service.text.numbers import format_difference
+
+
+class SideReadings(NamedTuple):
+    """One metric over the runs of one side."""
+
+    held: Sequence[Number] | str = ()
+    """The samples, or their JSON text: most of them are never read."""
+    n: int = 0
+    level: Number | None = None
+    """Their median."""
+    counted: bool = False
+    """Whether all samples are counts, and none is an estimate."""
+    series: int | None = None
+    """The series of the newest run's point."""
+
+    @property
+    def samples(self) -> Sequence[Number]:
+        """All samples that have a value."""
+        return json.loads(self.held) if isinstance(self.held, str) else self.held
+
+
+ByRun = Mapping[int, dict[str, SideReadings]]
+"""The readings by the run's number and the metric."""
+_NOTHING = SideReadings()
+_MIN_RUNS_PER_SIDE = 2
+"""Runs on each side without which differing counts are not told apart: a single run may be an outlier."""
+_EQUAL = MetricDecision(Verdict.SAME, "trend", "The count is the same, and there is no drift between base and head.")
+_NO_BASE, _NO_HEAD = (
+    MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", f"The {side} has no value.") for side in ("base", "head")
+)
+_NOISY, _DIFFERS = (
+    MetricDecision(
+        Verdict.NEEDS_MORE_RUNS,
+        "apart",
+        f"{what}, but base and head were not measured interleaved, and sessions may differ by as much.",
+    )
+    for what in ("The metric is noisy", "The counts differ")
+)
+
+
+class DriftSummary(NamedTuple):
+    """A drift of a series in the words of a comparison, with its location in the history."""
+
+    position: int
+    environment_before: str
+    environment_after: str
+    description: str
+    in_doubt: bool = False
+    """Whether a rerun has to confirm it."""
+
+
+class ComparedMetric(NamedTuple):
+    """The decision on one metric of one pair."""
+
+    pair: Pair
+    metric: Metric
+    base: SideReadings
+    head: SideReadings
+    decision: MetricDecision
+    interleaved: MetricVerdict | None = None
+    """The verdict on both sides measured interleaved, which takes precedence; None if there is none."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the metric counts towards the verdict on the whole comparison."""
+        return self.metric.exact if self.interleaved is None else self.interleaved.counts
+
+    @property
+    def size(self) -> float:
+        """The size of the change in percent of the base; infinite from zero to anything."""
+        if self.interleaved is not None:
+            change, percent = self.interleaved.change, self.interleaved.percent
+        else:
+            level = self.base.level
+            change = None if level is None or self.head.level is None else self.head.level - level
+            percent = percent_change(change, level)
+        return 0.0 if not change else inf if percent is None else abs(percent)
+
+    def build_verdict(self) -> MetricVerdict:
+        """Return the decision as a verdict, with levels, threshold and bounds."""
+        if self.interleaved is not None:
+            return self.interleaved
+        threshold = 1 if self.metric.exact else None
+        sides = self.base.samples, self.head.samples
+        return interleaved.build_verdict(
+            self.metric.name, self.decision, *sides, counts=self.counts, threshold=threshold
+        )
+
+
+def summarise_drift(position: int, drift: Mapping[str, Any]) -> DriftSummary:
+    """Return the summary of a drift; `drift` is a :class:`service.schemas.history.Drift` as JSON."""
+    settings = ", ".join(setting["name"] for setting in drift["settings"][:2])
+    commits = [candidate["commit"] for candidate in drift["candidates"]]
+    by_commit = name_candidates(commits, "", all_known=drift.get("candidates_known", True)) or drift["revision"][:10]
+    culprit = settings if drift["cause"] == "config" else by_commit
+    in_doubt = drift["evidence"]["wants_rerun"]
+    description = (
+        f"{format_difference(drift['change'], drift['unit'])} at {culprit}{' (suspected)' if in_doubt else ''}"
+    )
+    environments = drift["environment_before"], drift["environment_after"]
+    return DriftSummary(position, *environments, description, in_doubt)
+
+
+def compare_pairs(
+    pairs: Iterable[Pair],
+    readings: ByRun,
+    drifts: Mapping[int, Sequence[DriftSummary]],
+    measured_interleaved: Mapping[str, MetricVerdict],
+) -> list[ComparedMetric]:
+    """Judge every metric for which either side of a pair has a value.
+
+    Parameters
+    ----------
+    readings
+        Readings of the runs of all pairs.
+    drifts
+        The drifts of each series, by the series' number.
+    measured_interleaved
+        Verdicts by metric, where both sides were measured interleaved; these take precedence.
+    """
+    times = Counter(chain.from_iterable(readings.values()))
+    error = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
+    compared = []
+    for pair in pairs:
+        left, right = _pool_readings_by_metric(pair.base, readings), _pool_readings_by_metric(pair.head, readings)
+        for name in left | right:
+            entry, base, head = cached_metric(name), left.get(name, _NOTHING), right.get(name, _NOTHING)
+            verdict = measured_interleaved.get(name)
+            if verdict is not None:
+                decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
+                compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
+            elif base.n or head.n:
+                of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
+                between = [drift for drift in of_series if is_drift_between(drift, pair)] if of_series else ()
+                decision = (
+                    _decide_by_trend(base, head, between)
+                    if between
+                    else _decide_without_drift(entry, pair, base, head, error)
+                )
+                compared.append(ComparedMetric(pair, entry, base, head, decision))
+    return compared
+
+
+def _decide_without_drift(
+    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float
+) -> MetricDecision:
+    """Decide whether one metric differs between two sides without a drift between them."""
+    if base.level is None:
+        return _NO_BASE
+    if head.level is None:
+        return _NO_HEAD
+    if not (entry.exact and base.counted and head.counted):
+        return _NOISY
+    if base.level == head.level and is_repeating(base.samples) and is_repeating(head.samples):
+        return _EQUAL
+    if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
+        return _DIFFERS
+    few = min(base.n, head.n)
+    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)
+    return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
+
+
+def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
+    """Pool the readings of runs that repeat each other, the newest first."""
+    if len(parts) == 1:
+        return parts[0]
+    samples = tuple(chain.from_iterable(part.samples for part in parts))
+    return SideReadings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
+
+
+def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
+    if len(runs) == 1:
+        return readings.get(runs[0].number, {})
+    by_run = [readings.get(run.number, {}) for run in runs]
+    return {
+        name: _pool_readings([part[name] for part in by_run if name in part]) for name in dict.fromkeys(chain(*by_run))
+    }
+
+
+def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
+    """Return whether a drift lies on the way from base to head.
+
+    Between two environments, the way can lead through others, so that drifts in those count as well.
+    """
+    base, head = pair.base[0], pair.head[0]
+    low, high = sorted((base.position, head.position))
+    if base.environment == head.environment:
+        same = drift.environment_before == drift.environment_after == base.environment
+        return same and low < drift.position <= high
+    if drift.environment_before != drift.environment_after:
+        ends = {drift.environment_before, drift.environment_after}
+        return ends == {base.environment, head.environment} or low <= drift.position <= high
+    return low < drift.position <= high
+
+
+def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
+    count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
+    more = f", and {len(between) - 3} more" if len(between) > 3 else ""
+    sentence = f"{count} between base and head: {'; '.join(drift.description for drift in between[:3])}{more}."
+    if all(drift.in_doubt for drift in between):
+        return MetricDecision(Verdict.NEEDS_MORE_RUNS, "trend", f"{sentence} A rerun must confirm it.")
+    if base.level == head.level:
+        return MetricDecision(Verdict.SAME, "trend", f"{sentence} They cancel out.")
+    return MetricDecision(Verdict.CHANGED, "trend", sentence)

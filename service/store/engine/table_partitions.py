@@ -1,0 +1,218 @@
+"""Stores points and reports on PostgreSQL in parts, by the numbers of their runs.
+
+Runs are numbered as they arrive, so all but the newest part stay as they are. An old part can therefore be written
+again while the service goes on: smaller after retention, and with the points of a series side by side, as SQLite has
+them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from sqlalchemy import ColumnElement, Connection, Engine, delete, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session
+
+from service.store.engine import bulk
+from service.store.engine.database import Database
+from service.store.models import LoosePart, Point
+
+RUNS_PER_PART = 1 << 18
+"""Runs of a part."""
+TABLES = {"point": "series_id, run_number", "report": "run_number"}
+"""The divided tables, with their primary keys."""
+_PARTS_LOCK = 4604183
+_PATIENCE = "100ms"
+"""For how long readers wait at most while a part is exchanged. Where it is in use for longer, it is tried again."""
+_MAX_ATTEMPTS = 100
+_PAUSE_SECONDS = 1.0
+"""Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
+_MAX_NEIGHBOURS_PER_RUN = 10
+"""Runs that are stored at most for each one that is read at once: a series has few points among those."""
+_MIN_FREE_SHARE = 0.1
+"""Which share of a part must be free before it is written again."""
+_PARTS = text(
+    "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
+    "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
+)
+_until: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
+"""The number of the first run without a part, as far as this process knows: parts are never removed."""
+
+
+class _Part(NamedTuple):
+    """A part of a table.
+
+    Attributes
+    ----------
+    end
+        The number of the first run after it.
+    bound
+        Which runs it holds, as PostgreSQL writes it.
+    """
+
+    name: str
+    end: int
+    bound: str
+
+
+def ensure_room(database: Database) -> None:
+    """Make parts before runs need them: after the newest run there is room for as many as a part holds.
+
+    Not within a transaction that writes: a part is made in its own transaction.
+    """
+    if database.is_sqlite:
+        return
+    with database.engine.connect() as connection:
+        newest: int = connection.execute(text("SELECT last_value FROM run_number_seq")).scalar_one()
+    if newest + RUNS_PER_PART < _until.get(database.engine, 0):
+        return
+    with database.engine.begin() as connection:
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_PARTS_LOCK})"))
+        end = make_parts(connection, newest)
+    _until[database.engine] = end
+
+
+def make_parts(connection: Connection, newest: int) -> int:
+    """Make parts for the runs up to a number, and for as many further runs as a part holds.
+
+    Returns
+    -------
+    int
+        The number of the first run without a part.
+    """
+    for table in TABLES:
+        end = max(part.end for part in _list_parts(connection, table))
+        while end <= newest + RUNS_PER_PART:
+            name = f"{table}_p{end // RUNS_PER_PART}"
+            connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
+            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS_PER_PART})"
+            connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
+            end += RUNS_PER_PART
+    return end
+
+
+def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
+    """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
+
+    Where it is to look for each point in every part, it rather reads all of them.
+
+    Parameters
+    ----------
+    numbers
+        Of runs that are close together: see :func:`group_neighbours`.
+    """
+    if session.get_bind().dialect.name != "postgresql":
+        return []
+    return [Point.run_number.between(min(numbers), max(numbers))]
+
+
+def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
+    """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
+    group: list[int] = []
+    for number in sorted(numbers):
+        if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
+            yield group
+            group = []
+        group.append(number)
+    if group:
+        yield group
+
+
+def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
+    """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    by_part: Counter[int] = Counter()
+    for number, size in freed.items():
+        by_part[number // RUNS_PER_PART * RUNS_PER_PART] += size
+    rows = [{"first_run": first, "freed": size} for first, size in sorted(by_part.items())]
+    if rows:
+        bulk.insert_or_add(session, bulk.get_table(LoosePart), rows, "freed", ["first_run"])
+
+
+def reclaim_space(database: Database) -> int:
+    """Write parts again where that returns a tenth of their space or more; return the bytes that the file system has.
+
+    Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
+    parts that are in use for minutes. Nobody may change points or reports of old runs meanwhile.
+    """
+    if database.is_sqlite:
+        return 0
+    returned = 0
+    with database.engine.connect() as connection:
+        newest: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
+        rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
+        loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
+        parts = {table: _list_parts(connection, table) for table in TABLES}
+        sizes = {part.name: _measure_size(connection, part.name) for divided in parts.values() for part in divided}
+    for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
+        end = pair[0].end
+        loose_runs = [first for first in loose if first < end]
+        freed = sum(loose.pop(first) for first in loose_runs)
+        if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
+            continue
+        results = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
+        returned += sum(size or 0 for size in results)
+        if None not in results:
+            with database.writing() as session:
+                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(loose_runs)))
+    return returned
+
+
+def _list_parts(connection: Connection, table: str) -> list[_Part]:
+    """Return the parts of a table, the oldest first."""
+    rows = connection.execute(_PARTS, {"table": table})
+    parts = (_Part(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
+    return sorted(parts, key=lambda part: part.end)
+
+
+def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
+    """Return the bytes that are returned; None if the part is in use all the time."""
+    new, key = f"{part.name}_new", TABLES[table]
+    with database.engine.begin() as connection:
+        before = _measure_size(connection, part.name)
+        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # of one that was interrupted
+        connection.execute(text(f"CREATE TABLE {new} (LIKE {part.name} INCLUDING DEFAULTS)"))
+        connection.execute(text(f"INSERT INTO {new} SELECT * FROM {part.name} ORDER BY {key}"))  # noqa: S608
+        connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT pk_{new} PRIMARY KEY ({key})"))
+        # With it, the part need not be read while it takes its place.
+        start = part.bound.partition("(")[2].partition(")")[0].strip("'")
+        at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
+        connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {part.end})"))
+        after = _measure_size(connection, new)
+    with database.engine.connect() as connection:
+        connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
+    for _ in range(_MAX_ATTEMPTS):
+        try:
+            _exchange_part(database, table, part, new)
+        except OperationalError:
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return before - after
+    with database.engine.begin() as connection:
+        connection.execute(text(f"DROP TABLE {new}"))
+    return None
+
+
+def _exchange_part(database: Database, table: str, part: _Part, new: str) -> None:
+    with database.engine.begin() as connection:
+        for statement in (
+            f"SET LOCAL lock_timeout = '{_PATIENCE}'",
+            f"DROP TABLE {part.name}",
+            f"ALTER TABLE {new} RENAME TO {part.name}",
+            f"ALTER INDEX pk_{new} RENAME TO pk_{part.name}",
+            f"ALTER TABLE {table} ATTACH PARTITION {part.name} {part.bound}",
+            f"ALTER TABLE {part.name} DROP CONSTRAINT bound",
+        ):
+            connection.execute(text(statement))
+
+
+def _measure_size(connection: Connection, table: str) -> int:
+    size: int = connection.execute(
+        text("SELECT pg_total_relation_size(to_regclass(:table))"), {"table": table}
+    ).scalar_one()
+    return size

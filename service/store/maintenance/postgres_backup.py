@@ -1,0 +1,131 @@
+"""Backs up and restores a PostgreSQL database with PostgreSQL's own tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from psycopg.pq import Conninfo
+from sqlalchemy import URL, create_engine, func, inspect, select, text
+
+from service.errors import ServiceError
+from service.store.engine.database import Database
+from service.store.models import Base, Run
+
+DROP_TABLES = "".join(
+    f'DROP TABLE IF EXISTS "{table}" CASCADE;\n' for table in (*Base.metadata.tables, "alembic_version")
+)
+"""Drops every table, also those that the version of an older backup did not have: its upgrade makes them again."""
+_DISCONNECT_SECONDS = 2.0
+"""Time in which the server notices a closed connection."""
+
+
+def dump_database(database: Database, part: Path) -> None:
+    """Write a dump of the database, as of one moment."""
+    _run_tool(database.url, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--file={part}")
+    _run_tool(database.url, "pg_restore", "--list", str(part), connect=False)
+
+
+def restore_dump(database: Database, file: Path, replace: bool) -> None:
+    """Replace the content of the database with a dump, in one transaction."""
+    _run_tool(database.url, "pg_restore", "--list", str(file), connect=False)
+    require_replaceable(database, replace)
+    database.close()
+    _replace_content(database.url, file)
+
+
+def require_replaceable(database: Database, replace: bool) -> None:
+    """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
+    with database.engine.connect() as connection:
+        other_sessions = text(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        deadline = time.monotonic() + _DISCONNECT_SECONDS
+        while connection.execute(other_sessions).scalar():
+            if time.monotonic() > deadline:
+                remedy = "Stop the service and everything else that uses the database, then try again."
+                raise ServiceError("The database is in use", database.name, remedy)
+            connection.rollback()  # else the next query would see the same snapshot
+            time.sleep(0.02)
+        runs = 0
+        if inspect(connection).has_table("run"):
+            runs = connection.execute(select(func.count()).select_from(Run)).scalar() or 0
+    if runs and not replace:
+        remedy = "Repeat the command with --replace to discard them."
+        raise ServiceError("The database has runs", f"{database.name} has {runs:,}", remedy)
+
+
+def _replace_content(url: URL, file: Path) -> None:
+    """Execute what `pg_restore` would, in one transaction.
+
+    By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
+    """
+    script = [
+        _find_tool("pg_restore"),
+        "--clean",
+        "--if-exists",
+        "--no-owner",
+        "--no-privileges",
+        "--file=-",
+        str(file),
+    ]
+    psql = [_find_tool("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--file=-"]
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(script, stdout=subprocess.PIPE, stderr=errors) as making,
+        subprocess.Popen(
+            psql, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, env=_build_environment(url)
+        ) as running,
+    ):
+        assert making.stdout is not None
+        assert running.stdin is not None
+        with suppress(BrokenPipeError):
+            # Committed only when all of it is there: whatever ends this process, the end of its input commits nothing.
+            running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
+            shutil.copyfileobj(making.stdout, running.stdin)
+            if making.wait() == 0:
+                running.stdin.write(b"\nCOMMIT;\n")
+            running.stdin.close()
+        making.stdout.close()
+        if running.wait() or making.wait():
+            errors.seek(0)
+            raise _make_failure("pg_restore", errors.read().decode(errors="replace"))
+
+
+def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
+    environment = _build_environment(url) if connect else dict(os.environ)
+    process = subprocess.run(
+        [_find_tool(program), *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        raise _make_failure(program, process.stderr)
+
+
+def _build_environment(url: URL) -> dict[str, str]:
+    """Return the variables by which PostgreSQL's tools connect as the service does.
+
+    Not on the command line, where every user of this host could read the password.
+    """
+    _, parameters = create_engine(url).dialect.create_connect_args(url)
+    options = Conninfo.get_defaults()
+    variables = {option.keyword.decode(): option.envvar.decode() for option in options if option.envvar}
+    return os.environ | {variables[name]: str(value) for name, value in parameters.items() if name in variables}
+
+
+def _make_failure(program: str, output: str) -> ServiceError:
+    reason = (output.strip().splitlines() or ["no message"])[0]
+    return ServiceError(f"{program} failed", reason, "Resolve this, then try again.")
+
+
+def _find_tool(program: str) -> str:
+    installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
+    path = shutil.which(program) or (str(installed[-1]) if installed else None)
+    if path is None:
+        remedy = "Install PostgreSQL's client tools (Debian: postgresql-client)."
+        raise ServiceError(f"{program} is not installed", "it is not on PATH", remedy)
+    return path

@@ -1,0 +1,302 @@
+"""Thins and reduces the reports of old runs, and thins or deletes old profiles. Levels and drifts stay as they are."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, case, func, select, tuple_, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from runner.contract import Report
+from service.errors import ServiceError
+from service.rules.retention import reduce_report, thin_report
+from service.schemas.history import Number
+from service.store import profiles
+from service.store.engine import bulk, table_partitions
+from service.store.engine.database import Database
+from service.store.models import Point, Run, Series, StoredReport, Subject
+from service.store.runs.stored_reports import unpack_report
+from service.store.series.points import encode_samples, select_points_by_run
+
+_REPORTS_PER_TRANSACTION = 40
+"""Runs of the same subject wait for as long as so many are written: some 100 ms."""
+_COMPRESSION_LEVEL = 9
+"""zlib level: each report is written once, and nobody waits."""
+_RUNS_PER_QUERY = 500
+_SAMPLED_REPORTS = 200
+"""Reports from which it is estimated what all of them would free."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionRule:
+    """What goes, by the time before which a run was measured. None for nothing.
+
+    Attributes
+    ----------
+    thin
+        Words go from reports, and light stacks from profiles.
+    reduce
+        Of each noisy metric of a run, the level remains, and the lowest and the highest sample where it is judged.
+    profiles
+        Profiles are deleted.
+    subjects
+        Names of the only subjects concerned; none for all.
+    """
+
+    thin: datetime | None = None
+    reduce: datetime | None = None
+    profiles: datetime | None = None
+    subjects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionResult:
+    """What retention has done, or would do.
+
+    Attributes
+    ----------
+    thinned, reduced
+        Reports. One that is reduced is not counted as thinned.
+    profiles_thinned, profiles_deleted
+        Profiles.
+    freed
+        Bytes by which reports, points and profiles shrink. Not their overhead in the database.
+    returned
+        Bytes that the file system has back. SQLite uses them again: 0.
+    """
+
+    thinned: int = 0
+    reduced: int = 0
+    profiles_thinned: int = 0
+    profiles_deleted: int = 0
+    freed: int = 0
+    returned: int = 0
+
+
+Progress = Callable[[int, int], None]
+"""Called with how many reports are done, and of how many."""
+
+
+class _Kept(NamedTuple):
+    """What remains of a report.
+
+    Attributes
+    ----------
+    left
+        By metric: the samples that remain, where they are not all.
+    """
+
+    number: int
+    document: bytes
+    left: Mapping[str, Sequence[Number]]
+    freed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A way to make reports smaller, for those from before a time of which ``done`` is not set."""
+
+    before: datetime
+    done: InstrumentedAttribute[bool]
+    smaller: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
+    """Returns what remains of a report, and the samples of the metrics of which not all remain."""
+    since: datetime | None = None
+    """Only those from this time on."""
+
+    def shrink(self, number: int, document: bytes) -> _Kept:
+        """Return what remains of a report."""
+        report, remaining = self.smaller(unpack_report(document))
+        packed = zlib.compress(report.model_dump_json(exclude_defaults=True).encode(), _COMPRESSION_LEVEL)
+        return _Kept(number, packed, remaining, len(document) - len(packed))
+
+    @property
+    def conditions(self) -> tuple[ColumnElement[bool], ...]:
+        """What selects the reports."""
+        since = [] if self.since is None else [Run.started_at >= self.since]
+        return (Run.started_at < self.before, *since, self.done.is_(False))
+
+
+def apply_rule(
+    database: Database, rule: RetentionRule, progress: Progress = lambda _done, _total: None
+) -> RetentionResult:
+    """Apply a rule while the service runs; an interrupted run continues where it was.
+
+    Raises
+    ------
+    ServiceError
+        Another process retains or deletes.
+    """
+    with hold_retention_lock(database):
+        return _apply_step(database, rule, progress)
+
+
+@contextmanager
+def hold_retention_lock(database: Database) -> Iterator[None]:
+    """Change what old runs have left, in one process at a time.
+
+    Raises
+    ------
+    ServiceError
+        Another process does.
+    """
+    with database.run_exclusively("retention") as is_alone:
+        if not is_alone:
+            raise ServiceError(
+                "Another command is already changing old runs", database.name, "Wait until that command has ended."
+            )
+        yield
+
+
+def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
+    deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
+    thinned, freed = profiles.thin_old(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
+    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
+    names, steps = _read_subjects(database, rule), _list_steps(rule)
+    total = sum(_count_reports(database, step, names.values()) for step in steps)
+    for step in steps:
+        for name, subject_id in names.items():
+            for done, freed in _shrink_reports(database, step, name, subject_id):
+                result = _add_step_to_result(result, step, done, freed)
+                progress(result.thinned + result.reduced, max(total, result.thinned + result.reduced))
+    return replace(result, returned=table_partitions.reclaim_space(database))
+
+
+def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
+    """Estimate what a rule would do, and change nothing. The bytes freed are estimated from a sample of the reports."""
+    thinned, deleted, freed = profiles.count_old(database, rule.thin, rule.profiles, rule.subjects)
+    result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=freed)
+    numbers = _read_subjects(database, rule).values()
+    for step in _list_steps(rule):
+        count = _count_reports(database, step, numbers)
+        with database.reading() as session:
+            rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
+            examples = [step.shrink(number, document) for _, number, document in rows]
+            each = sum(example.freed for example in examples) + sum(
+                point.freed for point in _list_smaller_points(session, examples)
+            )
+        result = _add_step_to_result(result, step, count, each * count // len(examples) if examples else 0)
+    return result
+
+
+def _list_steps(rule: RetentionRule) -> list[_Step]:
+    steps = []
+    if rule.reduce:
+        steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))
+    if rule.thin:
+        steps.append(_Step(rule.thin, StoredReport.thinned, _thin_report, since=rule.reduce))
+    return steps
+
+
+def _thin_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]]]:
+    return thin_report(report), {}
+
+
+def _add_step_to_result(result: RetentionResult, step: _Step, reports: int, freed: int) -> RetentionResult:
+    name = "reduced" if step.done is StoredReport.reduced else "thinned"
+    return replace(result, **{name: getattr(result, name) + reports}, freed=result.freed + freed)
+
+
+def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
+    query = select(Subject.name, Subject.id).order_by(Subject.name)
+    with database.reading() as session:
+        return dict(session.execute(query.where(Subject.name.in_(rule.subjects)) if rule.subjects else query).all())
+
+
+def _select_stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
+    """Return the query for the time, the number and the report of runs in their order; only one in so many."""
+    query = (
+        select(Run.started_at, Run.number, StoredReport.document)
+        .join(StoredReport, StoredReport.run_number == Run.number)
+        .order_by(Run.started_at, Run.number)
+    )
+    chosen = Run.subject_id.in_(subjects), *step.conditions
+    if one_in == 1:
+        return query.where(*chosen)
+    place = func.row_number().over(order_by=(Run.started_at, Run.number))
+    places = select(Run.number, place.label("place")).join(StoredReport, StoredReport.run_number == Run.number)
+    ranked = places.where(*chosen).subquery()
+    return query.where(Run.number.in_(select(ranked.c.number).where(ranked.c.place % one_in == 0)))
+
+
+def _count_reports(database: Database, step: _Step, subjects: Collection[int]) -> int:
+    query = select(func.count(StoredReport.run_number)).join(Run, StoredReport.run_number == Run.number)
+    with database.reading() as session:
+        return session.scalar(query.where(Run.subject_id.in_(subjects), *step.conditions)) or 0
+
+
+def _shrink_reports(database: Database, step: _Step, name: str, subject_id: int) -> Iterator[tuple[int, int]]:
+    """Yield, for each transaction, how many reports of a subject have become smaller, and the bytes freed."""
+    query, last = _select_stored(step, [subject_id]).limit(_REPORTS_PER_TRANSACTION), None
+    while True:
+        # The place of the last one is where to go on: those before it need not be passed again.
+        next_rows = query if last is None else query.where(tuple_(Run.started_at, Run.number) > tuple_(*last))
+        with database.reading() as session:
+            rows = session.execute(next_rows).all()
+        if not rows:
+            return
+        # Computed outside of the write lock: a report never changes, so nothing read here can be outdated.
+        smaller = [step.shrink(number, document) for _, number, document in rows]
+        last = rows[-1].started_at, rows[-1].number
+        with database.writing([name]) as session:
+            freed = _write_reports(session, step, smaller)
+        yield len(smaller), freed + sum(report.freed for report in smaller)
+
+
+class _SmallerPoint(NamedTuple):
+    """A point with the columns that change."""
+
+    series_id: int
+    run_number: int
+    n: int
+    samples: str | None
+    freed: int
+
+
+def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_SmallerPoint]:
+    """Return the points of which not all samples remain."""
+    remaining = {report.number: report.left for report in reports if report.left}
+    if not remaining:
+        return []
+    query = select_points_by_run(Series.id, Run.number, Series.metric, func.length(Point.samples))
+    smaller = []
+    for chunk in table_partitions.group_neighbours(remaining, _RUNS_PER_QUERY):
+        conditions = (
+            Run.number.in_(chunk),
+            Point.samples.is_not(None),
+            *table_partitions.build_part_conditions(session, chunk),
+        )
+        for series_id, number, name, size in session.execute(query.where(*conditions)):
+            if name in remaining[number]:
+                _, n, samples = encode_samples(remaining[number][name])
+                smaller.append(_SmallerPoint(series_id, number, n, samples, size - len(samples or "")))
+    return smaller
+
+
+def _write_reports(session: Session, step: _Step, reports: Collection[_Kept]) -> int:
+    """Replace reports by what remains of them, and the samples of their points; return the bytes that those freed."""
+    marks = ["document", "thinned", *(["reduced"] if step.done is StoredReport.reduced else [])]
+    documents = [(report.number, report.document, *[True] * (len(marks) - 1)) for report in reports]
+    bulk.update_rows(session, bulk.get_table(StoredReport), marks, documents, key=["run_number"])
+    points = _list_smaller_points(session, reports)
+    changed, key = [point[:4] for point in points], ["series_id", "run_number"]
+    bulk.update_rows(session, bulk.get_table(Point), ["n", "samples"], changed, key=key)
+    _invalidate_caches(session, {point.series_id for point in points})
+    freed = {report.number: report.freed for report in reports}
+    for point in points:
+        freed[point.run_number] += point.freed
+    table_partitions.record_freed_space(session, freed)
+    return sum(point.freed for point in points)
+
+
+def _invalidate_caches(session: Session, series_ids: Iterable[int]) -> None:
+    """Invalidate the caches of series, without judging them again."""
+    is_judged = Series.judged_version == Series.version
+    judged = case((is_judged, Series.version + 1), else_=Series.judged_version)
+    for chunk in bulk.split_into_chunks(sorted(series_ids), bulk.MAX_PARAMETERS):
+        renewed = update(Series).where(Series.id.in_(chunk)).values(version=Series.version + 1, judged_version=judged)
+        session.execute(renewed.execution_options(synchronize_session=False))

@@ -1,0 +1,150 @@
+"""Loads a backup of SQLite into PostgreSQL: all rows with their numbers, so that every address and token stays."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from shutil import copyfile
+from typing import Any, cast
+from urllib.parse import quote
+
+from sqlalchemy import Boolean, Connection, Table, func, select, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from service.errors import ServiceError
+from service.store.engine import bulk, table_partitions
+from service.store.engine.database import Database
+from service.store.engine.upgrade import find_newest_schema, run_migrations, upgrade_database
+from service.store.maintenance import postgres_backup
+from service.store.models import Base, LastNumber, Moment
+
+_MAGIC = b"SQLite format 3\0"
+_ROWS_SHOWN = 10_000
+"""Rows after which the progress is shown again."""
+_FOREIGN_KEYS = text(
+    "SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint "
+    "WHERE contype = 'f' AND conparentid = 0 AND connamespace = current_schema()::regnamespace ORDER BY oid"
+)
+Progress = Callable[[int, int], None]
+"""Called with how many rows are loaded, and of how many."""
+
+
+def is_sqlite(file: Path) -> bool:
+    """Return whether a file is a SQLite database."""
+    with file.open("rb") as stream:
+        return stream.read(len(_MAGIC)) == _MAGIC
+
+
+def open_file(file: Path, mode: str) -> sqlite3.Connection:
+    """Open a SQLite database to read (``ro``) or to write (``rw``), without waiting for who has locked it."""
+    return sqlite3.connect(f"file:{quote(str(file.absolute()))}?mode={mode}", uri=True, isolation_level=None, timeout=0)
+
+
+def load_backup(database: Database, file: Path, progress: Progress = lambda _done, _total: None) -> None:
+    """Replace the content of a PostgreSQL database with a backup of SQLite, completely or not at all.
+
+    Parameters
+    ----------
+    database
+        The database, which nobody else uses.
+    file
+        A sound backup, of this version or an older one.
+    """
+    try:
+        with _open_in_this_version(file) as source, Session(database.engine) as session, session.begin():
+            connection = session.connection()
+            connection.exec_driver_sql(postgres_backup.DROP_TABLES)
+            run_migrations(connection, database)
+            _load_rows(session, source, progress)
+        with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE"))
+    except (DBAPIError, sqlite3.Error) as error:
+        reason = str(getattr(error, "orig", error)).splitlines()[0]
+        raise ServiceError(
+            "The backup cannot be loaded", f"{file} ({reason})", "Resolve this, then try again."
+        ) from error
+
+
+@contextmanager
+def _open_in_this_version(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open a backup, or a copy of an older one that is upgraded."""
+    with tempfile.TemporaryDirectory(prefix="faultwatch-", dir=file.parent) as folder:
+        current = file
+        if _read_schema(file) != find_newest_schema():
+            current = Path(folder) / "upgraded.db"
+            copyfile(file, current)
+            copy = Database(f"sqlite:///{current}")
+            upgrade_database(copy)
+            copy.close()
+        with closing(open_file(current, "ro")) as connection:
+            yield connection
+
+
+def _read_schema(file: Path) -> str:
+    with closing(open_file(file, "ro")) as connection:
+        return cast(str, connection.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+
+
+def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress) -> None:
+    connection, tables = session.connection(), Base.metadata.sorted_tables
+    counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
+    (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
+    table_partitions.make_parts(connection, newest)
+    keys = connection.execute(_FOREIGN_KEYS).all()
+    for table, name, _ in keys:  # Checked once at the end, in a fraction of the time.
+        connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))
+    done, total = 0, sum(counts.values())
+    for table in tables:
+        rows = _read_rows(source, table)
+        columns = [column.name for column in table.columns]
+        bulk.insert_rows(session, table, columns, _report_progress(rows, done, total, progress), encoded=columns)
+        done += counts[table]
+    for table, name, definition in keys:
+        connection.execute(text(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"))
+    _set_sequences(connection)
+
+
+def _read_rows(source: sqlite3.Connection, table: Table) -> Iterator[bulk.Values]:
+    """Yield the rows of a table as PostgreSQL reads them."""
+    columns = ", ".join(f'"{column.name}"' for column in table.columns)
+    rows: Iterator[bulk.Values] = source.execute(f'SELECT {columns} FROM "{table.name}"')  # noqa: S608
+    converters = [_find_converter(column.type) for column in table.columns]
+    if not any(converters):
+        return rows
+    return (
+        tuple(
+            value if value is None or convert is None else convert(value)
+            for value, convert in zip(row, converters, strict=True)
+        )
+        for row in rows
+    )
+
+
+def _find_converter(kind: object) -> Callable[[Any], Any] | None:
+    """Return the function that converts a value of SQLite for PostgreSQL; None if both have the same."""
+    if isinstance(kind, Moment):
+        return lambda value: f"{value}+00"
+    return bool if isinstance(kind, Boolean) else None
+
+
+def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+    for number, row in enumerate(rows, done + 1):
+        yield row
+        if number % _ROWS_SHOWN == 0 or number == total:
+            progress(number, total)
+
+
+def _set_sequences(connection: Connection) -> None:
+    """Set the sequences above all numbers that rows have had."""
+    last_numbers = dict(connection.execute(select(LastNumber.kind, LastNumber.number)).all())
+    for table in Base.metadata.sorted_tables:
+        for column in table.primary_key:
+            owner = {"table": f'"{table.name}"', "column": column.name}
+            name = connection.execute(text("SELECT pg_get_serial_sequence(:table, :column)"), owner).scalar()
+            if name is not None:
+                last = max(connection.execute(select(func.max(column))).scalar() or 0, last_numbers.get(table.name, 0))
+                connection.execute(text("SELECT setval(:name, :next, false)"), {"name": name, "next": last + 1})

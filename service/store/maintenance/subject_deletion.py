@@ -1,0 +1,117 @@
+"""Deletes a subject with everything that was stored of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import ColumnElement, ForeignKey, FromClause, Table, delete, func, select
+
+from service.store import shared_rows
+from service.store.engine import bulk, table_partitions
+from service.store.engine.database import Database
+from service.store.maintenance.retention import hold_retention_lock
+from service.store.models import Base, Job, Point, Run, Series, StoredReport, Subject
+
+_SERIES_AT_ONCE = 200
+_RUNS_AT_ONCE = 2_000
+_BYTES_A_RUN = 2_000
+"""About what a run takes, with its report and its points."""
+
+
+def count_stored(database: Database, name: str) -> Mapping[str, int]:
+    """Return how many rows of each table belong to a subject, and to nothing else; nothing where it is unknown."""
+    with database.reading() as session:
+        subject = shared_rows.find_subject(session, name)
+        if subject is None:
+            return {}
+        owned = _list_owned_tables()
+        conditions: dict[str, tuple[FromClause, ColumnElement[bool]]] = {
+            table.name: (table, _select_rows_of_subject(table, owned, subject.id)) for table in owned
+        }
+        conditions["job"] = (Job.__table__, Job.subject == name)
+        return {
+            kind: session.scalar(select(func.count()).select_from(table).where(condition)) or 0
+            for kind, (table, condition) in conditions.items()
+        }
+
+
+def delete_subject(
+    database: Database, name: str, progress: Callable[[int, int], None] = lambda _done, _total: None
+) -> None:
+    """Delete a subject. Hosts, cases and environments stay, for other subjects have them too.
+
+    Points, reports and runs are deleted in their own transactions, so that other subjects' writers need not wait
+    for long. If it is interrupted, it goes on where it was.
+
+    Parameters
+    ----------
+    database
+        One that checks no references: SQLite would read all points for each run.
+    progress
+        Called with how many series and runs are done, and of how many.
+
+    Raises
+    ------
+    ServiceError
+        Another process retains or deletes.
+    """
+    with hold_retention_lock(database):
+        _delete_rows(database, name, progress)
+
+
+def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
+    # What belongs to the subject.
+    with database.reading() as session:
+        subject = shared_rows.find_subject(session, name)
+        if subject is None:
+            return
+        subject_id = subject.id
+        series = list(session.scalars(select(Series.id).where(Series.subject_id == subject_id)))
+        runs = list(session.scalars(select(Run.number).where(Run.subject_id == subject_id)))
+    with database.writing() as session:
+        bulk.remember_last_numbers(session)
+    # Points, reports and runs: many, so in several transactions.
+    owned, done, total = _list_owned_tables(), 0, len(series) + 2 * len(runs)
+    for model, column, numbers, size in (
+        (Point, Point.series_id, series, _SERIES_AT_ONCE),
+        (StoredReport, StoredReport.run_number, runs, _RUNS_AT_ONCE),
+        (Run, Run.number, runs, _RUNS_AT_ONCE),
+    ):
+        for chunk in bulk.split_into_chunks(numbers, size):
+            with database.writing([name]) as session:
+                session.execute(delete(model).where(bulk.is_among(session, column, chunk)))
+                if model is Run:
+                    table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
+            done += len(chunk)
+            progress(done, total)
+    # Everything else.
+    with database.writing([name]) as session:
+        for table in reversed(owned):
+            session.execute(delete(table).where(_select_rows_of_subject(table, owned, subject_id)))
+        session.execute(delete(Subject).where(Subject.id == subject_id))
+    with database.writing() as session:
+        session.execute(delete(Job).where(Job.subject == name))
+    table_partitions.reclaim_space(database)
+
+
+def _list_owned_tables() -> dict[Table, ForeignKey]:
+    """Return the tables of which each row belongs to one subject, with the column that leads to it.
+
+    What a table refers to comes before it.
+    """
+    owned: dict[Table, ForeignKey] = {}
+    for table in Base.metadata.sorted_tables:
+        keys = [key for column in table.columns for key in column.foreign_keys]
+        key = next((key for key in keys if key.column.table is Subject.__table__), None)
+        key = key or next((key for key in keys if key.column.table in owned), None)
+        if key is not None:
+            owned[table] = key
+    return owned
+
+
+def _select_rows_of_subject(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
+    """Return the condition that a row of a table belongs to a subject."""
+    key, parent = owned[table], owned[table].column.table
+    if parent is Subject.__table__:
+        return key.parent == subject_id
+    return key.parent.in_(select(key.column).where(_select_rows_of_subject(parent, owned, subject_id)))

@@ -1,0 +1,58 @@
+"""The CSV tables of drifts, points, runs and samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.contract import Report, metric
+from service.schemas.history import Drift, RunSummary, SeriesDetail
+from service.web.rendering.page_formats import Table
+
+
+def build_drift_table(drifts: Iterable[Drift]) -> Table:
+    """Return one row for each drift."""
+    return Table.from_records(
+        drifts,
+        *("id", "subject", "host", "case", "metric", "unit", "cause", "direction", "revision", "title", "committed_at"),
+        "certainty",
+        ("candidates", lambda drift: len(drift.candidates) if drift.candidates_known else None),
+        *("before", "after", "change", "percent", "rule"),
+        ("settings", lambda drift: " ".join(setting.name for setting in drift.settings)),
+    )
+
+
+def build_point_table(series: SeriesDetail) -> Table:
+    """Return one row for each point of a series."""
+    return Table.from_records(
+        series.points,
+        *("run_id", "revision", "title", "committed_at", "position", "measured_at", "environment", "status"),
+        (f"value ({series.unit})", lambda point: point.value),
+        *("low", "high"),
+        ("samples", lambda point: point.n),
+        *("on_path", "quarantine", "reused"),
+    )
+
+
+def build_run_table(runs: Iterable[RunSummary]) -> Table:
+    """Return one row for each run."""
+    return Table.from_records(
+        runs,
+        *("run_id", "subject", "host", "case", "revision", "title", "environment", "outcome"),
+        ("failure", lambda run: run.failure.message if run.failure else None),
+        *("quarantine", "started_at", "finished_at", "reused"),
+    )
+
+
+def build_sample_table(report: Report) -> Table:
+    """Return one row for each reading of a run."""
+    return Table(
+        ("sample", "metric", "unit", "status", "value", "running_percent", "reason", "reused"),
+        (
+            (
+                *(number, name, metric(name).unit, reading.status.value, reading.value),
+                *(reading.running_percent, reading.reason or None, report.reused is not None),
+            )
+            for number, sample in enumerate(report.samples, 1)
+            for name, reading in sample.readings.items()
+        ),
+    )

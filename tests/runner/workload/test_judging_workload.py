@@ -1,0 +1,145 @@
+from pathlib import Path
+
+import pytest
+
+from runner.contract.gate import JudgeChange
+from runner.errors import FaultwatchError
+from runner.workload import Workload, load_workload
+from runner.workload.judging_workload import Files, list_changes, list_contests
+
+GENERAL = '[workload]\nname = "w"\n'
+RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
+MATRIX = "[matrix]\nn = [1, 9]\n"
+
+
+def load(folder: Path, text: str) -> Workload:
+    file = folder / f"{len(list(folder.iterdir()))}.toml"
+    file.write_text(text)
+    return load_workload(file)
+
+
+def files(folder: Path, judge: str, base: str, head: str) -> Files:
+    return Files(*(load(folder, text) for text in (judge, base, head)))
+
+
+def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
+    judge = f'{GENERAL}max_samples = 40\ntimeout = 9\n{RUN}{MATRIX}[metrics]\nevents = ["cycles"]\n'
+    weak = f'{GENERAL}max_samples = 2\ntimeout = 1\nunmeasured = "pass"\n{RUN.replace("./prog", "./other")}{MATRIX}'
+    found = list_contests(files(tmp_path, judge, judge, weak))
+    assert [dict(one.parameters) for one in found] == [{"n": 1}, {"n": 9}]
+    for one in found:
+        assert one.base
+        assert (one.base.run.command[0], one.head.run.command[0]) == ("./prog", "./other")
+        assert one.head.workload == one.base.workload
+        assert one.head.metrics == one.base.metrics
+        assert not one.alike
+        assert one.base_case.is_point_of(one.head_case)
+
+
+def test_a_head_that_changes_only_what_judges_has_the_definition_of_base(tmp_path: Path) -> None:
+    base = GENERAL + RUN + MATRIX
+    weak = base.replace('"w"', '"w"\ntimeout = 1\nmax_samples = 2') + "[metrics.budget]\nminor-faults = 2000\n"
+    assert all(one.alike for one in list_contests(files(tmp_path, base, base, weak)))
+
+
+def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path) -> None:
+    base = GENERAL + RUN + MATRIX
+    head = GENERAL + RUN.replace("./prog", "./other") + MATRIX.replace("9", "5")
+    found = list_contests(files(tmp_path, base, base, head))
+    assert [(one.parameters["n"], one.head.run.command[0], one.added) for one in found] == [
+        (1, "./other", False),
+        (9, "./prog", False),
+        (5, "./other", True),
+    ]
+    assert all(one.base and one.base.run.command[0] == "./prog" for one in found)
+
+
+def test_base_does_not_run_cases_with_parameters_that_head_adds(tmp_path: Path) -> None:
+    base = GENERAL + RUN + MATRIX
+    head = GENERAL + RUN.replace('"{n}"', '"{n}", "{mode}"') + MATRIX + 'mode = ["a"]\n'
+    found = list_contests(files(tmp_path, base, base, head))
+    assert [(one.base is None, one.added) for one in found] == [(False, False)] * 2 + [(True, True)] * 2
+    assert [one.head.run.command for one in found[:2]] == [("./prog", "{n}")] * 2
+
+
+def test_a_branch_that_is_behind_adds_and_changes_nothing(tmp_path: Path) -> None:
+    old, new = GENERAL + RUN + MATRIX, GENERAL + "samples = 5\n" + RUN + MATRIX.replace("9", "5")
+    behind = files(tmp_path, new, old, old)
+    assert list_changes(behind) == ()
+    assert [(one.parameters["n"], one.added) for one in list_contests(behind)] == [(1, False), (5, False)]
+    assert list_changes(files(tmp_path, new, old, new)) == ()
+
+
+def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
+    base = GENERAL + RUN + MATRIX
+    both = files(tmp_path, base, base, base.replace("9]", "9, 5]"))
+    assert [one.parameters["n"] for one in list_contests(both, ("n=5",))] == [5]
+    assert [one.parameters["n"] for one in list_contests(both, ("n=1,5",))] == [1, 5]
+    assert [one.parameters["n"] for one in list_contests(both, (), ("w[n=9]",))] == [9]
+    with pytest.raises(FaultwatchError, match=r"no case 'w\[n=7\]'"):
+        list_contests(both, (), ("w[n=7]",))
+    with pytest.raises(FaultwatchError, match="no value '7'"):
+        list_contests(both, ("n=7",))
+
+
+def test_more_cases_than_a_gate_may_have_are_refused(tmp_path: Path) -> None:
+    base = GENERAL + RUN + MATRIX
+    many = base.replace("[1, 9]", str(list(range(1200))))
+    with pytest.raises(FaultwatchError, match="a gate measures 1,000 at most"):
+        list_contests(files(tmp_path, base, base, many))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (
+            "max_samples = 40\n",
+            "max_samples = 2\n",
+            JudgeChange(key="workload.max_samples", before=("40",), after=("2",)),
+        ),
+        ("", "max_samples = 2\n", JudgeChange(key="workload.max_samples", before=("default",), after=("2",))),
+        ("", 'unmeasured = "pass"\n', JudgeChange(key="workload.unmeasured", before=("fail",), after=("pass",))),
+        ("", "timeout = 0.5\n", JudgeChange(key="workload.timeout", before=("60",), after=("0.5",))),
+        ("samples = 9\n", "", JudgeChange(key="workload.samples", before=("9",), after=("2",))),
+        ("", 'description = "x"\n', None),
+    ],
+)
+def test_a_key_that_judges_is_named_with_what_it_was(
+    tmp_path: Path, before: str, after: str, change: JudgeChange | None
+) -> None:
+    base, head = (GENERAL + keys + RUN + MATRIX for keys in (before, after))
+    assert list_changes(files(tmp_path, base, base, head)) == ((change,) if change else ())
+
+
+def test_every_table_is_compared(tmp_path: Path) -> None:
+    judged = '[metrics]\nevents = ["cycles"]\njudge = ["cycles"]\n[metrics.budget]\nminor-faults = 1\n'
+    base = GENERAL + RUN + MATRIX + judged
+    head = (
+        f'{GENERAL}[build]\ncommand = "make"\nneeds = ["cc"]\n[run]\ncommand = ["true"]\nhuge_pages = "never"\n'
+        '[run.environment]\nA = "1"\n[metrics.budget]\nminor-faults = "2 %"\n[metrics.precision]\nminor-faults = 50\n'
+    )
+    found = {change.key: (change.before, change.after) for change in list_changes(files(tmp_path, base, base, head))}
+    assert found == {
+        "metrics.events": (("cycles",), ()),
+        "metrics.judge": (("cycles",), ()),
+        "metrics.budget.minor-faults": (("1",), ("2 %",)),
+        "metrics.precision.minor-faults": ((), ("50 %",)),
+        "matrix": (("n=1", "n=9"), ("the only case",)),
+        "run.command": (("./prog '{n}'",), ("true",)),
+        "run.huge_pages": (("host",), ("never",)),
+        "run.environment.A": ((), ("1",)),
+        "build.command": (("",), ("make",)),
+    }
+
+
+def test_other_files_of_the_folder_count_where_they_are_used(tmp_path: Path) -> None:
+    text = f'{GENERAL}[build]\ndirectory = "workload"\ncommand = "true"\n[run]\ncommand = ["./prog"]\n'
+    sides = []
+    for number, source in enumerate(("one", "one", "two")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "workload.toml").write_text(text)
+        (folder / "prog.c").write_text(source)
+        sides.append(load_workload(folder))
+    assert [change.key for change in list_changes(Files(*sides))] == ["folder"]
+    assert list_changes(Files(sides[0], sides[0], sides[1])) == ()

@@ -1,0 +1,61 @@
+"""By which rules a search judges a count that varies."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.bisect.count_variation import choose_rules, compute_half_range, describe_variation
+from service.rules.bisect.question import Observation, Question
+from tests.service.rules.bisect.histories import line
+
+QUESTION = Question(good="c0", bad="c9", commits=line(9), unit="faults")
+VARIED = (607, 613, 610, 604, 616, 609)
+counts = st.integers(0, 10_000)
+
+
+def run(commit: str, *samples: int) -> Observation:
+    """A run, with its samples as the store has them: only where they differ."""
+    level = sorted(samples)[len(samples) // 2]
+    return Observation(commit=commit, value=level, samples=samples if len(set(samples)) > 1 else ())
+
+
+def test_a_count_that_varies_in_every_run_is_searched_by_the_rules_for_noise() -> None:
+    assert not choose_rules(QUESTION, [run("c0", *VARIED), run("c9", *VARIED)]).exact
+
+
+def test_outliers_make_no_count_noisy() -> None:
+    outliers = [run("c0", *[7] * 9, 500), run("c9", 7, 9, 7), *(run(f"c{place}", 7, 7) for place in range(1, 9))]
+    assert choose_rules(QUESTION, outliers) == QUESTION
+
+
+def test_runs_outside_of_the_range_say_nothing_about_it() -> None:
+    assert choose_rules(QUESTION, [run("other", *VARIED), run("another", *VARIED)]).exact
+
+
+def test_what_varies_by_less_than_matters_repeats() -> None:
+    runs = [run("c0", *VARIED), run("c9", *VARIED)]
+    assert choose_rules(QUESTION.model_copy(update={"least": 13}), runs).exact
+    assert not choose_rules(QUESTION.model_copy(update={"least": 12}), runs).exact
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), counts), max_size=40))
+def test_a_count_whose_samples_agree_is_exact_whatever_it_does_between_commits(runs: list[tuple[int, int]]) -> None:
+    assert choose_rules(QUESTION, [run(f"c{place}", count, count) for place, count in runs]).exact
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.lists(counts, min_size=1, max_size=9)), min_size=1, max_size=20))
+def test_no_execution_of_a_commit_is_further_off_than_the_range(runs: list[tuple[int, list[int]]]) -> None:
+    half = compute_half_range(run(f"c{place}", *values) for place, values in runs)
+    by_commit: dict[int, list[int]] = {}
+    for place, values in runs:
+        by_commit.setdefault(place, []).extend(values)
+    assert 2 * half == max(max(values) - min(values) for values in by_commit.values())
+
+
+def test_the_verdict_says_how_far_the_metric_varies_and_what_helps() -> None:
+    said = describe_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
+    assert said.startswith("Not proven: this metric varies by ±6")
+    assert "between executions of one commit; the ends may be the same. Threads move the count" in said
+    steady = describe_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
+    assert steady == "Not proven: the ends may be the same."

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract import Verdict
+from service.rules.comparison.metric_decision import MetricDecision, decide_count
+
+ERROR = 1e-4
+LAWS: dict[str, Callable[[random.Random], int]] = {
+    "exact": lambda _: 10_000,
+    "two modes": lambda chance: 10_000 + 700 * (chance.random() < 0.3),
+    "jitter": lambda chance: 10_000 + chance.choice((-1, 0, 1)),
+    "outliers": lambda chance: 10_000 + (chance.random() < 0.05) * chance.randrange(1, 60),
+}
+
+
+def decided(base: Callable[[random.Random], int], head: Callable[[random.Random], int], seed: int) -> MetricDecision:
+    """Sample both sides interleaved, as the runner does, until the decision is made."""
+    chance = random.Random(seed)
+    pairs: list[tuple[int, int]] = []
+    more = 2
+    while more and len(pairs) < 400:
+        pairs += [(base(chance), head(chance)) for _ in range(more)]
+        decision = decide_count(pairs, ERROR)
+        more = decision.more
+    return decision
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_an_unchanged_count_is_the_same_whatever_its_noise(name: str) -> None:
+    verdicts = [decided(LAWS[name], LAWS[name], seed).verdict for seed in range(20)]
+    assert Verdict.CHANGED not in verdicts
+    assert verdicts.count(Verdict.SAME) >= 18
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_one_fault_more_is_seen_through_outliers_modes_and_jitter(name: str) -> None:
+    law = LAWS[name]
+    for seed in range(10):
+        decision = decided(law, lambda chance: law(chance) + 1, seed)
+        assert (decision.verdict, decision.direction) == (Verdict.CHANGED, 1)
+
+
+def test_a_change_in_some_executions_is_called_intermittent() -> None:
+    for seed in range(20):
+        head = lambda chance: 10_000 + 1_000 * (chance.random() < 0.4)  # noqa: E731
+        decision = decided(LAWS["exact"], head, seed)
+        assert (decision.verdict, decision.change, decision.direction) == (Verdict.CHANGED, 1_000, 1)
+        assert decision.times is not None
+        assert decision.sentence.startswith(f"Intermittent: head counts more in {decision.times} of ")
+
+
+def test_too_few_samples_are_the_same_only_where_the_workload_allows_no_more() -> None:
+    pairs = [(7, 7)] * 5
+    assert decide_count(pairs, ERROR).verdict is Verdict.NEEDS_MORE_RUNS
+    assert decide_count(pairs, ERROR, most=6).verdict is Verdict.NEEDS_MORE_RUNS
+    decision = decide_count(pairs, ERROR, most=5)
+    assert decision.verdict is Verdict.SAME
+    assert "fewer than 75 % of the executions" in decision.sentence
+    assert decide_count([(7, 8)] * 5, ERROR, most=5).verdict is Verdict.NEEDS_MORE_RUNS
+    assert decide_count([(7, 7)], ERROR, most=1).verdict is Verdict.NEEDS_MORE_RUNS
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=60), st.integers(1, 60))
+def test_swapping_the_sides_mirrors_the_decision(pairs: list[tuple[int, int]], most: int) -> None:
+    decision = decide_count(pairs, ERROR, most)
+    mirror = decide_count([(head, base) for base, head in pairs], ERROR, most)
+    assert (decision.verdict, decision.rule, decision.times) == (mirror.verdict, mirror.rule, mirror.times)
+    assert decision.direction == -mirror.direction
+    assert (decision.verdict is Verdict.NEEDS_MORE_RUNS) == (decision.more > 0)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.7])
+def test_many_more_faults_in_some_executions_are_not_bought_with_one_less_in_the_others(share: float) -> None:
+    for seed in range(10):
+        head = lambda chance: 11_000 if chance.random() < share else 9_999  # noqa: E731
+        decision = decided(LAWS["exact"], head, seed)
+        assert (decision.verdict, decision.direction) == (Verdict.CHANGED, 1)
+        if decision.times is not None:
+            assert decision.change == 1_000
+
+
+def test_large_differences_that_are_as_fair_as_small_ones_are_no_change() -> None:
+    wild = lambda chance: 10_000 + chance.choice((0, 1, 500))  # noqa: E731
+    assert not [seed for seed in range(40) if decided(wild, wild, seed).verdict is Verdict.CHANGED]

@@ -1,0 +1,36 @@
+"""How PostgreSQL's tools connect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from service.errors import ServiceError
+from service.store.engine.database import Database
+from service.store.maintenance.backup import backup
+from service.store.maintenance.postgres_backup import _build_environment
+
+
+def test_the_tools_connect_as_the_service_does() -> None:
+    several = "postgresql://me:s%40fe@one:5432,other:5433/faults?target_session_attrs=read-write&sslmode=verify-full"
+    found = _build_environment(Database(several).url)
+    assert {name: value for name, value in found.items() if name.startswith("PG")} == {
+        "PGUSER": "me",
+        "PGPASSWORD": "s@fe",
+        "PGDATABASE": "faults",
+        "PGHOST": "one,other",
+        "PGPORT": "5432,5433",
+        "PGTARGETSESSIONATTRS": "read-write",
+        "PGSSLMODE": "verify-full",
+    }
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_backup_of_the_server_that_answers(database: Database, database_url: str, tmp_path: Path) -> None:
+    folder = database.url.query["host"]
+    several = f"postgresql://tests@/{database.url.database}?host={tmp_path},{folder}&target_session_attrs=read-write"
+    backup(Database(several), tmp_path / "backup")
+    assert (tmp_path / "backup").stat().st_size > 0
+    with pytest.raises(ServiceError, match="pg_dump"):
+        backup(Database(several.replace("read-write", "standby")), tmp_path / "other")

@@ -1,0 +1,64 @@
+import csv
+import io
+from fractions import Fraction
+
+import pytest
+from flask.testing import FlaskClient
+
+from service.web.rendering.page_formats import Table, write_csv
+from tests.service.web import history
+from tests.service.web.text import page
+
+RUN = f"/runs/{history.run_id(history.REGRESSION)}"
+
+
+def rows(client: FlaskClient, address: str) -> list[dict[str, str]]:
+    answer = client.get(address)
+    assert (answer.status_code, answer.mimetype) == (200, "text/csv"), answer.text
+    return list(csv.DictReader(io.StringIO(answer.text)))
+
+
+@pytest.mark.parametrize("address", ["/", "/series/1", RUN])
+def test_each_page_links_its_formats_and_they_answer(client: FlaskClient, address: str) -> None:
+    source = page(client, address)
+    path = "/overview" if address == "/" else address
+    for form, kind in (("json", "application/json"), ("csv", "text/csv")):
+        assert f'<link rel="alternate" href="{path}.{form}" type="{kind}">' in source
+        assert client.get(f"{path}.{form}").mimetype == kind
+        assert client.get(address, headers={"Accept": kind}).text == client.get(f"{path}.{form}").text
+
+
+def test_the_formats_hold_the_numbers_of_the_page(client: FlaskClient) -> None:
+    assert [row["change"] for row in rows(client, "/overview.csv")] == ["-16384", "3000", "1"]
+    points = rows(client, "/series/1.csv")
+    assert points[history.REGRESSION]["value (faults)"] == "18623"
+    assert client.get("/series/1.json").json == client.get("/api/v1/series/1").json
+    counted = [row for row in rows(client, f"{RUN}.csv") if row["metric"] == "minor-faults"]
+    assert {row["value"] for row in counted} == {"18623"}
+    assert client.get(f"{RUN}.json").json == client.get(f"/api/v1{RUN}").json
+
+
+def test_a_browser_and_a_program_without_a_preference_get_the_page(client: FlaskClient) -> None:
+    for accept in ("text/html,application/xhtml+xml,*/*;q=0.8", "*/*", ""):
+        assert client.get("/", headers={"Accept": accept}).mimetype == "text/html"
+
+
+def test_a_format_of_no_page_is_a_problem_document(client: FlaskClient) -> None:
+    for address, accept in (("/series/99.json", "*/*"), ("/series/99.csv", "*/*"), ("/series/99", "application/json")):
+        answer = client.get(address, headers={"Accept": accept})
+        assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
+
+
+def test_a_spreadsheet_runs_no_untrusted_formula() -> None:
+    text = write_csv(Table(("title", "change"), [('=HYPERLINK("x")', -3), ("@a, b", 2.5), (None, 0)]))
+    assert list(csv.reader(io.StringIO(text))) == [
+        ["title", "change"],
+        ['\'=HYPERLINK("x")', "-3"],
+        ["'@a, b", "2.5"],
+        ["", "0"],
+    ]
+
+
+def test_a_column_is_a_field_or_is_computed() -> None:
+    table = Table.from_records([Fraction(1, 2), Fraction(3, 4)], "numerator", ("half", lambda number: number / 2))
+    assert (table.columns, list(table.rows)) == (["numerator", "half"], [[1, Fraction(1, 4)], [3, Fraction(3, 8)]])
