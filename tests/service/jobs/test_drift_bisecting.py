@@ -54,19 +54,21 @@ def measured(**changes: Any) -> list[Report]:
     return [run.model_copy(update={"started_at": AT, "finished_at": AT} | changes) for run in runs]
 
 
+def send_measured(client: FlaskClient) -> None:
+    history.send(client, measured())
+    client.get("/api/v1/drifts")
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[APIFlask]:
-    with application(tmp_path) as app:
+    with application(tmp_path, send_measured) as app:
         find_scheduler(app).starters = {Backend.LOCAL: Starting()}
         yield app
 
 
 @pytest.fixture
 def client(app: APIFlask) -> FlaskClient:
-    client = app.test_client()
-    history.send(client, measured())
-    client.get("/api/v1/drifts")
-    return client
+    return app.test_client()
 
 
 def choose(client: FlaskClient, policy: str) -> None:

@@ -385,13 +385,15 @@ def test_another_series_is_laid_over_on_an_axis_of_its_own(client: FlaskClient, 
     measured.assert_quiet()
 
 
+def send_first(client: FlaskClient) -> None:
+    history.send(client, history.reports()[: history.REGRESSION])
+
+
 @pytest.fixture
 def growing(tmp_path: Path) -> Iterator[tuple[FlaskClient, str]]:
     """A service that has the first runs of the history, and gets more."""
-    with application(tmp_path) as app, served(app) as address:
-        client = app.test_client()
-        history.send(client, history.reports()[: history.REGRESSION])
-        yield client, address
+    with application(tmp_path, send_first) as app, served(app) as address:
+        yield app.test_client(), address
 
 
 def test_new_runs_appear_by_themselves(growing: tuple[FlaskClient, str], opened: Opener) -> None:
