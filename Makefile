@@ -64,6 +64,11 @@ test-client: system-tests .venv/.dev ## Generate a client of the API and use it 
 test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in a browser, on an imported history of 29,000 runs and one with merges (minutes)
 	@FAULTWATCH_TEST_TASKS=1 $(PYTHON) -m pytest --timeout 1200 tests/tasks
 
+.PHONY: test-thorough
+test-thorough: system-tests .venv/.dev ## Test the API and the detectors with many more random inputs than make test (minutes)
+	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest --numprocesses 2 --timeout 1200 tests/service/rules \
+		tests/service/web/api/test_fuzz.py
+
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs

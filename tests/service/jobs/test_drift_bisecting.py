@@ -314,15 +314,17 @@ def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClie
     ],
     ids=["imported", "retired"],
 )
-def test_what_no_host_can_measure_is_neither_bisected_nor_offered(changes: dict[str, Any], app: APIFlask) -> None:
-    client = app.test_client()
-    history.send(client, measured(**changes))
-    client.get("/api/v1/drifts")
-    choose(client, "do")
-    work(app)
-    assert bisects(client) == []
-    assert event(client)["blamed"].startswith("one of 3 commits")
-    assert event(client)["next_step"] is None
+def test_what_no_host_can_measure_is_neither_bisected_nor_offered(changes: dict[str, Any], tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        find_scheduler(app).starters = {Backend.LOCAL: Starting()}
+        client = app.test_client()
+        history.send(client, measured(**changes))
+        client.get("/api/v1/drifts")
+        choose(client, "do")
+        work(app)
+        assert bisects(client) == []
+        assert event(client)["blamed"].startswith("one of 3 commits")
+        assert event(client)["next_step"] is None
 
 
 def test_the_policy_is_set_on_a_page_and_logged(client: FlaskClient) -> None:
