@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from service.store.engine.upgrade import upgrade_database
 from service.web import app_resources
 from tests.service import compiled, postgres
 from tests.service.apiclient import Api
-from tests.service.web.application import empty_database
+from tests.service.web.application import empty_database, shared_databases
 from tests.service.web.page_clients import empty_app, extremes_app, measured_app
 
 __all__ = ["empty_app", "extremes_app", "measured_app"]
@@ -26,6 +27,14 @@ __all__ = ["empty_app", "extremes_app", "measured_app"]
 def _compiled_once() -> Iterator[None]:
     """Compile routes, templates and statements once for all applications."""
     with compiled.shared():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _filled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fill each database once for all processes of pytest-xdist, whose folders lie side by side."""
+    own = tmp_path_factory.getbasetemp()
+    with shared_databases(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own):
         yield
 
 

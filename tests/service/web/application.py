@@ -1,5 +1,6 @@
 """An application on its own database, which is a copy of one that was filled once."""
 
+import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +18,15 @@ from service.store.engine.upgrade import upgrade_database
 from service.web import app_resources, settings_changes
 
 Fill = Callable[[FlaskClient], None]
+_shared: list[Path] = []
+
+
+@contextmanager
+def shared_databases(folder: Path) -> Iterator[None]:
+    """Share filled databases with the other processes of this test session: one fills, the others copy."""
+    _shared.append(folder)
+    yield
+    _shared.pop()
 
 
 @contextmanager
@@ -40,6 +50,19 @@ def empty_database() -> bytes:
 @cache
 def filled_database(fill: Fill) -> bytes:
     """Return the SQLite file that a service has after a function has sent something."""
+    if not _shared:
+        return _fill(fill)
+    file = _shared[0] / f"{fill.__module__}.{fill.__qualname__}.db"
+    with file.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not file.exists():
+            unfinished = file.with_suffix(".unfinished")
+            unfinished.write_bytes(_fill(fill))
+            unfinished.replace(file)
+        return file.read_bytes()
+
+
+def _fill(fill: Fill) -> bytes:
     with TemporaryDirectory(prefix="faultwatch-") as folder:
         with pytest.MonkeyPatch.context() as patch:
             # The copy's own start is the first of which it records the settings.
