@@ -41,7 +41,7 @@ def _filled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[postgres.Server]:
     """A PostgreSQL server."""
-    with postgres.running() as server:
+    with postgres.running(["max_wal_size=128MB"], parent=postgres.find_memory()) as server:
         yield server
 
 
