@@ -68,6 +68,11 @@ test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in
 test-proofs: system-tests .venv/.dev ## Test that a change of 2 % among ten commits of a noisy program is proven at its commit (a minute or two)
 	@FAULTWATCH_TEST_PROOFS=1 $(PYTHON) -m pytest tests/runner/campaigns/test_proving.py
 
+.PHONY: test-thorough
+test-thorough: system-tests .venv/.dev ## Test the API and the detectors with many more random inputs than make test (minutes)
+	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest --numprocesses 2 --timeout 1200 tests/service/rules \
+		tests/service/web/api/test_fuzz.py
+
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs

@@ -2,59 +2,46 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from apiflask import APIFlask
 from flask.testing import FlaskClient
-from werkzeug.routing import Rule
 
 from service.app import create_app
 from service.config.settings import Config
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.web import app_resources
-from tests.service import postgres
+from tests.service import compiled, postgres
 from tests.service.apiclient import Api
+from tests.service.web.application import empty_database, shared_databases
 from tests.service.web.page_clients import empty_app, extremes_app, measured_app
 
 __all__ = ["empty_app", "extremes_app", "measured_app"]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _compiled_routes() -> Iterator[None]:
-    """Compile each route once for all applications: it takes two thirds of the time in which one is created."""
-    compiled: dict[object, Any] = {}
-    compile_builder = Rule._compile_builder
-
-    def reuse(rule: Rule, append_unknown: bool = True) -> Any:
-        key = rule.rule, tuple(rule._trace), repr(rule.defaults), frozenset(rule.arguments), append_unknown
-        if key not in compiled:
-            compiled[key] = compile_builder(rule, append_unknown)
-        return compiled[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rule, "_compile_builder", reuse)
+def _compiled_once() -> Iterator[None]:
+    """Compile routes, templates and statements once for all applications."""
+    with compiled.shared():
         yield
 
 
-@pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty SQLite database of this version's schema, to be copied."""
-    file = tmp_path_factory.mktemp("migrated") / "faultwatch.db"
-    database = Database(f"sqlite:///{file}")
-    upgrade_database(database)
-    database.close()
-    return file
+@pytest.fixture(scope="session", autouse=True)
+def _filled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fill each database once for all processes of pytest-xdist, whose folders lie side by side."""
+    own = tmp_path_factory.getbasetemp()
+    with shared_databases(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own):
+        yield
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[postgres.Server]:
     """A PostgreSQL server."""
-    with postgres.running() as server:
+    with postgres.running(["max_wal_size=128MB"], parent=postgres.find_memory()) as server:
         yield server
 
 
@@ -76,7 +63,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return server.url(server.create(request.getfixturevalue("migrated_postgresql")))
     file = tmp_path / "home" / "faultwatch.db"
     file.parent.mkdir()
-    shutil.copy(request.getfixturevalue("migrated"), file)
+    file.write_bytes(empty_database())
     return f"sqlite:///{file}"
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import psycopg
 
 PATIENCE = 60
+_MEMORY, _ROOM = Path("/dev/shm"), 4 << 30
+"""A folder in memory, and the room that the databases of several processes may take."""
 _ORDINARY = ("postgres", "nobody")
 _QUICK = ("fsync=off", "listen_addresses=")
 """Settings that survive a kill, and no power cut: what a commit wrote is the kernel's to keep."""
@@ -137,7 +139,7 @@ def _is_alive(process: int) -> bool:
 
 
 @contextmanager
-def running(settings: Sequence[str] = (), launcher: Sequence[str] = ()) -> Iterator[Server]:
+def running(settings: Sequence[str] = (), launcher: Sequence[str] = (), parent: Path | None = None) -> Iterator[Server]:
     """Run a server that ends with this process, however that ends.
 
     Parameters
@@ -146,9 +148,11 @@ def running(settings: Sequence[str] = (), launcher: Sequence[str] = ()) -> Itera
         Further ones, as ``name=value``.
     launcher
         The beginning of the command that starts it.
+    parent
+        Where it keeps its folder, if not among other temporary files.
     """
     user = _ordinary_user()
-    with folder() as made:
+    with folder(parent) as made:
         _call(user, binaries() / "initdb", "--auth=trust", "--username=tests", "--no-sync", "-D", made / "data")
         yield from _until_done(Server(made, user, settings, launcher))
 
@@ -170,16 +174,22 @@ def _until_done(server: Server) -> Iterator[Server]:
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
+def folder(parent: Path | None = None) -> Iterator[Path]:
     """Make a folder for the user of the servers, and remove it in the end."""
     user = _ordinary_user()
-    made = Path(tempfile.mkdtemp(prefix="faultwatch-pg-"))
+    made = Path(tempfile.mkdtemp(prefix="faultwatch-pg-", dir=parent))
     if user is not None:
         os.chown(made, user.pw_uid, user.pw_gid)
     try:
         yield made
     finally:
         shutil.rmtree(made)
+
+
+def find_memory() -> Path | None:
+    """Return a folder in memory, if there is room: each database is 600 files, which are slow to make on a disk."""
+    has_room = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM
+    return _MEMORY if has_room else None
 
 
 def _ordinary_user() -> pwd.struct_passwd | None:

@@ -155,7 +155,7 @@ class _Measurements:
 
         Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
         it, and while the second one is still within one of its sides. So the size is a lower limit:
-        some standard errors below the estimate, or half of it, because half of the difference is what the second one can hide.
+        some standard errors below the estimate, or half of it, because the second one can hide half of the difference.
         """
         waves = self.compute_belief_with_waves(culprits)[2]
         sizes = []

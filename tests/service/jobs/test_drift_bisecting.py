@@ -54,19 +54,21 @@ def measured(**changes: Any) -> list[Report]:
     return [run.model_copy(update={"started_at": AT, "finished_at": AT} | changes) for run in runs]
 
 
+def send_measured(client: FlaskClient) -> None:
+    history.send(client, measured())
+    client.get("/api/v1/drifts")
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[APIFlask]:
-    with application(tmp_path) as app:
+    with application(tmp_path, send_measured) as app:
         find_scheduler(app).starters = {Backend.LOCAL: Starting()}
         yield app
 
 
 @pytest.fixture
 def client(app: APIFlask) -> FlaskClient:
-    client = app.test_client()
-    history.send(client, measured())
-    client.get("/api/v1/drifts")
-    return client
+    return app.test_client()
 
 
 def choose(client: FlaskClient, policy: str) -> None:
@@ -312,15 +314,17 @@ def test_the_runs_of_a_day_bound_what_it_orders(app: APIFlask, client: FlaskClie
     ],
     ids=["imported", "retired"],
 )
-def test_what_no_host_can_measure_is_neither_bisected_nor_offered(changes: dict[str, Any], app: APIFlask) -> None:
-    client = app.test_client()
-    history.send(client, measured(**changes))
-    client.get("/api/v1/drifts")
-    choose(client, "do")
-    work(app)
-    assert bisects(client) == []
-    assert event(client)["blamed"].startswith("one of 3 commits")
-    assert event(client)["next_step"] is None
+def test_what_no_host_can_measure_is_neither_bisected_nor_offered(changes: dict[str, Any], tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        find_scheduler(app).starters = {Backend.LOCAL: Starting()}
+        client = app.test_client()
+        history.send(client, measured(**changes))
+        client.get("/api/v1/drifts")
+        choose(client, "do")
+        work(app)
+        assert bisects(client) == []
+        assert event(client)["blamed"].startswith("one of 3 commits")
+        assert event(client)["next_step"] is None
 
 
 def test_the_policy_is_set_on_a_page_and_logged(client: FlaskClient) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from apiflask import APIFlask
+from flask.testing import FlaskClient
 
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion
 from runner.contract.profile import Frame, Memory, StackKind, Touch
@@ -33,11 +34,14 @@ class Starting:
         return ""
 
 
+def send_history(client: FlaskClient) -> None:
+    history.send(client)
+    client.get("/api/v1/drifts")
+
+
 @pytest.fixture
 def app(tmp_path: Path) -> Iterator[APIFlask]:
-    with application(tmp_path) as app:
-        history.send(app.test_client())
-        app.test_client().get("/api/v1/drifts")
+    with application(tmp_path, send_history) as app:
         yield app
 
 

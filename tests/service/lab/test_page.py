@@ -22,15 +22,13 @@ LAB = "/lab?subject=demo"
 @pytest.fixture(scope="module")
 def read_only(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """A lab in which nothing is ordered."""
-    with application(tmp_path_factory.mktemp("lab")) as app:
-        made_lab.send(app.test_client())
+    with application(tmp_path_factory.mktemp("lab"), made_lab.send) as app:
         yield app.test_client()
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[FlaskClient]:
-    with application(tmp_path) as app:
-        made_lab.send(app.test_client())
+    with application(tmp_path, made_lab.send) as app:
         yield app.test_client()
 
 

@@ -20,9 +20,8 @@ def test_cases_stand_against_hosts_in_their_configurations(measured: FlaskClient
 
 
 def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         client = app.test_client()
-        history.send(client)
         before = read(client, "/matrix")
         measured = history.report(13, history.NEW)
         proofs = [
@@ -37,9 +36,8 @@ def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:
 
 
 def test_a_case_of_an_earlier_definition_is_folded_away_and_says_what_it_is(tmp_path: Path) -> None:
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         client = app.test_client()
-        history.send(client)
         newest = history.report(13, history.NEW)
         case = newest.case.model_copy(update={"definition": "fedcba9876543210"})
         later = {"run_id": uuid.uuid4(), "case": case, "started_at": newest.started_at + timedelta(hours=1)}
@@ -55,9 +53,8 @@ def test_a_case_of_an_earlier_definition_is_folded_away_and_says_what_it_is(tmp_
 
 
 def test_a_head_says_only_what_differs_between_the_columns_of_its_own_table(tmp_path: Path) -> None:
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         client = app.test_client()
-        history.send(client)
         tools = {"tool.odd": "/opt/odd/bin/odd, 12 bytes of 2025-01-01 00:00:00"}
         other = history.report(13, Environment(settings={**history.NEW.settings, **tools}))
         history.send(client, [other.model_copy(update={"subject": "elsewhere"})])
@@ -80,9 +77,8 @@ def test_the_formats_hold_the_same(measured: FlaskClient, empty: FlaskClient) ->
 
 
 def test_it_says_plainly_what_did_not_run_last_night_and_why(tmp_path: Path) -> None:
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         client = app.test_client()
-        history.send(client)
         at, case = history.commit(13), history.CASE.model_dump(mode="json")
         place = {"host": "lab-1", "configuration": "plain", "workload": "copy"}
         done = place | {"carried_out": True, "subject": "copyd", "revision": at, "cases": [case]}

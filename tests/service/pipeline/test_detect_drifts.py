@@ -35,9 +35,9 @@ def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
         return find_drifts(trend, **more)
 
     monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)
-    api.send(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))
+    api.send_each(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))
     monkeypatch.setattr(detect_drifts, "MAX_POINTS", 5)
-    api.send(*(reports.report(number, level, case=OTHER_CASE) for number, level in ((1, 100), (2, 100), (3, 150))))
+    api.send_each(*(reports.report(number, level, case=OTHER_CASE) for number, level in ((1, 100), (2, 100), (3, 150))))
     assert [(drift["case"], drift["revision"]) for drift in api.drifts()] == [(OTHER_CASE.name, commit(3))]
     assert caplog.text.count("could not be judged") == 1, "it is not tried again with every report"
 

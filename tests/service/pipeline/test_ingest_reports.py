@@ -60,7 +60,7 @@ def test_the_same_report_in_other_words_is_the_same(api: Api) -> None:
     report = reports.report(1, 100, others={"throughput": 2.5})
     document = report.model_dump(mode="json", exclude_defaults=True)
     document["samples"][0]["readings"] = dict(reversed(document["samples"][0]["readings"].items()))
-    assert api.send(report) == [201]
+    assert api.send_each(report) == [201]
     assert api.client.put(f"/api/v1/runs/{report.run_id}", json=document).status_code == 200
 
 

@@ -15,9 +15,12 @@ ASKED = Judging(judge=("throughput",))
 
 
 def measure(api: Api, first: int, last: int, speed: float, judging: Judging) -> None:
-    for number in range(first, last):
-        speeds = {"throughput": speed + number % 3}
-        api.put(reports.report(number, 100, 100, others=speeds, judging=judging))
+    api.send(
+        *(
+            reports.report(number, 100, 100, others={"throughput": speed + number % 3}, judging=judging)
+            for number in range(first, last)
+        )
+    )
 
 
 def throughput(api: Api) -> dict[str, Any]:

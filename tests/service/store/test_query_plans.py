@@ -77,7 +77,7 @@ def _read_whole(node: dict[str, Any], *, ends_early: bool = False) -> Iterator[s
 def measured(api: Api) -> list[str]:
     """Addresses of pages and answers about two series with a drift."""
     sent = [reports.report(number, *faults) for number, faults in enumerate([(100, 100)] * 4 + [(140, 140)] * 4, 1)]
-    assert set(api.send(*sent)) == {201}
+    assert set(api.send_each(*sent)) == {201}
     series, (drift,) = api.series(), api.drifts()
     (entry,) = api.get("/events")["items"]
     environment = sent[0].environment.hash
@@ -123,7 +123,7 @@ def test_a_page_asks_as_many_questions_about_many_hosts_and_cases_as_about_one(
         for number in range(5)
         for case in (reports.CASE, reports.CASE.model_copy(update={"parameters": {"number": number}}))
     ]
-    assert set(api.send(*others)) == {201}
+    assert set(api.send_each(*others)) == {201}
     assert questions() == before
 
 

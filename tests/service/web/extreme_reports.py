@@ -33,8 +33,8 @@ HOSTILE = "</script><script>alert(1)</script><b onclick='x'>"
 LONG = 10_000
 SETTLED = 12
 """Events that are dismissed."""
-CHANGES = 30
-"""Configuration changes of the restless series."""
+CHANGES, LARGE_CHANGE = 30, 15
+"""Configuration changes of the restless series, and the one of many settings."""
 ENVIRONMENT = Environment(
     settings={"kernel.release": "6.12.9", "thp.enabled": "madvise", "variable.MALLOC_CONF": ""},
 )
@@ -150,9 +150,13 @@ def long_reports() -> Iterator[Report]:
 
 
 def restless_reports() -> Iterator[Report]:
-    """A case whose configuration changes after every fifth commit."""
+    """A case whose configuration changes after every fifth commit: four settings each time, once twenty."""
     for number in range(5 * (CHANGES + 1)):
-        settings = {f"kernel.setting_{setting:02}": str(number // 5) for setting in range(20)}
+        change = number // 5
+        settings = {
+            f"kernel.setting_{setting:02}": str(change if setting < 4 else change > LARGE_CHANGE)
+            for setting in range(20)
+        }
         yield report("restless_case", number, count(7), host="lab-2", environment=Environment(settings=settings))
 
 
@@ -200,7 +204,7 @@ def drift_id(client: FlaskClient, workload: str, metric: str = "minor-faults") -
 
 def _send(client: FlaskClient, reports: Iterable[Report]) -> None:
     documents = [entry.model_dump(mode="json", exclude_defaults=True) for entry in reports]
-    for start in range(0, len(documents), 1000):
-        answer = client.post("/api/v1/runs", json={"reports": documents[start : start + 1000]})
+    for start in range(0, len(documents), 5000):
+        answer = client.post("/api/v1/runs", json={"reports": documents[start : start + 5000]})
         assert answer.status_code == 200, answer.text
         assert not answer.json["conflicting"]

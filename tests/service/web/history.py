@@ -24,6 +24,7 @@ from runner.contract import (
     Status,
 )
 from runner.contract.report import Ref
+from tests.service.apiclient import Api
 
 SUBJECT = "copyd"
 START = datetime(2025, 3, 3, 9, 30, tzinfo=UTC)
@@ -123,9 +124,7 @@ def send(client: FlaskClient, some: Sequence[Report] | None = None) -> None:
     revisions = RevisionList(revisions=tuple(revision(number) for number in range(len(TITLES))))
     answer = client.put(f"/api/v1/subjects/{SUBJECT}/revisions", json=revisions.model_dump(mode="json"))
     assert answer.status_code == 200, answer.text
-    for entry in reports() if some is None else some:
-        answer = client.put(f"/api/v1/runs/{entry.run_id}", json=entry.model_dump(mode="json"))
-        assert answer.status_code == 201, answer.text
+    Api(client).send(*(reports() if some is None else some))
 
 
 def name_commits(client: FlaskClient, tags: Mapping[str, int]) -> None:

@@ -18,16 +18,14 @@ from tests.service.web.application import application
 @pytest.fixture(scope="session")
 def measured_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
     """A service that got a history's reports."""
-    with application(tmp_path_factory.mktemp("measured")) as app:
-        history.send(app.test_client())
+    with application(tmp_path_factory.mktemp("measured"), history.send) as app:
         yield app
 
 
 @pytest.fixture(scope="session")
 def extremes_app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[APIFlask]:
     """A service whose pages meet everything that can be met."""
-    with application(tmp_path_factory.mktemp("extremes")) as app:
-        extreme_reports.send(app.test_client())
+    with application(tmp_path_factory.mktemp("extremes"), extreme_reports.send) as app:
         yield app
 
 

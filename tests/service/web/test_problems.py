@@ -152,10 +152,10 @@ def test_a_series_that_cannot_be_judged_keeps_no_run_out(
         raise ValueError("a detector's mistake")
 
     monkeypatch.setattr(judge_series, "find_drifts", crash)
-    assert api.send(reports.report(1, 100, 100), reports.report(2, 150, 150)) == [201, 201]
+    assert api.send_each(reports.report(1, 100, 100), reports.report(2, 150, 150)) == [201, 201]
     assert "could not be judged" in caplog.text
     monkeypatch.undo()
-    assert api.send(reports.report(3, 150, 150)) == [201]
+    assert api.send_each(reports.report(3, 150, 150)) == [201]
     assert [drift["revision"] for drift in api.drifts()] == [reports.commit(2)]
 
 
@@ -172,7 +172,7 @@ def test_a_database_that_another_program_holds(
     problem = assert_problem(answer, 503)
     assert "locked" in problem["detail"]
     assert answer.headers["Retry-After"]
-    assert api.send(reports.report(1, 100)) == [201]
+    assert api.send_each(reports.report(1, 100)) == [201]
 
 
 def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
         url = server.url(server.create())
         app = create_app(Config.from_environment({"FAULTWATCH_HOME": str(tmp_path), "DATABASE_URL": url}))
         api = Api(app.test_client())
-        assert api.send(reports.report(1, 100, 100)) == [201]
+        assert api.send_each(reports.report(1, 100, 100)) == [201]
         server.kill()
         for _ in range(2):  # a connection that broke, and one that cannot be made
             answer = api.put(reports.report(2, 100, 100))
@@ -192,7 +192,7 @@ def test_while_postgresql_is_started_again_clients_are_asked_to_come_back(tmp_pa
         assert_problem(document, 503)
         assert document.headers["Retry-After"] == "5"
         server.start()
-        assert api.send(reports.report(2, 100, 100)) == [201]
+        assert api.send_each(reports.report(2, 100, 100)) == [201]
         with app.app_context():
             app_resources.get_database().close()
 
@@ -215,7 +215,7 @@ def test_while_a_standby_does_not_write_yet_clients_are_asked_to_come_back(api: 
         assert_problem(answer, 503)
         assert answer.headers["Retry-After"] == "5"
     ask(f"{of_database} RESET default_transaction_read_only")
-    assert api.send(reports.report(1, 100, 100)) == [201], "no connection to the standby is kept"
+    assert api.send_each(reports.report(1, 100, 100)) == [201], "no connection to the standby is kept"
 
 
 @pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], indirect=True)

@@ -7,6 +7,7 @@ import pytest
 from service.rules.bisect.graph import Node
 from service.rules.bisect.noisy_search import search_noisy
 from service.rules.bisect.question import Found, Measure, Observation, Question, Refused
+from tests import thorough
 from tests.service.rules.bisect.histories import levels, line
 
 
@@ -27,7 +28,7 @@ def lead(question, truth, noise=1.0, seed=0, failing=frozenset()):
     return answer, seen
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(thorough.choose(4, 21)))
 def test_a_step_as_large_as_the_noise_is_found(seed):
     nodes = line(60)
     answer, _ = lead(ask(nodes), levels(nodes, {"c23": 1}), seed=seed)

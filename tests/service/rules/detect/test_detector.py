@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from service.rules.detect import LevelChange, LevelChangeDetector, find_level_changes
 from service.rules.detect.detector import MergedChanges
+from tests import thorough
 
 
 @st.composite
@@ -26,7 +27,7 @@ def histories(draw):
     return [int(v) for v in values]
 
 
-@settings(max_examples=40)
+@settings(max_examples=thorough.choose(12, 100))
 @given(histories(), st.integers(1, 40))
 def test_appending_gives_the_answer_of_reading_again(values, stride):
     series = LevelChangeDetector()
@@ -36,7 +37,7 @@ def test_appending_gives_the_answer_of_reading_again(values, stride):
             assert drifts == series.changes() == find_level_changes(values[:n])
 
 
-@settings(max_examples=12)
+@settings(max_examples=thorough.choose(4, 30))
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_long_noisy_series_is_followed_step_by_step(seed, bimodal):
     rng = np.random.default_rng(seed)

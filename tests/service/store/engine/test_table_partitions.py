@@ -42,11 +42,11 @@ def long(number: int) -> Report:
 
 
 def test_a_series_goes_on_across_parts(api: Api, database: Database) -> None:
-    api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
+    api.send_each(*(reports.report(number, 100, 100) for number in (1, 2)))
     go_to(database, table_partitions.RUNS_PER_PART - 1)
-    api.send(*(reports.report(number, 100, 100) for number in (3, 4, 5)))
+    api.send_each(*(reports.report(number, 100, 100) for number in (3, 4, 5)))
     go_to(database, 5 * table_partitions.RUNS_PER_PART)
-    api.send(*(reports.report(number, 150, 150) for number in (6, 7)))
+    api.send_each(*(reports.report(number, 150, 150) for number in (6, 7)))
     assert held(database, "point") == {"point_p0": 3, "point_p1": 2, "point_p5": 2}
     assert held(database, "report") == {"report_p0": 3, "report_p1": 2, "report_p5": 2}
     assert [point["value"] for point in api.series()["points"]] == [100] * 5 + [150] * 2
@@ -102,7 +102,7 @@ def test_retention_returns_space_and_readers_always_see_all(api: Api, database: 
     assert held(database, "point")["point_p0"] == 118
     places = ask(database, "SELECT series_id, run_number FROM point_p0 ORDER BY ctid")
     assert places == sorted(places), "the points of a series lie side by side"
-    assert api.send(old[0]) == [200]
+    assert api.send_each(old[0]) == [200]
     assert api.client.get(f"/runs/{old[0].run_id}").status_code == 200
     assert apply_rule(database, rule()).returned == 0
 

@@ -102,7 +102,7 @@ def test_a_machine_that_serves_goes_on_when_another_one_brings_a_newer_version(
     with database.writing() as session:
         session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     client = _make_when_database_answers(config).test_client()
-    assert Api(client).send(reports.report(1, 100, 100)) == [201]
+    assert Api(client).send_each(reports.report(1, 100, 100)) == [201]
     assert client.get("/runs").status_code == 200
     with client.application.app_context():
         app_resources.get_database().close()

@@ -51,7 +51,7 @@ def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_
     close(api)
     restore(database, tmp_path / "copy", replace=True)
     assert [run["run_id"] for run in api.get("/runs")["items"]] == [str(old.run_id)]
-    assert api.send(new, old) == [201, 200]
+    assert api.send_each(new, old) == [201, 200]
     assert len(api.series()["points"]) == 2
 
 

@@ -38,8 +38,8 @@ def test_retention_takes_words_and_leaves_numbers(api: Api, database: Database) 
     assert thinned.samples[0].perf_output == ""
     assert thinned.values("minor-faults") == (100, 100)
     assert whole == sent[3]
-    assert api.send(sent[0]) == [200]
-    assert api.send(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
+    assert api.send_each(sent[0]) == [200]
+    assert api.send_each(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
 
 
 def timed(number: int, level: int) -> Report:
@@ -81,8 +81,8 @@ def test_of_a_noisy_metric_of_an_old_run_level_and_extremes_remain(api: Api, dat
     assert reduced.values("elapsed") == (2.0, 2.02, 2.04)
     assert reduced.values("user-time") == (2.02,)
     assert reduced.values("major-faults") == (0, 1, 0, 1, 0)
-    assert api.send(*sent) == [200] * 4, "sent again, they are the same runs"
-    assert api.send(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
+    assert api.send_each(*sent) == [200] * 4, "sent again, they are the same runs"
+    assert api.send_each(sent[0].model_copy(update={"environment": Environment(settings={})})) == [409]
     assert api.client.get(f"/runs/{sent[0].run_id}").status_code == 200
     assert api.client.get(f"/compare?base={sent[0].run_id}&head={sent[1].run_id}").status_code == 200
 

@@ -126,7 +126,7 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
     app = create_app(Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / "other"), "DATABASE_URL": address}))
     moved = Api(app.test_client())
     assert moved.drifts() == [drift]
-    assert moved.send(reports.report(9, 300), reports.report(8, 200)) == [201, 201]
+    assert moved.send_each(reports.report(9, 300), reports.report(8, 200)) == [201, 201]
     assert [point["value"] for point in moved.series()["points"]] == [100] * 4 + [200] * 5 + [300]
     with app.app_context():
         app_resources.get_database().close()

@@ -28,7 +28,7 @@ def put(api: Api, *revisions: Revision) -> None:
 
 def test_results_that_arrive_out_of_order(api: Api) -> None:
     api.put_revisions(*range(1, 7))
-    api.send(*(reports.report(number, level, level) for number, level in ((6, 200), (1, 100), (4, 200), (3, 100))))
+    api.send_each(*(reports.report(number, level, level) for number, level in ((6, 200), (1, 100), (4, 200), (3, 100))))
     assert values(api) == [100, 100, 200, 200]
     assert api.series()["id"] == 1
     (drift,) = api.drifts()
@@ -39,16 +39,16 @@ def test_results_that_arrive_out_of_order(api: Api) -> None:
 
 def test_a_result_that_is_backfilled_moves_the_drift_to_its_commit(api: Api) -> None:
     api.put_revisions(*range(1, 7))
-    api.send(*(reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (5, 200), (6, 200))))
+    api.send_each(*(reports.report(number, level, level) for number, level in ((1, 100), (2, 100), (5, 200), (6, 200))))
     assert len(api.drifts()[0]["candidates"]) == 3
-    api.send(reports.report(4, 200, 200), reports.report(3, 100, 100))
+    api.send_each(reports.report(4, 200, 200), reports.report(3, 100, 100))
     (drift,) = api.drifts()
     assert [candidate["commit"] for candidate in drift["candidates"]] == [reports.commit(4)]
     assert api.get("/series")["items"][0]["latest"] == 200
 
 
 def test_commits_that_become_known_later_take_their_place(api: Api) -> None:
-    api.send(reports.report(5, 200, 200), reports.report(2, 100, 100))
+    api.send_each(reports.report(5, 200, 200), reports.report(2, 100, 100))
     assert values(api) == [100, 200]
     api.put_revisions(*range(1, 6))
     assert order(api) == ["1", "2", "3", "4", "5"]
@@ -70,7 +70,7 @@ def test_a_branch_that_is_merged_lies_before_the_merge(api: Api) -> None:
         *(reports.revision(number) for number in (2, 1)),
     )
     assert order(api) == ["1", "2", "3", "4", "5"]
-    api.send(*(reports.report(n, level, level) for n, level in ((5, 300), (1, 100), (2, 100), (3, 100))))
+    api.send_each(*(reports.report(n, level, level) for n, level in ((5, 300), (1, 100), (2, 100), (3, 100))))
     assert values(api) == [100, 100, 100, 300]
 
 

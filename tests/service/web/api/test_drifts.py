@@ -175,7 +175,7 @@ def test_the_order_of_arrival_changes_nothing(tmp_path: Path, seed: int) -> None
     def told(sent: list[Report], home: str) -> list[dict[str, object]]:
         config = Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / home)})
         api = Api(create_app(config).test_client())
-        api.send(*sent)
+        api.send_each(*sent)
         return [
             {name: value for name, value in drift.items() if name not in {"id", "series_id"}} for drift in api.drifts()
         ]

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
 
 from service.app import create_app
 from service.config.settings import Config
+from tests import thorough
 from tests.service import reports
 from tests.service.apiclient import Api
 
@@ -41,7 +42,10 @@ def test_no_request_is_answered_with_a_crash(described: schemathesis.BaseSchema)
     for found in described.get_all_operations():
         operation = found.ok()
 
-        @settings(max_examples=12, database=None, suppress_health_check=list(HealthCheck))
+        # To invent a body takes a quarter of a second.
+        few = 4 if operation.body else 12
+
+        @settings(max_examples=thorough.choose(few, 60), database=None, suppress_health_check=list(HealthCheck))
         @given(operation.as_strategy(), st.booleans())
         def check(case: Case, there: bool) -> None:
             if there:  # else nearly every address would lead nowhere

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.parametrize("database_url", ["sqlite", "postgresql"], i
 
 
 def test_series_are_listed_with_their_latest_level(api: Api) -> None:
-    api.send(*[reports.report(number, 100 + number, others={"cycles": 5}) for number in (2, 3, 1)])
+    api.send_each(*[reports.report(number, 100 + number, others={"cycles": 5}) for number in (2, 3, 1)])
     page = api.get("/series", metric="minor-faults")
     (entry,) = page["items"]
     assert (page["total"], entry["n_points"], entry["latest"]) == (1, 3, 103)

@@ -29,13 +29,15 @@ HOSTILE = 6
 """The commit of a hostile title; it does not build here."""
 
 
+def send_known(client: FlaskClient) -> None:
+    history.send(client, [history.report(number, history.OLD) for number in KNOWN])
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[FlaskClient]:
     """A service that knows some commits before and some after the regression, and none between."""
-    with application(tmp_path) as app:
-        client = app.test_client()
-        history.send(client, [history.report(number, history.OLD) for number in KNOWN])
-        yield client
+    with application(tmp_path, send_known) as app:
+        yield app.test_client()
 
 
 class Runner:

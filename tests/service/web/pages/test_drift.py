@@ -31,9 +31,8 @@ def test_a_commits_drift(client: FlaskClient) -> None:
 
 
 def test_the_address_of_a_drift_that_later_runs_moved_leads_to_its_event(tmp_path: Path) -> None:
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         client = app.test_client()
-        history.send(client)
         moved = drift_id(client, history.REGRESSION)
         with app.app_context(), app_resources.get_database().writing() as session:
             session.execute(delete(DriftRow).where(DriftRow.id == moved))

@@ -21,10 +21,8 @@ STANDS = history.TITLES[history.ONE_PAGE]
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[FlaskClient]:
     """Its own service: what is decided stays."""
-    with application(tmp_path) as app:
-        client = app.test_client()
-        history.send(client)
-        yield client
+    with application(tmp_path, history.send) as app:
+        yield app.test_client()
 
 
 def drift(client: FlaskClient, title: str = STANDS) -> dict[str, Any]:

@@ -33,16 +33,19 @@ def runs() -> Iterator[Report]:
             yield run.model_copy(update={"run_id": identity, "started_at": at, "finished_at": at})
 
 
+def send(client: FlaskClient) -> None:
+    """Send the runs, and a profile of each side."""
+    history.send(client, list(runs()))
+    for number, touched in ((1, 100), (4, 9000)):
+        about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
+        side = profile(anatomy({Touch.FIRST: touched}), **about, host=Host(name="lab-1"), environment=history.OLD)
+        client.put(f"/api/v1/profiles/{side.profile_id}", json=side.model_dump(mode="json"))
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[FlaskClient]:
-    with application(tmp_path) as app:
-        client = app.test_client()
-        history.send(client, list(runs()))
-        for number, touched in ((1, 100), (4, 9000)):
-            about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
-            one = profile(anatomy({Touch.FIRST: touched}), **about, host=Host(name="lab-1"), environment=history.OLD)
-            client.put(f"/api/v1/profiles/{one.profile_id}", json=one.model_dump(mode="json"))
-        yield client
+    with application(tmp_path, send) as app:
+        yield app.test_client()
 
 
 def event(client: FlaskClient) -> str:

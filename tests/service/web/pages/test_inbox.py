@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from apiflask import APIFlask
 from flask.testing import FlaskClient
 
-from service.web import app_resources
 from tests.service import reports
 from tests.service.web import history
 from tests.service.web.application import application
@@ -24,13 +20,9 @@ HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
-def own(measured_app: APIFlask, tmp_path: Path) -> Iterator[FlaskClient]:
+def own(tmp_path: Path) -> Iterator[FlaskClient]:
     """Its own service, on a copy of the history: what is decided stays."""
-    with measured_app.app_context():
-        stored = app_resources.get_database().url.database
-    with closing(sqlite3.connect(str(stored))) as source, closing(sqlite3.connect(tmp_path / "faultwatch.db")) as copy:
-        source.backup(copy)
-    with application(tmp_path) as app:
+    with application(tmp_path, history.send) as app:
         yield app.test_client()
 
 

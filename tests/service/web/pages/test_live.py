@@ -25,7 +25,7 @@ def test_anything_new_is_an_event(client: FlaskClient) -> None:
     answer = client.get("/live?state=0.0&quiet=7")
     assert answer.headers["HX-Trigger"] == "faultwatch:changed"
     assert "quiet=0" in question(answer.text)
-    assert client.get("/live?state=1.1&series=1").headers["HX-Trigger"] == "faultwatch:changed"
+    assert client.get("/live?state=0.1&series=1").headers["HX-Trigger"] == "faultwatch:changed"
 
 
 def test_a_page_on_which_nothing_happens_for_long_asks_less_often(client: FlaskClient) -> None:

@@ -17,13 +17,15 @@ HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 MEASURED = (0, 1, 2, 8)
 
 
+def send(client: FlaskClient) -> None:
+    history.send(client, [history.report(number, history.OLD) for number in MEASURED])
+    history.name_commits(client, {"v1.0": 5})
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[FlaskClient]:
-    with application(tmp_path) as app:
-        client = app.test_client()
-        history.send(client, [history.report(number, history.OLD) for number in MEASURED])
-        history.name_commits(client, {"v1.0": 5})
-        yield client
+    with application(tmp_path, send) as app:
+        yield app.test_client()
 
 
 @pytest.mark.parametrize("address", ["/compare?base=v1.0&head=" + history.commit(8), "/runs?revision=v1.0"])

@@ -14,14 +14,16 @@ from tests.service.web.application import application
 PAGES = ["/", "/runs", "/matrix", "/series/1", "/hosts.json", "/runs.csv"]
 
 
+def send(client: FlaskClient) -> None:
+    history.send(client, history.reports()[:3])
+
+
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FlaskClient]:
     """A service of which something is stored, at a time that stands still."""
     monkeypatch.setattr("service.web.rendering.not_modified.time.time", lambda: 1_000_000.0)
-    with application(tmp_path) as app:
-        client = app.test_client()
-        history.send(client, history.reports()[:3])
-        yield client
+    with application(tmp_path, send) as app:
+        yield app.test_client()
 
 
 def again(client: FlaskClient, address: str, **headers: str) -> int:
