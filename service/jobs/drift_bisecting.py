@@ -113,7 +113,7 @@ def _is_ordered_by_service(row: Job) -> bool:
 
 def _describe_open_job(session: Session, row: Job) -> OpenJob:
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
-    settled, in_doubt = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
+    settled, withdrawn = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,
@@ -123,6 +123,6 @@ def _describe_open_job(session: Session, row: Job) -> OpenJob:
         created_at=row.created_at,
         by_service=by_service,
         was_paused=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
-        in_doubt=in_doubt,
+        withdrawn=withdrawn,
         settled=settled,
     )

@@ -105,9 +105,10 @@ def choose_drift_to_order(
             and not _is_of_pull_request(session, drift)
         )
 
-    # What may be one of several commits is narrowed down before only candidates are proven.
+    # What may be one of several commits is narrowed down before only candidates are proven and suspicions settled.
     events_in_turn = chain.from_iterable(
-        _list_open_events(session, subject, certainty) for certainty in (Certainty.RANGE, Certainty.SINGLE)
+        _list_open_events(session, subject, certainty)
+        for certainty in (Certainty.RANGE, Certainty.SINGLE, Certainty.PROVISIONAL)
     )
     drift = drifts_to_bisect.choose_drift_to_order(events_in_turn, is_free, now)
     return drift, allowed
@@ -119,7 +120,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
 
 
 def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
-    """Return why a drift no longer needs a bisect, empty if it does; and whether the drift is in doubt."""
+    """Return why a drift no longer needs a bisect, empty if it does; and whether its runs no longer show it."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
     if event is None:
@@ -127,7 +128,7 @@ def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     if not event.open or event.merged_into is not None:
         return f"The event is {event.state.value.replace('_', ' ')}, so its commit is no longer needed.", False
     narrowed = "Another bisect has narrowed down the event." if event.culprits else ""
-    return narrowed, not event.found or not event.confirmed
+    return narrowed, not event.found
 
 
 def _list_open_events(session: Session, subject: str, certainty: Certainty) -> Iterator[OpenEvent]:
@@ -139,7 +140,7 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
     for offset in range(0, _MAX_EVENTS, _EVENTS_PER_QUERY):
         items = events.list_page(session, filter_, _EVENTS_PER_QUERY, offset, EventOrder.IMPORTANCE).items
         for event in items:
-            if event.confirmed:
+            if event.confirmed or certainty is Certainty.PROVISIONAL:
                 yield OpenEvent(_list_drifts(session, event.id), event.silenced, bisected.get(event.id, ()))
         if len(items) < _EVENTS_PER_QUERY:
             return

@@ -30,8 +30,8 @@ class OpenJob:
         Whether the service ordered it by itself.
     was_paused
         Whether the service has paused it.
-    in_doubt
-        Whether the drift that it explains may be none.
+    withdrawn
+        Whether the runs no longer show the drift that it explains.
     settled
         Why its event no longer needs a bisect; empty if the event does, or if the bisect belongs to no event.
     """
@@ -43,7 +43,7 @@ class OpenJob:
     created_at: datetime
     by_service: bool
     was_paused: bool = False
-    in_doubt: bool = False
+    withdrawn: bool = False
     settled: str = ""
 
 
@@ -70,8 +70,8 @@ def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: da
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
-    if job.in_doubt:
-        return "The drift is in doubt again."
+    if job.withdrawn:
+        return "The runs no longer show the drift."
     return "A job that somebody ordered for the host comes first." if _is_host_wanted(job.host, jobs, now) else ""
 
 

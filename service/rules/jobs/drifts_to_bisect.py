@@ -1,4 +1,4 @@
-"""Decides which drifts of a subject are bisected next: those whose commit is not proven."""
+"""Decides which drifts of a subject are bisected next: those that are only suspected, or whose commit is not proven."""
 
 from __future__ import annotations
 
@@ -120,7 +120,9 @@ def choose_drift_to_order(
     """
     waiting = (event for event in events if not event.silenced and may_be_bisected(event.bisects, now))
     chosen = (
-        choose_drift_to_bisect(event.drifts, is_measurable) or choose_drift_to_prove(event.drifts, is_measurable)
+        choose_drift_to_bisect(event.drifts, is_measurable)
+        or choose_drift_to_prove(event.drifts, is_measurable)
+        or choose_drift_to_settle(event.drifts, is_measurable)
         for event in waiting
     )
     return next((drift for drift in chosen if drift is not None), None)
@@ -129,11 +131,11 @@ def choose_drift_to_order(
 def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose bisect tells its commit with the fewest runs; None if no bisect helps.
 
-    A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and a
-    suspicion may end by itself.
+    A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and
+    whether a suspected change is one has to be measured first.
     """
     open_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]
-    return _choose_cheapest(open_drifts, is_measurable)
+    return _choose_cheapest([drift for drift in open_drifts if not drift.evidence.wants_rerun], is_measurable)
 
 
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
@@ -142,18 +144,24 @@ def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drif
     The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
     level. It is one after both commits were measured interleaved.
     """
-    return _choose_cheapest(
-        (drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known), is_measurable
-    )
+    single = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
+    return _choose_cheapest([drift for drift in single if not drift.evidence.wants_rerun], is_measurable)
+
+
+def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+    """Return the drift of a suspected event that takes the fewest runs to settle; None if one of its drifts is certain.
+
+    The stored runs only nominate it; measuring both of its ends decides whether it is a change, and of which commit.
+    """
+    suspected = list(drifts)
+    if not all(drift.evidence.wants_rerun for drift in suspected):
+        return None
+    return _choose_cheapest(suspected, is_measurable)
 
 
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     in_order = sorted(
-        (
-            drift
-            for drift in drifts
-            if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT and not drift.evidence.wants_rerun
-        ),
+        (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
         key=lambda drift: (
             not metric(drift.metric).exact,
             not drift.candidates_known,

@@ -58,9 +58,9 @@ def test_a_command_that_nobody_starts_does_not_stop_it_for_ever() -> None:
     assert decided(job(1), just_now) == {1: Act.PAUSE}
 
 
-def test_it_rests_while_its_drift_is_in_doubt() -> None:
-    assert decided(job(1, in_doubt=True)) == {1: Act.PAUSE}
-    assert decided(job(1, State.PAUSED, was_paused=True, in_doubt=True)) == {}
+def test_it_rests_while_its_drift_is_withdrawn() -> None:
+    assert decided(job(1, withdrawn=True)) == {1: Act.PAUSE}
+    assert decided(job(1, State.PAUSED, was_paused=True, withdrawn=True)) == {}
     assert decided(job(1, State.PAUSED, was_paused=True)) == {1: Act.RESUME}
 
 
@@ -75,7 +75,7 @@ def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
             st.integers(1, 20),
             st.sampled_from([state for state in State if state.open]),
             was_paused=st.booleans(),
-            in_doubt=st.booleans(),
+            withdrawn=st.booleans(),
             settled=st.sampled_from(["", "settled"]),
             host=st.sampled_from([None, "lab-1", "lab-2"]),
         ),

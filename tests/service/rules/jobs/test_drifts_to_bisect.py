@@ -67,6 +67,18 @@ def test_an_only_candidate_is_proven_after_all_ranges() -> None:
     assert ordered(drift(0), drift(1, cause=Cause.CONFIG), drift(1, series_id=0)) is None
 
 
+def test_a_suspected_change_is_settled_unless_its_event_is_certain() -> None:
+    suspected, certain = unsure(), drift(3, id="b")
+
+    def ordered(*drifts: Drift, measurable: bool = True) -> Drift | None:
+        return drifts_to_bisect.choose_drift_to_order([OpenEvent(drifts, silenced=False)], lambda _: measurable, NOW)
+
+    assert ordered(suspected) == suspected
+    assert ordered(suspected, certain) == certain
+    assert ordered(suspected, drift(0, cause=Cause.CONFIG)) is None
+    assert ordered(suspected, measurable=False) is None
+
+
 def ended(state: State = State.FAILED, *, hours: float = 1, runs: int = 0, by_service: bool = True) -> OrderedBisect:
     at = NOW - timedelta(hours=hours)
     return OrderedBisect(at, state, runs, None if state.open else at, by_service)
