@@ -85,7 +85,7 @@ def describe_power(power: Power) -> str:
     """Say in one sentence what can be found."""
     rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
-        return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} pairs."
+        return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} interleaved pairs."
     minutes, rest = divmod(round(power.seconds), 60)
     time = f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return f"{rise.capitalize()} would be proven in about {power.pairs} pairs, {time}."
+    return f"{rise.capitalize()} would be proven in about {power.pairs} interleaved pairs, {time}."
