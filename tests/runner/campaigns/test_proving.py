@@ -136,6 +136,8 @@ class Refusing:
 
     def on_proof_start(self, *_: Any) -> None: ...
 
+    def on_execution(self) -> None: ...
+
     def on_failed_proof(self, _base: str, _head: str, reason: str) -> None:
         self.failed.append(reason)
 
