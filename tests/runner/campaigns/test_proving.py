@@ -111,7 +111,7 @@ def test_a_small_change_is_proven_at_its_commit(
 def test_the_first_commit_of_a_range_is_judged(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 2000, 2000))
     result, _ = measure_history(tmp_path, service_url, span=f"{commits[0]}..HEAD")
-    assert result["measured"] == 3
+    assert result["measured"] >= 3  # and reruns of what is suspected
     assert [drift["revision"] for drift in list_faults(result)] == [commits[1]]
 
 
