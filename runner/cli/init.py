@@ -420,9 +420,11 @@ def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | 
     """
     from runner.adoption.exactness import judge_exactness
     from runner.adoption.first_measurement import FAULTS
+    from runner.contract.level import median
 
     counts = report.values(FAULTS)
-    return judge_exactness((*before, *counts), report.environment.settings) if counts else None
+    seconds = median(report.values("elapsed")) or 0
+    return judge_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
 
 
 def _build_document(

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 from runner.contract import Case
 from runner.contract.level import median
 from runner.contract.nomination import Power
-from service.rules.comparison.power import compute_power, describe_power
+from runner.contract.proof_power import compute_power, describe_power
 from service.rules.series.find_drifts import is_exact_count
 from service.rules.series.tracks import Points
 from service.schemas.history import SeriesHead
