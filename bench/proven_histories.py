@@ -149,7 +149,8 @@ def _make_history(folder: Path, program: Program, commits: int, changed: int | N
     _git(folder, "init", "--quiet", "--initial-branch=main")
     build = json.dumps(program.build)
     (folder / "workload.toml").write_text(
-        f'[workload]\nname = "noisy"\n[build]\ncommand = {build}\n[run]\ncommand = {json.dumps(program.command)}\n'
+        f'[workload]\nname = "noisy"\n[build]\ncommand = {build}\n'
+        f"[build.environment]\nPATH = {json.dumps(os.environ['PATH'])}\n[run]\ncommand = {json.dumps(program.command)}\n"
     )
     for number in range(commits):
         more = PERCENT if changed is not None and number >= changed else 0
@@ -187,6 +188,8 @@ def main(words: list[str]) -> None:
     """Measure the histories of the programs that this machine has what it needs for."""
     full = "--full" in words
     chosen = [word for word in words if not word.startswith("-")] or list(PROGRAMS)
+    if unknown := [name for name in chosen if name not in PROGRAMS]:
+        sys.exit(f"no such program: {', '.join(unknown)}; choose from {', '.join(PROGRAMS)}")
     names = [name for name in chosen if shutil.which(PROGRAMS[name].needs)]
     chance, misses, figures = random.Random(), [], {"not run": [name for name in chosen if name not in names]}
     for name, commits, is_changed in steps(list(_list_histories(names, full=full)), "histories"):
