@@ -150,7 +150,8 @@ def _make_history(folder: Path, program: Program, commits: int, changed: int | N
     build = json.dumps(program.build)
     (folder / "workload.toml").write_text(
         f'[workload]\nname = "noisy"\n[build]\ncommand = {build}\n'
-        f"[build.environment]\nPATH = {json.dumps(os.environ['PATH'])}\n[run]\ncommand = {json.dumps(program.command)}\n"
+        f"[build.environment]\nPATH = {json.dumps(os.environ['PATH'])}\n"
+        f"[run]\ncommand = {json.dumps(program.command)}\n"
     )
     for number in range(commits):
         more = PERCENT if changed is not None and number >= changed else 0
