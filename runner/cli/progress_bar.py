@@ -21,7 +21,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 _REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
     Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
-    Reason.RERUN: "measured again to be sure of a change of level",
+    Reason.RERUN: "measured again to confirm a change of level",
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}

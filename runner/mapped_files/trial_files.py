@@ -25,7 +25,7 @@ from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
 
-_NO_COPY_REASON = "and a private copy needs root or a sandbox"
+_NO_COPY_REASON = "and a private copy of the file requires root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
 
 

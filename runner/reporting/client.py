@@ -1,5 +1,6 @@
 """The client of the service's HTTP API."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -193,9 +194,9 @@ class Service:
         """Ask for the diagnosis of a profile."""
         return self._request_model(Diagnosis, "POST", "/diagnoses", request)
 
-    def sign_in(self, identity: str) -> str:
-        """Exchange the identity of a CI job for a token."""
-        return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
+    def sign_in(self, id_token: str) -> str:
+        """Exchange the ID token of a CI job for a token of the service."""
+        return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=id_token)).token
 
     def find_stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
@@ -357,12 +358,19 @@ class Service:
             if response.status_code == HTTPStatus.GONE:
                 raise AlreadyEnded(reason)
             if response.status_code in {401, 403}:
-                raise FaultwatchError(message, "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token")
+                raise FaultwatchError(message, self._suggest_authentication())
             raise ServerError(message) if response.status_code == 500 else FaultwatchError(message)
         try:
             return response.json()
         except ValueError:
             self._raise_not_a_service()
+
+    def _suggest_authentication(self) -> str:
+        remedy = "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token"
+        if self._token or os.environ.get("GITHUB_ACTIONS") != "true":
+            return remedy
+        # Without this permission, GitHub does not tell the job where to request an OIDC token.
+        return f"give the job `permissions: id-token: write`, or {remedy}"
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
         answer = self._request_with_retries("PUT", path, document)

@@ -120,7 +120,7 @@ class Repository(Struct, frozen=True):
         """
         start, dots, end = span.partition("..")
         if end.startswith("."):
-            raise FaultwatchError(f"{span!r} is a symmetric range", "write A..B with two dots")
+            raise FaultwatchError(f"{span!r} is a symmetric difference (three dots), not a range", "use two dots: A..B")
         if not dots:
             start, end = "", span
         ends = [self.resolve(end or "HEAD")]

@@ -197,7 +197,7 @@ class ForgeWorker:
         """Do some work with a forge; if it fails, return when to retry it and what happened."""
         forge = self.forges.get(kind)
         if forge is None:
-            return Retry(None), f"the settings name no {kind}"
+            return Retry(None), f"no {kind} is configured"
         try:
             work(forge)
         except Exception as error:

@@ -57,7 +57,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
     try:
         decide_events.add_decision(session, event, DecisionRequest(action=decision, reason=request.reason), author)
     except decide_events.DecisionNotAllowedError as error:
-        return f"It is {error.state.replace('_', ' ')} already."
+        return f"The event is already {error.state.replace('_', ' ')}."
     return ""
 
 

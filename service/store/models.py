@@ -469,7 +469,7 @@ class EventDriftRow(Base):
     returned: Mapped[bool]
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
-    """Why the drift, which was sure, is no longer sure or no longer found; None if it is sure, or never was."""
+    """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))

@@ -205,20 +205,21 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
 
 
 def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
-    """Return a grid for each subject, in their order, with the columns in which it was ever run.
+    """Return a grid for each subject, in the order of the rows.
 
-    What one subject's hosts were set to is no empty column of another one.
+    The grid of a subject has only the columns in which a case of the subject was run: the configurations of other
+    subjects would be empty columns.
     """
-    of_subject: dict[str, list[GridRow]] = {}
+    rows_by_subject: dict[str, list[GridRow]] = {}
     for row in grid.rows:
-        of_subject.setdefault(row.subject, []).append(row)
-    parts = []
-    for of_one in of_subject.values():
-        used = [place for place in range(len(grid.columns)) if any(row.cells[place].is_run for row in of_one)]
-        columns = (_restrict_column(grid.columns[place], [row.cells[place] for row in of_one]) for place in used)
-        cut = (replace(row, cells=tuple(row.cells[place] for place in used)) for row in of_one)
-        parts.append(NightlyGrid(tuple(columns), tuple(cut)))
-    return parts
+        rows_by_subject.setdefault(row.subject, []).append(row)
+    grids = []
+    for rows in rows_by_subject.values():
+        indices = [index for index in range(len(grid.columns)) if any(row.cells[index].is_run for row in rows)]
+        columns = [_restrict_column(grid.columns[index], [row.cells[index] for row in rows]) for index in indices]
+        restricted_rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in rows]
+        grids.append(NightlyGrid(tuple(columns), tuple(restricted_rows)))
+    return grids
 
 
 def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:

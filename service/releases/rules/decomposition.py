@@ -75,7 +75,7 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     certainty_ = decide_certainty(
         drift.cause,
         len(drift.candidates),
-        sure=not drift.evidence.wants_rerun,
+        certain=not drift.evidence.wants_rerun,
         all_known=drift.candidates_known,
         proven=proven,
     )

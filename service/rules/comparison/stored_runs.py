@@ -151,7 +151,7 @@ def compare_pairs(
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    alpha = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
@@ -168,14 +168,14 @@ def compare_pairs(
                 decision = (
                     _decide_by_trend(base, head, between)
                     if between
-                    else _decide_without_drift(entry, pair, base, head, error)
+                    else _decide_without_drift(entry, pair, base, head, alpha)
                 )
                 compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
 
 
 def _decide_without_drift(
-    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float
+    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, alpha: float
 ) -> MetricDecision:
     """Decide whether one metric differs between two sides without a drift between them."""
     if base.level is None:
@@ -189,7 +189,7 @@ def _decide_without_drift(
     if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
         return _DIFFERS
     few = min(base.n, head.n)
-    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)
+    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), alpha)
     return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
 
 

@@ -36,7 +36,7 @@ class ChangePoints:
         self._rank += [-1] * settled
         mark = self._partition.mark()
         self._add(positions[settled:], sums, squares)
-        same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
+        same = self._walk(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
 

@@ -99,7 +99,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         f"{_describe_refaults(facts)}",
         *([size] if size else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
-        f"they and these faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
+        f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
         *facts.where,
     )
 

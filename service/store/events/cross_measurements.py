@@ -120,6 +120,10 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
 def _find_status(
     session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
+    """Return whether both cross-measurements were made, can still be made, or have failed.
+
+    A cross-measurement runs the old revision in the new environment, or the new revision in the old one.
+    """
     if settled:
         return "settled"
     cross_measured: Sequence[tuple[int, int]] = (

@@ -54,14 +54,14 @@ def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
 
 
 def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
-    """Store why drifts that were sure no longer stand, by the drift's id."""
+    """Store why drifts that were certain no longer stand, by the drift's id."""
     for drift_id, reason in reasons.items():
         mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
         session.execute(mark.execution_options(synchronize_session=False))
 
 
 def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
-    """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
+    """Return the drifts that were certain and no longer stand, the largest change first, by the event's id."""
     by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
