@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
-from runner.dependencies.file_queries import Asked, make_unfollowed
-from runner.dependencies.query_answers import Answered, Place, answer_questions
+from runner.dependencies.file_queries import Lookups, make_untraced
+from runner.dependencies.query_answers import Answered, Place, answer_lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
@@ -39,9 +39,9 @@ class KnownFiles(Struct):
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
-        What the program of a case asked last, by case; none if that is not wholly known.
-    unfollowed
-        The cases that cannot be followed, and why.
+        The last file lookups of a case's program with their answers, by case; missing if some are unknown.
+    untraced
+        Why a case cannot be traced, by case.
     shared
         The identity and the copy of each file that other programs map, by path.
     """
@@ -49,7 +49,7 @@ class KnownFiles(Struct):
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
     answered: dict[str, Answered] = field(default_factory=dict)
-    unfollowed: dict[str, str] = field(default_factory=dict)
+    untraced: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
@@ -67,8 +67,8 @@ class TrialFiles:
         The copies to mount over files, by the path of the file.
     faults
         The faults of the last watched execution; None if it could not be watched.
-    asked
-        What all watched executions asked about files.
+    lookups
+        The file lookups of all traced executions.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TrialFiles:
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.asked = make_unfollowed("it was not executed")
+        self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
         self._answered: Answered | None = None
@@ -94,7 +94,7 @@ class TrialFiles:
         self._store = PrivateCopies(load_settings().copies)
         self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
         self._preparations: dict[str, Preparation] = {}
-        self._is_asked = False
+        self._has_lookups = False
 
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program itself and the files that the case mapped last.
@@ -106,7 +106,7 @@ class TrialFiles:
             if Path(path).is_file():
                 self._prepare_file(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, asked: Asked, began: int) -> bool:
+    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began: int) -> bool:
         """Prepare the files that a watched execution mapped.
 
         Parameters
@@ -122,8 +122,8 @@ class TrialFiles:
             Whether any of the files was unprepared during the execution.
         """
         self.faults = faults
-        self.asked = self.asked.combine(asked) if self._is_asked else asked
-        self._is_asked, self._answered = True, None
+        self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
+        self._has_lookups, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began):
@@ -138,9 +138,9 @@ class TrialFiles:
 
     @property
     def answered(self) -> Answered:
-        """The program's questions about files, with the answers."""
+        """The program's file lookups, with their answers."""
         if self._answered is None:
-            self._answered = Answered(self._place, self.asked, answer_questions(self._place, self.asked))
+            self._answered = Answered(self._place, self.lookups, answer_lookups(self._place, self.lookups))
         return self._answered
 
     @property
@@ -166,7 +166,7 @@ class TrialFiles:
         mapped = tuple(
             self._describe_mapped_file(file) for file in self.faults.files if file.path in self._preparations
         )
-        own_bytes = "" if self.asked.objection else self.answered.answers.digest
+        own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:
             self._known.answered[self._case] = self.answered
@@ -198,15 +198,15 @@ class TrialFiles:
             for reason, paths in unprepared.items()
         ]
         mapped = self.paths
-        opened = [path for path in map(Path, self.asked.opened) if path.is_relative_to(self._tree) and path.is_file()]
+        opened = [path for path in map(Path, self.lookups.opened) if path.is_relative_to(self._tree) and path.is_file()]
         own = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = () if self.asked.objection else list_doubts(self._tree, own, system)
+        doubted = () if self.lookups.objection else list_doubts(self._tree, own, system)
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
         path = Path(file.path)
-        if file.path in self.asked.made or not self._is_shown(path):
+        if file.path in self.lookups.made or not self._is_shown(path):
             return False
         try:
             if path.resolve() in self._untouched:

@@ -82,8 +82,8 @@ class SameBytes:
 
         That is in another environment, until enough runs have shown the level, and to check the host: one revision in
         twenty, and each one from the first on that contradicts another run, or shows that the count varies. And it is
-        if one execution, which nobody watches, counts anything else: a program may ask other questions while it is
-        followed, and answers may leave something out.
+        if one untraced execution counts anything else: a program may look up other files while it is traced, and the
+        answers may leave something out.
         """
         name = source.case.name
         if self._newest[name].agreeing < MIN_AGREEING_RUNS or name in self._contradicted:
@@ -95,7 +95,7 @@ class SameBytes:
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             restore_tree(tree)
-            counted = trial.execute_unwatched().readings
+            counted = trial.execute_untraced().readings
         except (ExecutionFailure, FaultwatchError):
             return None
         if any(name not in counted or counted[name].value != count for name, count in expected.items()):

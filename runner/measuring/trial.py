@@ -26,9 +26,9 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.file_queries import Lookups, make_untraced
 from runner.dependencies.query_answers import Answered
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
@@ -230,18 +230,18 @@ class Trial:
         self._inputs = Inputs.read(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            faults, asked = self._execute_under_watch()
+            faults, lookups = self._trace_execution()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
-            changed = self._files.prepare_mapped(faults, asked, began)
+            changed = self._files.prepare_mapped(faults, lookups, began)
             if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once as it is after that, and once as the first leaves it
-                self._files.record_renewal(self._execute_watched(None))
+                self._files.record_renewal(self._execute_traced(None))
 
-    def execute_unwatched(self) -> Sample:
+    def execute_untraced(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
 
         Raises
@@ -264,28 +264,30 @@ class Trial:
         self._renewed = True
         self.execute()
 
-    def _execute_under_watch(self) -> tuple[FaultsByFile | None, Asked]:
-        """Execute the case once under the watch; return its faults and its questions about files.
+    def _trace_execution(self) -> tuple[FaultsByFile | None, Lookups]:
+        """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
-        A program that fails while it is followed, as one does that traces itself, is executed again without. One that
-        was stopped is not: it would be stopped again, or fail over what it left.
+        If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
+        the tracer. If it was stopped, it is not executed again: it would be stopped again, or fail because of the files
+        that it left behind.
         """
-        unknown = self._bench.known_files.unfollowed
-        if why := unknown.get(self.subject.case.name):
-            return self._execute_watched(None), make_unfollowed(why)
+        reasons = self._bench.known_files.untraced
+        case = self.subject.case.name
+        if case in reasons:
+            return self._execute_traced(None), make_untraced(reasons[case])
         try:
-            with QuestionWatch(launched=True, counted=True) as watch:
-                return self._execute_watched(watch), watch.read_asked()
+            with LookupTracer(launched=True, counted=True) as tracer:
+                return self._execute_traced(tracer), tracer.read_lookups()
         except ExecutionFailure as failure:
             if failure.was_stopped:
                 raise
-            faults = self._execute_watched(None)
-            unknown[self.subject.case.name] = f"it fails while it is traced: {failure.message}"
-            return faults, make_unfollowed(unknown[self.subject.case.name])
+            faults = self._execute_traced(None)
+            reasons[case] = f"it fails while it is traced: {failure.message}"
+            return faults, make_untraced(reasons[case])
 
-    def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
+    def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
-        self.execute(recording=Recording((), recorder, watch))
+        self.execute(recording=Recording((), recorder, tracer))
         return recorder.get_result()
 
     def execute(

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
-from runner.dependencies.file_queries import Asked, make_unfollowed
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.file_queries import Lookups, make_untraced
+from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
@@ -97,7 +97,7 @@ class Builder(Struct, frozen=True):
         Called with a line about a build that is made again.
     again
         Build a revision again whose build failed.
-    follow
+    traces_lookups
         Find out which files a build depends on, so that it may serve other revisions, too.
     """
 
@@ -106,7 +106,7 @@ class Builder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
     again: bool = False
-    follow: bool = False
+    traces_lookups: bool = False
     reveals_host: bool = False
     """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
     the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
@@ -277,12 +277,12 @@ class Builder(Struct, frozen=True):
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         began = time.time_ns()
         self._write_files(repository, commit, workload, tree)
-        failure, build, asked = self._run_build(repository, commit, workload, tree)
+        failure, build, lookups = self._run_build(repository, commit, workload, tree)
         if not failure and (objection := explain_unusable_tree(tree)):
             failure = f"the tree {objection}"
         if failure:
             return BuildRecord(build=build, failure=failure)
-        write_inputs(tree, asked)
+        write_inputs(tree, lookups)
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
@@ -292,27 +292,27 @@ class Builder(Struct, frozen=True):
 
     def _run_build(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
-    ) -> tuple[str, Build, Asked]:
-        """Run the build command; return why it failed, the build, and what it asked about files.
+    ) -> tuple[str, Build, Lookups]:
+        """Run the build command; return why it failed, the build, and its file lookups.
 
-        A build that fails while it is followed, as one does that traces processes itself, is made again without.
+        If a build fails while it is traced, for example because it uses ptrace itself, it is run again untraced.
 
         Raises
         ------
         BuildFailure
             It failed for a reason that must not be cached.
         """
-        if not self.follow or not _may_reuse(workload):
+        if not self.traces_lookups or not _may_reuse(workload):
             built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, make_unfollowed("the questions of the build were not recorded"))
-        with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
-            failure, build = run_build_command(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
+            return (*built, make_untraced("the file lookups of the build were not traced"))
+        with LookupTracer(launched=self.sandbox is not None, counted=False) as tracer, suppress(BuildFailure):
+            failure, build = run_build_command(workload, tree, self.sandbox, tracer, reveals_host=self.reveals_host)
             if not failure:
-                return "", build, watch.read_asked()
+                return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
         built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, make_unfollowed("it fails while it is traced"))
+        return (*built, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -365,7 +365,7 @@ def run_build_command(
     workload: Workload,
     tree: Path,
     sandbox: Sandbox | None,
-    watch: QuestionWatch | None = None,
+    tracer: LookupTracer | None = None,
     *,
     reveals_host: bool = False,
 ) -> tuple[str, Build]:
@@ -373,7 +373,7 @@ def run_build_command(
 
     Parameters
     ----------
-    watch
+    tracer
         Follows the build, if any.
 
     Raises
@@ -402,17 +402,17 @@ def run_build_command(
                 tree=tree,
                 environment=environment,
                 timeout=timeout,
-                watch=watch,
+                tracer=tracer,
                 reveals_host=reveals_host,
             )
         else:
             done = execute(
-                watch.wrap_command(command) if watch else command,
+                tracer.wrap_command(command) if tracer else command,
                 directory=tree,
                 environment=environment,
                 timeout=timeout,
                 merge=True,
-                inherited=watch.inherited if watch else (),
+                inherited=tracer.inherited if tracer else (),
             )
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"

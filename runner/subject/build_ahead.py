@@ -70,7 +70,7 @@ class BuildAhead:
         at_once
             Build the first commits side by side, too, before it is known whether that is worthwhile.
         """
-        self._builder = replace(builder, follow=not build_all)
+        self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
         self._workload = workload
         self._next = deque(dict.fromkeys(commits))

@@ -28,7 +28,7 @@ class BuildOrder(Struct, frozen=True):
     machine: dict[str, str]
     sandbox: Sandbox | None
     again: bool
-    follow: bool
+    traces_lookups: bool
     reveals_host: bool
     repository: Repository
     workload: str
@@ -41,7 +41,7 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         machine=dict(builder.machine),
         sandbox=builder.sandbox,
         again=builder.again,
-        follow=builder.follow,
+        traces_lookups=builder.traces_lookups,
         reveals_host=builder.reveals_host,
         repository=repository,
         workload=str(workload.path),
@@ -58,7 +58,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
         order.machine,
         order.sandbox,
         again=order.again,
-        follow=order.follow,
+        traces_lookups=order.traces_lookups,
         reveals_host=order.reveals_host,
     )
     return builder, order.repository, find_workload(order.workload)
