@@ -39,7 +39,7 @@ class BuiltProgram(Struct, frozen=True):
     name
         Its path in the tree.
     google
-        It uses Google Benchmark.
+        Whether it uses Google Benchmark.
     """
 
     name: str
@@ -111,8 +111,8 @@ def _normalize_name(name: str) -> str:
 def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with
-    options that every program has.
+    Each program is tried without arguments. A program that is not a benchmark is also tried with a file of the project,
+    and last with options that every program has.
 
     Parameters
     ----------

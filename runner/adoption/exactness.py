@@ -30,7 +30,7 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
     Parameters
     ----------
     settings
-        The settings of the run, which tell what the program is built with.
+        The settings of the run, which say how the program was built.
 
     Raises
     ------

@@ -30,7 +30,7 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     Raises
     ------
     FaultwatchError
-        The file that is named is not there, or the repository has several and none is named.
+        The named file does not exist, or the repository has several workload files and none was named.
     """
     if path is not None:
         place = Path(path).expanduser()

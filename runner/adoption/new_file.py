@@ -1,4 +1,4 @@
-"""Writes files into a user's work tree: never through a link that leads out of it, and never half."""
+"""Writes files into a user's work tree: completely or not at all, and never through a link that leads out of it."""
 
 import os
 from pathlib import Path

@@ -31,7 +31,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def sort_by_dependency(files: dict[str, str]) -> list[str]:
-    """Return files so that each comes after those whose modules it uses. Files in a circle keep their order."""
+    """Return files so that each comes after those whose modules it uses. Files of an import cycle keep their order."""
     owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
     ordered: dict[str, None] = {}
     entered: set[str] = set()
