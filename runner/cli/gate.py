@@ -101,7 +101,7 @@ def command(
             report = build_gate_report(results, plan)
             measured = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
             measured["cases"] = [build_document(result) for result in results]
-            # Before asking the service, so that the measurements are kept in any case.
+            # Before sending, so that the measurements are kept even if the service does not answer.
             write_result(measured, output_file)
             answer = patient.judge_gate(report)
     judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured

@@ -1,4 +1,4 @@
-"""Writes the files that options name: checked before anything is measured, and each whole or not at all."""
+"""Writes the files that options name: each file is checked before measuring, and written completely or not at all."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
     Raises
     ------
     FaultwatchError
-        One cannot be, or two are the same.
+        A file cannot be written, or two options name the same file.
     """
     seen: dict[Path, str] = {}
     for name, file in files.items():
@@ -47,7 +47,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     Raises
     ------
     FaultwatchError
-        It cannot be written.
+        The file cannot be written.
     """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:

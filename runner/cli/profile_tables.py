@@ -1,4 +1,4 @@
-"""A profile and its diagnosis as tables on a terminal."""
+"""Shows a profile and its diagnosis as tables on a terminal."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
     Parameters
     ----------
     suggest
-        Returns the command that tries a remedy, given its options.
+        Returns the command that tries a remedy with the given options.
     """
     console = Console()
     console.print()

@@ -1,4 +1,4 @@
-"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere; and how long it will take."""
+"""Shows the progress and the remaining time of a history: a bar on a terminal, otherwise a line for each run."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class ProgressBar:
         Parameters
         ----------
         every
-            Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
+            Seconds between the lines that show in a log that the command is alive, for example during a long build.
         """
         self._console = console
         self._log = Activity(title, clock, self._format_time_left)
@@ -119,7 +119,7 @@ class ProgressBar:
         self._log.advance()
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
-        """Print the count of a run, or why there is none."""
+        """Print the count of a run, or the reason why there is no count."""
         self._progress.advance(self._task, skipped_executions)
         self._log.advance(skipped_executions)
         self._done += 1
@@ -140,12 +140,13 @@ class ProgressBar:
             alike.append(report)
             if len(alike) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
-        # Two revisions show how long one takes, and half of them how right that was.
+        # Say it after two revisions, when their duration is known, and again after half of them, when it is known
+        # better.
         if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
     def _format_time_left(self) -> str:
-        """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
+        """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
         ahead = self._runs - self._done
         if self._rerunning:
             ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
@@ -165,7 +166,7 @@ class ProgressBar:
         self._reruns.clear()
 
     def _print_failures(self) -> None:
-        """Print how many runs failed as another one did, whose message was printed."""
+        """Print how many runs failed with a message that was already printed for another run."""
         for first, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
@@ -178,7 +179,7 @@ class ProgressBar:
 
 
 class _TimeLeftColumn(ProgressColumn):
-    """Shows how long the rest takes at the moment, also while nothing ends."""
+    """Shows the current remaining time, even while no step ends."""
 
     max_refresh = 1.0
 

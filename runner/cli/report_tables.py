@@ -82,7 +82,7 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     differing = _find_differing_parameters(reports)
     columns = {
-        CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
+        CATALOGUE[name].column: (f"region:{name}", name)  # the region's metric, if there is one
         for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
@@ -101,7 +101,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
-    """Print the title with what all cases have in common."""
+    """Print the title, which contains everything that all cases have in common."""
     first = reports[0]
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})

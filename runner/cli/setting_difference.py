@@ -33,7 +33,7 @@ class Difference(Struct, frozen=True):
     common: Mapping[str, str]
     """The variables that both environments share."""
     hosts: tuple[SettingChange, ...]
-    """The settings that only an administrator can set, or that the runner fixes: they stay as they are here."""
+    """The settings that only an administrator can set, or that the runner fixes. They keep this host's values."""
 
     @property
     def left_out(self) -> str:

@@ -195,7 +195,7 @@ def _find_reason_line(lines: Sequence[str]) -> str:
     usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage is None or _ERROR.search(lines[-1]):
         return lines[-1]
-    # What is wrong with the arguments stands before the usage.
+    # The error about the arguments is printed before the usage.
     return lines[usage - 1] if usage else lines[usage]
 
 

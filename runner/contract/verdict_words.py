@@ -1,4 +1,4 @@
-"""Says the verdict on one metric in words: the terminal, the comment and the pages use the same."""
+"""Describes the verdict on one metric, in the same words for the terminal, the comment and the pages."""
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric

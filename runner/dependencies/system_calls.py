@@ -15,7 +15,7 @@ _NO_ARGUMENT = 7
 
 
 class Action(IntEnum):
-    """What ``watch.c`` does at a call."""
+    """The action of ``watch.c`` at a system call."""
 
     OPEN = 1
     STATE = 2
@@ -103,7 +103,7 @@ def open_query_filter(*, opened_too: bool) -> Iterator[int]:
     Parameters
     ----------
     opened_too
-        Stop also where a program asks about a file that it has opened, which it does after most openings.
+        Whether to stop also at lookups of files that are already open, which follow most openings.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Says in what two built trees differ: names, contents, sizes, modes, times, links."""
+"""Lists the differences between two built trees: names, contents, sizes, modes, times, links."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Everything that checks ask of a host: files below a root, and the few things that must be tried."""
+"""Access to a host for the checks: files below a root, and the few things that must be tried."""
 
 import os
 import shutil

@@ -90,7 +90,7 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
     following = iter(arguments)
     for word in following:
         if not word.startswith("-"):
-            return  # a file, which the revision holds
+            return  # a file of the revision
         if "c" in word and not word.startswith("--"):
             yield from _list_script_programs(next(following, ""), is_program)
             return

@@ -1,4 +1,4 @@
-"""Finds which libraries of this host a program needs, as the loader finds them: read from the files, never run."""
+"""Finds the libraries of this host that a program needs, as the loader does, but without executing anything."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator

@@ -57,10 +57,10 @@ class Sandbox(Struct, frozen=True):
     readable
         More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
     empty
-        Folders that are empty and can be written, such as one for a cache that the program expects.
+        Writable, initially empty folders, such as a cache folder that the program expects.
     sharing
-        How many sandboxes share the limits. Where no control group bounds all sandboxes of a case together, each gets
-        an equal share.
+        How many sandboxes share the limits. If no control group limits all sandboxes of a case together, each gets an
+        equal share.
     """
 
     user: int = -1

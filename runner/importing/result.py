@@ -33,8 +33,7 @@ class Result(Struct, frozen=True):
     values
         In the order in which they were measured.
     revision, time, host, subject
-        What the file says; empty or None if it says nothing.
-    settings
+        x
         What the file says about the environment and stays the same between runs.
     in_catalogue
         Whether the metric is that of the catalogue, with its unit.
@@ -59,7 +58,8 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
     Parameters
     ----------
     identity
-        What distinguishes it from another benchmark of the same name, such as its package. A series never spans two.
+        The distinction from other benchmarks of the same name, such as the package. A series never spans two
+        identities.
     """
     texts = {make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
     return Case(

@@ -12,7 +12,7 @@ _PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
 
 
 def find_direction(unit: str) -> Better | None:
-    """Return which direction of a unit is an improvement: of a time, a size or a cost lower, of a rate higher.
+    """Return which direction of a unit is an improvement: lower for a time, a size or a cost, higher for a rate.
 
     None if the unit does not say.
     """

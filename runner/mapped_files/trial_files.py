@@ -1,7 +1,7 @@
-"""Prepares the files that a trial's program maps, before it is measured, and reports what they were.
+"""Prepares the files that a trial's program maps, before it is measured, and describes them for the report.
 
-The paths come from the program, which may be a stranger's and see other files than the runner. A file is opened only if
-the sandbox shows the program the same one.
+The paths come from the program, which may be untrusted and may see other files than the runner. A file is opened only
+if the sandbox shows the same file to the program.
 """
 
 import os
@@ -30,12 +30,12 @@ WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepa
 
 
 class KnownFiles(Struct):
-    """What a runner remembers about mapped files from one session to the next.
+    """The runner's knowledge about mapped files, which is kept from one session to the next.
 
     Attributes
     ----------
     preparer
-        Remembers the files that it has prepared.
+        Prepares files, and remembers which files it has prepared.
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
@@ -92,7 +92,7 @@ class TrialFiles:
         self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
+        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # for example a link to itself
         self._preparations: dict[str, Preparation] = {}
         self._has_lookups = False
 
@@ -112,7 +112,7 @@ class TrialFiles:
         Parameters
         ----------
         faults, asked
-            What was recorded of the execution.
+            The recorded faults and file lookups of the execution.
         began
             When it began, in nanoseconds since the epoch. Files that changed later are its own products.
 
@@ -145,7 +145,7 @@ class TrialFiles:
 
     @property
     def are_all_prepared(self) -> bool:
-        """Whether the state of no file in the page cache can move the count."""
+        """Whether all files are prepared, so that the page cache cannot move the count."""
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
     def renew(self) -> None:
@@ -213,7 +213,7 @@ class TrialFiles:
                 return False
             state = path.stat()
         except OSError:
-            return False  # Created during the execution: it is gone, or only the program sees it.
+            return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
         return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began
@@ -221,13 +221,13 @@ class TrialFiles:
     def _is_shown(self, path: Path) -> bool:
         """Return whether the sandbox shows the program the runner's file of a path.
 
-        What a stranger's program finds in its own ``/tmp``, say, may have the path and the number of a file that it
-        must not see.
+        For example, a file in the private ``/tmp`` of an untrusted program may have the path and the inode number of a
+        file that the program must not see.
         """
         if self._sandbox is None:
             return True
         if path.is_relative_to(self._tree):
-            return path.resolve() == path  # no link leads out of it
+            return path.resolve() == path  # no link leads out of the tree
         return self._sandbox.is_visible(path)
 
     def _prepare_file(self, path: str) -> bool:
@@ -279,8 +279,8 @@ class TrialFiles:
     def _compute_uncertain_faults(self) -> UncertainFaults:
         """Return the range of the faults in unprepared files while their state was renewed.
 
-        Nothing is uncertain that was not measured: where records were lost, or no state could be renewed, every
-        difference counts.
+        Only measured differences are uncertain: if records were lost, or if no state could be renewed, every difference
+        counts.
         """
         watched = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
         if self.are_all_prepared or len(watched) < 2:

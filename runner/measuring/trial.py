@@ -95,7 +95,7 @@ class Bench(Struct, frozen=True):
         bound = bind_case(workload, case)
         state = self.make_process_state(bound)
         paths = get_build_path(workload), state.environment["PATH"]
-        # A stranger's PATH must not tell which programs the host has elsewhere.
+        # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
         build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
             **read_build_settings(
@@ -119,7 +119,7 @@ class Bench(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """What is measured: a case of a revision, and how the revision was built."""
+    """The subject of a trial: a case of a revision, and how the revision was built."""
 
     name: str
     revision: Revision
@@ -158,7 +158,7 @@ class Trial:
 
     @property
     def obstacle(self) -> str:
-        """Why the case cannot be measured on this host, as far as is known without executing it; empty if it can."""
+        """Why the case cannot be measured on this host; empty if no reason is known before executing it."""
         if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         actual = self._environment.settings.get(HugePages.setting)
@@ -238,7 +238,7 @@ class Trial:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
-            for _ in range(2):  # once as it is after that, and once as the first leaves it
+            for _ in range(2):  # once with the evicted files, and once in the state that the first execution leaves
                 self._files.record_renewal(self._execute_traced(None))
 
     def execute_untraced(self) -> Sample:
@@ -302,7 +302,7 @@ class Trial:
         processes
             How many to run at once; by default as many as the case says.
         as_left
-            Leave the page cache as the execution before left it.
+            Whether to leave the page cache in the state after the previous execution.
 
         Raises
         ------
@@ -344,7 +344,7 @@ class Trial:
         try:
             locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
-            pass  # As if it did not exist.
+            pass  # Treated as missing.
         except OSError as error:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
@@ -375,7 +375,7 @@ class Trial:
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
 
-        None if the environment has changed since that run, or if it has the state of a file among its conditions.
+        None if the environment has changed since that run, or if it depends on the state of a file.
         """
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None

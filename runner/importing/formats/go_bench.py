@@ -27,7 +27,7 @@ _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB
 
 
 class _State(Struct, dict=True):
-    """What the lines so far say about the results that follow."""
+    """The configuration that the lines so far set for the following results."""
 
     config: dict[str, str] = field(default_factory=dict)
     better: dict[str, Better] = field(default_factory=dict)
