@@ -56,7 +56,7 @@ class Collector(Struct):
     table
         The frames of all stacks.
     without_callers
-        The kinds of stacks of which nearly all have one frame.
+        The kinds of stacks that nearly all consist of a single frame.
     """
 
     trial: Trial
@@ -72,7 +72,7 @@ class Collector(Struct):
     def for_trial(
         cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path
     ) -> "Collector":
-        """Return the collector of a trial's profile, which has nothing yet."""
+        """Return a new, empty collector for the profile of a trial."""
         within = build_reader_prefix(trial.sandbox, scratch, trial.tree)
         return cls(
             trial, call_graph, permissions, scratch, within, FrameTable(partial(find_source_lines, within=within))
@@ -219,7 +219,7 @@ def collect_profile(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.record_times(expected)
-    # Put the profile together, with paths relative to the tree.
+    # Assemble the profile, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
     collector.remarks += describe_missing_callers(collector.without_callers, chosen)

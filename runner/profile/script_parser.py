@@ -139,7 +139,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     Raises
     ------
     ScriptError
-        A line is not one of those that perf was asked to print.
+        A line is not in one of the formats that perf was asked to print.
     """
     parser = _Lines()
     head: _Head | None = None

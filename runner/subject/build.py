@@ -56,7 +56,7 @@ class BuildFailure(Exception):
     temporary
         The state of this host is the reason, so another attempt can succeed.
     lacks_programs
-        It was not tried, because this host does not have the programs that the workload says it needs.
+        Whether the build was not tried, because this host lacks programs that the workload requires.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class BuildFailure(Exception):
 
     @property
     def timed_out(self) -> bool:
-        """Whether the build took longer than it may."""
+        """Whether the build exceeded its time limit."""
         return TIMEOUT_WORDS in self.message
 
 
@@ -89,16 +89,16 @@ class Builder(Struct, frozen=True):
     places
         Where the builds are kept.
     machine
-        What else than the build's tools decides what they make: the processor, the C library.
+        The settings besides the build's tools that influence their output: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
     say
-        Called with a line about a build that is made again.
+        Called with a line about a build that is repeated.
     again
         Build a revision again whose build failed.
     traces_lookups
-        Find out which files a build depends on, so that it may serve other revisions, too.
+        Whether to trace the file lookups of a build, so that the build can be reused for other revisions.
     """
 
     places: BuildPlaces
@@ -118,8 +118,8 @@ class Builder(Struct, frozen=True):
         Parameters
         ----------
         number
-            Which build of the revision: others than the first, 0, show what is due to the revision and what to one
-            build.
+            The number of the build of the revision. Builds after the first (0) show which differences are due to the
+            revision, and which to a single build.
 
         Raises
         ------
@@ -148,9 +148,10 @@ class Builder(Struct, frozen=True):
     def build_in_other_place(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
     ) -> Iterator[Path]:
-        """Build a revision where another one was built, which is put back afterwards; yield the folder.
+        """Build a revision in the folder of another one, which is restored afterwards; yield the folder.
 
-        What depends on the path, or on when and where the host has stored the files, is then as it was for the other.
+        Effects of the path, and of when and where the host stored the files, are then the same as for the other
+        revision.
 
         Raises
         ------
@@ -161,7 +162,8 @@ class Builder(Struct, frozen=True):
         aside = move_aside(place)
         try:
             place.mkdir()
-            # Without a record: should this process be killed, nobody takes it for the build of the other revision.
+            # Without a record, so that the tree is not taken for the build of the other revision if this process is
+            # killed.
             record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
@@ -199,7 +201,7 @@ class Builder(Struct, frozen=True):
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that two commits differ in, if the build of a known commit reads none of them; else None."""
+        """Return the files that differ between two commits; None if the build of a known commit reads one of them."""
         if not _may_reuse(workload):
             return None
         changed = find_changed_files(repository, before, after)
@@ -225,7 +227,7 @@ class Builder(Struct, frozen=True):
             return None
 
     def _find_usable(self, place: Path) -> BuildRecord | None:
-        """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
+        """Return the record of a usable build, with its tree in the built state; None if there is none."""
         try:
             record = read_record(place)
             if record is None or not record.is_usable(self.again):
@@ -244,7 +246,7 @@ class Builder(Struct, frozen=True):
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
         host = {**self.machine, **read_library_settings(Tree()), **tools}
-        # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
+        # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
         made_by = [workload.build.identity, workload.run.output_file]
         readable = self.sandbox.readable if self.sandbox else None
         recipe = [commit, repository.name, made_by, host, readable]
@@ -347,7 +349,7 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     Parameters
     ----------
     hidden_from
-        The sandbox that must see them; nothing is said then of what is elsewhere on this host.
+        The sandbox that must see the programs. The sentence then reveals nothing about programs elsewhere on this host.
     """
     path = get_build_path(workload)
     if hidden_from:
@@ -440,10 +442,10 @@ def run_build_command(
         hint = hint or (
             describe_sandbox_failure(command, tool, environment, sandbox, tree, done.output) if sandbox else ""
         )
-    # Outside of a sandbox that is no more than what the build itself says, and may pass.
+    # Outside a sandbox, this is the build's own message, and the failure may be temporary.
     offline = "" if hint or sandbox else _explain_missing_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
-    if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
+    if hint or is_temporary(done):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
 

@@ -143,7 +143,7 @@ class BuildAhead:
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
     def _find_earlier_build(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is kept; empty if there is none near."""
+        """Return the nearest earlier commit whose build is kept; empty if none is near."""
         with suppress(GitError):  # it is the first commit
             earlier = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
@@ -189,7 +189,7 @@ class BuildAhead:
             self._assign_next()
 
     def pause_builds(self) -> AbstractContextManager[None]:
-        """Return a context in which nothing is built."""
+        """Return a context in which no builds run."""
         return self._pause_builds() if self._workers else nullcontext()
 
     @contextmanager
@@ -216,7 +216,7 @@ class BuildAhead:
         worker.start_build(commit)
 
     def _start_workers(self) -> None:
-        """Start the workers that are missing; none if the host has no supervisor to end them."""
+        """Start the missing workers; start none if the host has no supervisor to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
@@ -233,7 +233,7 @@ class _Worker:
     Attributes
     ----------
     commit
-        What it is building; None if it is idle.
+        The commit that it is building; None if it is idle.
     """
 
     def __init__(self, program: Path, order: str) -> None:

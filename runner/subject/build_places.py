@@ -41,11 +41,12 @@ class BuildPlaces(Struct, frozen=True):
     folder
         The folder of all stores.
     store
-        The store: what one kind of code built is never executed for another.
+        The store. A build of one kind of code is never executed for another kind.
     most_bytes
-        Bytes that the builds of the store may take; beyond, the least recently used go. None for no limit.
+        The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
+        None for no limit.
     most_days
-        Days after which an unused build goes; None for no limit.
+        Days after which an unused build is removed; None for no limit.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""Stores what is known about a build in ``build.json``, which is written last: without it there is no build."""
+"""Stores the record of a build in ``build.json``, which is written last: a folder without it is not a build."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -111,7 +111,7 @@ def restore_original_tree(tree: Path) -> None:
 
 
 def _remove_later_files(place: Path) -> BuildRecord:
-    """Remove the files of a later commit; return the record that says so, which is not written yet."""
+    """Remove the files of a later commit; return the record that lists them, which is not written yet."""
     record = read_record(place)
     assert record is not None
     remove_tree(place / _LATER_FILES_FOLDER)

@@ -1,7 +1,7 @@
-"""Writes all files of a commit, also those that it only refers to: of submodules, and those that Git LFS keeps.
+"""Writes all files of a commit, including those that it only refers to: submodules, and files in Git LFS.
 
-Only what the clone already holds is used. Nothing is downloaded, and neither hooks nor filters run: a commit decides
-what it refers to, and it may be untrusted.
+Only the content of the clone is used. Nothing is downloaded, and neither hooks nor filters run, because an untrusted
+commit decides what it refers to.
 """
 
 import hashlib
@@ -165,8 +165,9 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
 def _set_times(tree: Path) -> None:
     """Set the times of all files to one that is the same for all commits.
 
-    Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
-    older than their sources. And a commit that changes nothing would change what a program or a build sees of a file.
+    Otherwise the order of the times would be that in which git wrote the files, and committed generated files could
+    seem older than their sources. Besides, a program or a build could see other times after a commit that changes
+    nothing.
     """
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk_tree(tree):

@@ -1,4 +1,4 @@
-"""Decides what a gate compares: head with its merge base, or what merging would make with the tip that it goes into.
+"""Decides what a gate compares: head with its merge base, or the result of merging head with the target's tip.
 
 Where two branches have several merge bases, as after criss-cross merges, the author of one of them chooses which is the
 newest, and head's difference from it is not what merging changes: a mend that one merge base has can be lost. So the
@@ -103,7 +103,7 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
 
 
 def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
-    """Make the commit that merging head into the target would make; its hash depends on nothing else."""
+    """Create the commit that merging head into the target would create; its hash depends only on these two commits."""
     base, head = names
     tree = _write_merged_tree(beside, names, ends, scratch)
     moment = max(beside.get_revision(commit).committed_at for commit in (ends.target, ends.head))

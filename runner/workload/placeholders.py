@@ -1,7 +1,7 @@
 """Replaces ``{workload}``, the folder of the workload file, and ``{home}``, the home of the runner's user.
 
-A program never sees the folder itself but a copy of it, named by a digest of its content: what the definition of the
-workload covers is what the program reads. A sandbox shows the copy, which is read-only.
+A program never sees the folder itself, but a copy that is named by a digest of its content: the program reads exactly
+the files that the workload's definition covers. A sandbox shows the copy read-only.
 """
 
 import os

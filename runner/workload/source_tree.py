@@ -1,4 +1,4 @@
-"""The files of a workload's own folder: listed once, so that what is hashed is what is copied.
+"""The files of a workload's own folder: listed once, so that the same files are hashed and copied.
 
 The folder may be part of an untrusted checkout. Links to files within the same work tree are followed, since shipped
 workloads share headers; every other link is refused at any depth, and so are pipes, sockets and devices.

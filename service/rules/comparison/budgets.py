@@ -19,19 +19,19 @@ class BudgetState(StrEnum):
 
     WITHIN = "within"
     OPEN = "open"
-    """It may exceed the budget; more pairs would decide that."""
+    """The change may exceed the budget; more pairs would decide."""
     OVER = "over"
 
 
 def judge_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
-    """Return whether a change for the worse surely exceeds its budget.
+    """Return whether a change for the worse certainly exceeds its budget.
 
     Parameters
     ----------
     pairs
         The pairs by which the change was decided.
     alpha
-        Probability that a change within its budget is ever called over it.
+        The probability that a change within its budget is ever judged to exceed it.
     """
     if budget == NO_BUDGET:
         return BudgetState.WITHIN

@@ -104,7 +104,8 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
         repeating = rules.is_repeating(base.values(name)) and rules.is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
             return rules.decide_count(pairs, alpha, request.most)
-        # The host moves other counts as well, so equal ones show little. But two levels that repeat are not the same.
+        # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
+        # differ.
         if repeating and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
             return decision
     return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
@@ -116,7 +117,7 @@ def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
 
 
 def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
-    """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
+    """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
     if not missing:
         sentence = "In no pair of samples do both sides have a value."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
@@ -161,7 +162,7 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
 
 
 def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float) -> _Judged:
-    """Hold a verdict to its budget. A metric that improved, or that does not count, is never over budget."""
+    """Apply the budget to a verdict. A metric that improved, or that does not count, is never over budget."""
     verdict = judged.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":

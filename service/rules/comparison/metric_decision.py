@@ -52,7 +52,7 @@ class MetricDecision(NamedTuple):
     direction
         1 if head is certainly above base, -1 if it is certainly below, 0 if neither is certain.
     change
-        Head minus base; None for the difference of the levels, so that what is shown beside them fits.
+        Head minus base; None for the difference of the levels, so that it matches the levels shown beside it.
     times
         For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
@@ -82,7 +82,7 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
     pairs
         At least one.
     alpha
-        Probability that a count that did not change is ever called changed.
+        The probability that an unchanged count is ever judged to have changed.
     most
         Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
@@ -124,10 +124,11 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
 
 
 def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
-    """Return to which side pairs lean, and the smallest difference that counted for it.
+    """Return the direction that the pairs favour, and the smallest difference that counted for it.
 
-    Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
-    some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
+    If small and large differences favour opposite directions, the large ones count: a thousand more faults in some
+    executions outweigh one fault less in each of the others. So a metric is not better while large differences seem
+    worse.
     """
     signs = {least: count_signs(keep_large_differences(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
     shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
@@ -138,7 +139,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
 
 
 def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
-    """Return the pairs, with those as equal whose difference is smaller than so much."""
+    """Return the pairs with differences smaller than ``least`` made equal."""
     return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
 
 
@@ -157,7 +158,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
         moved = (median(head) or 0) - (median(base) or 0)
         if moved * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
-        # The levels of counts with several modes may hide what the pairs show.
+        # The levels of counts with several modes may hide a change that the pairs show.
         size = median([right - left for left, right in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
@@ -205,7 +206,7 @@ def _describe_signs(signs: Signs) -> str:
 
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
-    """Return how many pairs like those so far would settle a count, but not many at once if they vary."""
+    """Estimate how many more pairs like the present ones would settle a count; few at a time if the pairs vary."""
     if signs.n in {signs.above, signs.equal, signs.below}:
         for more in range(1, _MOST_LOOKED_AHEAD):
             grown = Signs(*(count + more if count else 0 for count in signs))

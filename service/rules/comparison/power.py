@@ -1,4 +1,4 @@
-"""Says beforehand how many interleaved pairs would prove a change of a count, from how its samples vary."""
+"""Estimates how many interleaved pairs would prove a change of a count, from the variation of its samples."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STATED_PERCENT = 2.0
 
 
 class Power(NamedTuple):
-    """How soon a rise would be proven.
+    """How many pairs would prove an increase of a count.
 
     Attributes
     ----------
     percent
-        The rise; None for one event more, where the count repeats.
+        The increase; None for an increase by one event, if the count repeats.
     pairs
         The pairs that most likely prove it; None if as many as a comparison takes are too few.
     seconds

@@ -1,7 +1,7 @@
-"""Judges pairs by their signs alone: in how many of them head lies above base, and in how many below.
+"""Judges pairs by their signs alone: the numbers of pairs in which head lies above and below base.
 
-Nothing is assumed about the sizes of the differences, so that the tests hold for counts that repeat to the event, jump
-between modes, jitter or have heavy tails. Both tests hold however often the caller looks.
+The sizes of the differences do not matter, so the tests hold for counts that repeat exactly, jump between modes, jitter
+or have heavy tails. Both tests hold no matter how often the caller looks.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class ComparedMetric(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The size of the change in percent of the base; infinite from zero to anything."""
+        """The size of the change in percent of the base; infinite if the base is zero."""
         if self.interleaved is not None:
             change, percent = self.interleaved.change, self.interleaved.percent
         else:
@@ -194,7 +194,7 @@ def _decide_without_drift(
 
 
 def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
-    """Pool the readings of runs that repeat each other, the newest first."""
+    """Pool the readings of equivalent runs, the newest first."""
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
@@ -211,9 +211,9 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
 
 
 def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
-    """Return whether a drift lies on the way from base to head.
+    """Return whether there is a drift on the path from base to head.
 
-    Between two environments, the way can lead through others, so that drifts in those count as well.
+    Between two environments, the path can lead through others, so drifts in those count as well.
     """
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))

@@ -1,4 +1,4 @@
-"""Follows the changes of the best partition as a series grows; recomputes only what new points can move."""
+"""Updates the changes of the best partition as a series grows; recomputes only those that new points can move."""
 
 from __future__ import annotations
 

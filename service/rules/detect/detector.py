@@ -117,7 +117,7 @@ class LevelChangeDetector:
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _describe_newest(self, change: LevelChange) -> LevelChange:
-        """Return the change that the newest points show in the unit of the series, with its evidence."""
+        """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._level(change.before), self._level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         length, between = len(self._values) - change.index, change.high - change.index

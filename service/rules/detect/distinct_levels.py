@@ -1,4 +1,4 @@
-"""Drops the proposed changes across which the levels are not distinct; the stretches beside them become one level.
+"""Drops proposed changes whose levels before and after are not distinct; the two segments become one level.
 
 Where its bounds come from: docs/explanation/detection.md, "Exchangeability" and "Wander".
 """
@@ -83,7 +83,7 @@ class DistinctLevels:
         return kept
 
     def _suspicion(self, values: Floats) -> int | None:
-        """Return where the newest runs may have left the newest level, while more of them can settle it."""
+        """Return where the newest runs may have left the newest level, if more runs can settle it."""
         first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent = values[first:]
         if len(recent) < 2 * MIN_CHANGE_RUNS:
@@ -125,9 +125,9 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
 def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise) -> bool:
     """Return whether a far step leads to a level that no run before it was near, although few runs show that level.
 
-    The order of eight and eight runs is never certain, whatever their distance. But runs that agree with each other on
-    both sides of a step that is many times as large, to where no run has been, are two levels. Modes and outliers have
-    been there before, or do not agree.
+    The order of eight and eight runs alone is never certain, regardless of the size of the step. But if the runs on
+    each side agree, the step is many times larger than their scatter, and no earlier run was near the new level, there
+    are two levels: a mode or an outlier would have occurred before, or would not agree.
     """
     old, new = values[max(begin, at - MAX_POINTS_PER_SIDE) : at], values[at : min(end, at + MAX_POINTS_PER_SIDE)]
     if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(old), len(new)) < MIN_AGREEING_RUNS:
@@ -145,7 +145,7 @@ def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise
 
 
 def compute_least_step(shorter: int) -> float:
-    """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
+    """Return the smallest step, in sigma, that is certain if its shorter side has this many runs."""
     unknown = min(1.0, max(0.0, (MAX_POINTS_PER_SIDE - shorter) / (MAX_POINTS_PER_SIDE - MIN_RUNS_TO_KNOW_NOISE)))
     return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
 

@@ -1,4 +1,4 @@
-"""Tests whether two neighbouring stretches of a series are on one level, by the order of their values alone.
+"""Tests whether two adjacent segments of a series are on one level, by the order of their values alone.
 
 While nothing changes, the runs of a stretch are exchangeable: every order of the same values is equally probable,
 whatever the law of the noise is. The statistics below depend only on this order. Therefore their probabilities hold for
@@ -30,9 +30,9 @@ _NORMAL = NormalDist()
 
 
 def find_needed_shift(shorter: int) -> float:
-    """Return the shift, in standard deviations, that makes a change certain if its shorter side has so many points.
+    """Return the shift, in standard deviations, that makes a change certain if its shorter side has this many points.
 
-    A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for
+    A series has many short segments, so a short side needs a larger shift. Calibrated by simulation, for
     every position and length, asked after each run: see docs/explanation/detection.md.
     """
     part = min(1.0, max(0.0, (shorter - _SHORT_SIDE) / (_LONG_SIDE - _SHORT_SIDE)))
@@ -84,7 +84,7 @@ def shifts(scores: Floats, first: int, last: int) -> Floats:
 
 
 def is_rare(before: Floats, after: Floats) -> bool:
-    """Return whether it is too improbable that the values after a position lie so far on one side by chance.
+    """Return whether the values after a position are unlikely to lie so far on one side by chance.
 
     That is the exact tail of the statistic of Mann and Whitney ("On a test of whether one of two random variables is
     stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), by which normal scores are too

@@ -1,4 +1,4 @@
-"""Decides whether the newest points, which have too few successors for the partition, left the previous level.
+"""Decides whether the newest points left the previous level: the partition needs more successors to decide that.
 
 ``make bench-verdicts`` measures the false alarms and the power that its thresholds give.
 """
@@ -153,7 +153,7 @@ def _with_older(recent: Sequence[float], length: int, level: float) -> int:
 
 
 def _drop_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
-    """Return how many of the newest points left the level: if they went far, not those of them that hardly did.
+    """Return how many of the newest points left the level, without those before a large step that hardly left it.
 
     An outlier just before a large step would otherwise belong to it.
     """
@@ -186,7 +186,7 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference
 
 
 def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether a host cannot wander so far in so few runs, because the runs before were independent."""
+    """Return whether the change is too quick for a wandering host, because the runs before it were independent."""
     if (
         len(values) - split > MAX_RUNS_WITHOUT_WANDER
         or noise.rho > MAX_INDEPENDENT_RHO
@@ -198,5 +198,5 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
 
 
 def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether a change explains values, in sigma, better than a host that wanders."""
+    """Return whether a change explains the values, in sigma, better than a wandering host does."""
     return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN + noise.caution

@@ -59,23 +59,23 @@ class Noise:
 
     @property
     def least(self) -> float:
-        """Size of the least change that can be told from how far such noise carries, unit of the series.
+        """The smallest change that can be distinguished from correlated noise, in the unit of the series.
 
-        Nothing where successive runs are independent, five sigma where they nearly follow each other.
+        Zero if successive runs are independent, five sigma if they are almost fully correlated.
         """
         return MAX_CARRIED_SIGMA * self.rho**2 * self.sigma
 
     @property
     def caution(self) -> float:
-        """By how much more a change must explain the runs than wander does, to be certain by them alone.
+        """By how much better than wander a change must explain the runs to be certain without further evidence.
 
-        More where successive runs follow each other, and where there are too few to show whether they do.
+        Larger if successive runs are correlated, and if there are too few runs to tell.
         """
         unknown = max(0.0, 1 - self.points / MIN_POINTS_TO_KNOW_RHO)
         return max(CAUTION_BY_RHO * self.rho**3, CAUTION_IF_UNKNOWN * unknown)
 
     def jumps(self, size: float) -> bool:
-        """Return whether a change is too large for a host that wanders, as successive runs are independent."""
+        """Return whether a change is too large for a wandering host, because successive runs are independent."""
         known = self.points >= MIN_POINTS_TO_KNOW_RHO
         return known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
