@@ -25,7 +25,7 @@ def locate_result(
     Parameters
     ----------
     revision, time
-        What the file says; empty or None if it says nothing.
+        The value in the file; empty or None if the file has none.
 
     Raises
     ------

@@ -33,8 +33,9 @@ class Result(Struct, frozen=True):
     values
         In the order in which they were measured.
     revision, time, host, subject
-        x
-        What the file says about the environment and stays the same between runs.
+        The value in the file; empty or None if the file has none.
+    settings
+        Facts about the environment in the file, if they stay the same between runs.
     in_catalogue
         Whether the metric is that of the catalogue, with its unit.
     """

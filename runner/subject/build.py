@@ -174,13 +174,14 @@ class Builder(Struct, frozen=True):
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
-        """The sandbox, if messages must not reveal what lies outside of it; else None."""
+        """The sandbox, if messages must not reveal what lies outside it; otherwise None."""
         return None if self.reveals_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
 
-        That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
+        The builds are the same if the commits differ only in files that the build has not read. None if the commit must
+        be built.
         """
         changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
         if changed is None:
@@ -211,7 +212,7 @@ class Builder(Struct, frozen=True):
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
-        """Return whether the cache seems to have a build, as far as can be seen without using it."""
+        """Return whether the cache seems to have a build; its tree is not checked."""
         record = self._read_record(repository, commit, workload)
         return record is not None and record.is_usable(self.again)
 
@@ -256,7 +257,7 @@ class Builder(Struct, frozen=True):
             recipe.append(hash_visible_tags(repository, commit))
         if number:
             recipe.append(f"build {number}")
-        # The commit is shown for people, and short: the path of a build has to be.
+        # The commit is for people, and abbreviated because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
     def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
@@ -376,7 +377,7 @@ def run_build_command(
     Parameters
     ----------
     tracer
-        Follows the build, if any.
+        Traces the file lookups of the build; None if they are not needed.
 
     Raises
     ------
@@ -386,7 +387,7 @@ def run_build_command(
     command = get_build_command(workload)
     if command is None:
         return "", Build()
-    written = shlex.join(workload.build.command or ())  # as people know it, with its placeholders
+    written = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
     environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -451,7 +452,7 @@ def run_build_command(
 
 
 def _explain_missing_network(log: str) -> str:
-    """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
+    """Return that a build lacked a network, and how CMake can work without one; empty if it did not lack it."""
     line = hide_password(find_network_error(log))
     remedy = describe_offline_remedy(log)
     return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""

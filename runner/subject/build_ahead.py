@@ -135,7 +135,7 @@ class BuildAhead:
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build, if that of a commit would be the same and is not there."""
+        """Return the last build, if that of a commit would be the same and is not in the cache."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
@@ -144,7 +144,7 @@ class BuildAhead:
 
     def _find_earlier_build(self, commit: str) -> str:
         """Return the nearest earlier commit whose build is kept; empty if none is near."""
-        with suppress(GitError):  # it is the first commit
+        with suppress(GitError):  # this is the first commit
             earlier = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
@@ -246,7 +246,7 @@ class _Worker:
                 build_module_command("runner.subject.build_worker", str(other.fileno())),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
-                environment=build_own_environment(credentials=True),  # to take them out of the logs of builds
+                environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
                 merge=True,
                 inherited=[other.fileno()],
             )

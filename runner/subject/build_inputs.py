@@ -63,7 +63,7 @@ def find_changed_files(repository: Repository, before: str, after: str) -> froze
     options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
     try:
         return parse_changes(repository.git("diff-tree", *options, before, after))
-    except GitError:  # a damaged commit, of which the checkout says more
+    except GitError:  # a damaged commit, about which the checkout reports more
         return None
 
 

@@ -198,7 +198,7 @@ def _try_lock(lock: Path) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        # The process that removed the build has removed the lock too: then nobody holds this one.
+        # The process that removed the build also removed the lock file, so this file is not the lock any more.
         with suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(descriptor)):
                 return descriptor

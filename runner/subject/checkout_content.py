@@ -40,7 +40,7 @@ _POINTER = re.compile(
 
 
 class IncompleteCheckout(Exception):
-    """A clone lacks what a commit refers to; says what, and how to get it.
+    """A clone lacks objects that a commit refers to; the message says which, and how to get them.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class IncompleteCheckout(Exception):
 
 
 class TooLargeCheckout(Exception):
-    """The files of a commit are too many or too large; says how many or how large."""
+    """The files of a commit are too many or too large; the message says how many or how large."""
 
 
 class _Rules(Struct, frozen=True):
-    """What :func:`write_commit` refuses."""
+    """The kinds of commits that :func:`write_commit` refuses."""
 
     bounded: bool
     whole: bool
@@ -118,7 +118,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     """
     listing, objection = read_listing(repository.iterate_git(*LIST_FILES, commit))
     if objection:
-        return None  # The checkout is refused where that matters.
+        return None  # The checkout is refused later if the part is needed.
     entries = list(_parse_entries(listing))
     absent = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
     if absent:
@@ -223,7 +223,7 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
     Raises
     ------
     IncompleteCheckout
-        If it is not there, or lacks the commit.
+        The clone is missing, or lacks the commit.
     """
     parts = PurePosixPath(name).parts
     place = store / "modules" / name
@@ -277,7 +277,7 @@ def _find_large_file(repository: Repository, path: str, name: str, size: int, *,
     Raises
     ------
     IncompleteCheckout
-        It is not there, or not that.
+        The file is missing or damaged.
     """
     source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):

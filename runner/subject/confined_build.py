@@ -80,7 +80,7 @@ def execute_confined(
             inherited=[seccomp, *(tracer.inherited if tracer else ())],
         )
         launch.finish()
-    # Say why it ended.
+    # Describe why the command ended.
     if launch.program is None and done.status is not None:
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")

@@ -224,7 +224,7 @@ def build_hardened_environment(
         # ext:: and the like run commands. Unlike the settings protocol.*.allow, no configuration can add to this.
         "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
         "GIT_ATTR_NOSYSTEM": "1",
-        # A commit has the content and the parents that its hash stands for, also where this clone replaces them.
+        # A commit has the content and the parents of its hash, even if this clone has replacement objects.
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": "/dev/null",
     }

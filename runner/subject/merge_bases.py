@@ -32,16 +32,16 @@ _MERGE_SETTINGS = {
 
 
 class GateEnds(Struct, frozen=True):
-    """The two commits that a gate compares, and why those.
+    """The two commits that a gate compares, and how they were chosen.
 
     Attributes
     ----------
     repository
         Has both commits.
     target
-        The tip that head is to be merged into: the only commit of which head's author decides nothing.
+        The tip that head is to be merged into: the only commit that head's author cannot influence.
     head
-        The head that the gate is about.
+        The head of the pull request.
     base, measured
         What is compared: ``measured`` is head, or the merge of head into the target.
     merge_bases

@@ -29,7 +29,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     Raises
     ------
     DecisionNotAllowedError
-        Where the event's state does not allow it.
+        The event's state does not allow the decision.
     """
     if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)

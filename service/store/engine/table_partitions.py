@@ -1,8 +1,7 @@
-"""Stores points and reports on PostgreSQL in parts, by the numbers of their runs.
+"""Partitions points and reports on PostgreSQL by the numbers of their runs.
 
-Runs are numbered as they arrive, so all but the newest part stay as they are. An old part can therefore be written
-again while the service goes on: smaller after retention, and with the points of a series side by side, as SQLite has
-them.
+Runs are numbered as they arrive, so only the newest partition changes. An old partition can therefore be rewritten
+while the service runs: smaller after retention, and with the points of a series side by side, as in SQLite.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ class _Part(NamedTuple):
     Attributes
     ----------
     end
-        The number of the first run after it.
+        The number of the first run after the partition.
     bound
-        Which runs it holds, as PostgreSQL writes it.
+        The range of its runs in PostgreSQL's notation.
     """
 
     name: str
@@ -60,9 +59,9 @@ class _Part(NamedTuple):
 
 
 def ensure_room(database: Database) -> None:
-    """Make parts before runs need them: after the newest run there is room for as many as a part holds.
+    """Create partitions before runs need them: there is always room for as many further runs as a partition holds.
 
-    Not within a transaction that writes: a part is made in its own transaction.
+    Do not call this within a transaction that writes: each partition is created in its own transaction.
     """
     if database.is_sqlite:
         return
@@ -77,12 +76,12 @@ def ensure_room(database: Database) -> None:
 
 
 def make_parts(connection: Connection, newest: int) -> int:
-    """Make parts for the runs up to a number, and for as many further runs as a part holds.
+    """Create partitions for the runs up to a number, and for as many further runs as a partition holds.
 
     Returns
     -------
     int
-        The number of the first run without a part.
+        The number of the first run without a partition.
     """
     for table in TABLES:
         end = max(part.end for part in _list_parts(connection, table))
@@ -96,14 +95,14 @@ def make_parts(connection: Connection, newest: int) -> int:
 
 
 def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
-    """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
+    """Return the condition by which PostgreSQL reads only the partitions in which some runs have points.
 
-    Where it is to look for each point in every part, it rather reads all of them.
+    Without it, PostgreSQL would read all partitions rather than look up each point in every partition.
 
     Parameters
     ----------
     numbers
-        Of runs that are close together: see :func:`group_neighbours`.
+        The numbers of runs that are close together: see :func:`group_neighbours`.
     """
     if session.get_bind().dialect.name != "postgresql":
         return []
@@ -111,7 +110,7 @@ def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[Colu
 
 
 def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
-    """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
+    """Split numbers of runs into lists of at most ``max_distance`` runs that were stored soon after each other."""
     group: list[int] = []
     for number in sorted(numbers):
         if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
@@ -123,7 +122,7 @@ def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list
 
 
 def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
-    """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
+    """Record that space was freed in the partitions of some runs: bytes, by the number of the run."""
     if session.get_bind().dialect.name != "postgresql":
         return
     by_part: Counter[int] = Counter()
@@ -135,10 +134,10 @@ def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
 
 
 def reclaim_space(database: Database) -> int:
-    """Write parts again where that returns a tenth of their space or more; return the bytes that the file system has.
+    """Rewrite partitions if that frees at least a tenth of their space; return the bytes returned to the file system.
 
-    Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
-    parts that are in use for minutes. Nobody may change points or reports of old runs meanwhile.
+    Partitions that are in use for minutes are left for later. The newest partition and the one before it, which an open
+    transaction may still fill, are never rewritten. Points and reports of old runs must not be changed meanwhile.
     """
     if database.is_sqlite:
         return 0
@@ -149,7 +148,7 @@ def reclaim_space(database: Database) -> int:
         loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
         parts = {table: _list_parts(connection, table) for table in TABLES}
         sizes = {part.name: _measure_size(connection, part.name) for divided in parts.values() for part in divided}
-    for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
+    for pair in zip(*parts.values(), strict=True):  # All tables have the same partitions.
         end = pair[0].end
         loose_runs = [first for first in loose if first < end]
         freed = sum(loose.pop(first) for first in loose_runs)
@@ -164,22 +163,22 @@ def reclaim_space(database: Database) -> int:
 
 
 def _list_parts(connection: Connection, table: str) -> list[_Part]:
-    """Return the parts of a table, the oldest first."""
+    """Return the partitions of a table, the oldest first."""
     rows = connection.execute(_PARTS, {"table": table})
     parts = (_Part(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
     return sorted(parts, key=lambda part: part.end)
 
 
 def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
-    """Return the bytes that are returned; None if the part is in use all the time."""
+    """Rewrite a partition; return the number of freed bytes, or None if the partition is in use all the time."""
     new, key = f"{part.name}_new", TABLES[table]
     with database.engine.begin() as connection:
         before = _measure_size(connection, part.name)
-        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # of one that was interrupted
+        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # left by an interrupted rewrite
         connection.execute(text(f"CREATE TABLE {new} (LIKE {part.name} INCLUDING DEFAULTS)"))
         connection.execute(text(f"INSERT INTO {new} SELECT * FROM {part.name} ORDER BY {key}"))  # noqa: S608
         connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT pk_{new} PRIMARY KEY ({key})"))
-        # With it, the part need not be read while it takes its place.
+        # With it, PostgreSQL need not read the partition while it is attached.
         start = part.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
         connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {part.end})"))

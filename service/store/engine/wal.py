@@ -25,8 +25,8 @@ _PRIMARY_CODE = 0xFF
 def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
     """Copy the pages in the log into the database file, and restart the log where it is long.
 
-    Where another connection holds the whole database, as the last one does while it closes, the next checkpoint copies
-    them: that is no error.
+    If another connection locks the whole database, as the last one does while it closes, the next checkpoint copies the
+    pages; this is not an error.
 
     Parameters
     ----------

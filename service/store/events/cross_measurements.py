@@ -1,4 +1,4 @@
-"""Cross-measurements: those that hosts have still to make, and those of an event with their results."""
+"""Cross-measurements: those that hosts still have to make, and those of an event with their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CrossMeasuredRun(NamedTuple):
 
 
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
-    """Return the runs of ordered cross-measurements that a host can make in an environment."""
+    """Return the runs of requested cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
     rows = session.execute(
@@ -70,7 +70,7 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
         .order_by(CrossMeasurementRow.id)
     )
     rows = session.scalars(query).all()
-    if not rows:  # most events have none, and their drifts are not read for nothing
+    if not rows:  # Most events have none; their drifts need not be read.
         return []
     drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
     by_series: dict[int, list[DriftView]] = defaultdict(list)

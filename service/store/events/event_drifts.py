@@ -82,7 +82,7 @@ def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
 
 
 def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
-    """Return all stored drifts of a subject, also those that are no longer found."""
+    """Return all stored drifts of a subject, including those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
         select(EventDriftRow, first.position, last.position, last.author, last.title)
@@ -114,7 +114,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
     ends
         The positions of its first and last revision.
     change
-        Who made its last revision, and the title of that.
+        The author and the title of its last revision.
     """
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -287,7 +287,7 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 
 
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the run that begins the new level: for a ramp, the one at its end."""
+    """Return the first run at the new level: for a ramp, the run at its end."""
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)
