@@ -63,7 +63,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
 def _replace_content(url: URL, file: Path) -> None:
     """Execute what `pg_restore` would, in one transaction.
 
-    By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
+    By psql, because `pg_restore --clean` cannot drop the partitions of a table: it begins with their keys.
     """
     script = [
         _find_tool("pg_restore"),

@@ -268,7 +268,7 @@ def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_
         conditions = (
             Run.number.in_(chunk),
             Point.samples.is_not(None),
-            *table_partitions.build_part_conditions(session, chunk),
+            *table_partitions.build_partition_conditions(session, chunk),
         )
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in remaining[number]:
