@@ -45,7 +45,7 @@ def break_commands_in_json(document: str) -> str:
 
 def _escape_character(letter: str) -> str:
     units = letter.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
 
 
 def guard_stream(stream: TextIO) -> TextIO:

@@ -67,13 +67,13 @@ def render_ci_file(
     if name == NO_CI:
         return None
     system = CI_SYSTEMS[name]
-    place = system.place(sources.files)
+    location = system.place(sources.files)
     text = resources.files(ci).joinpath("templates", system.template).read_text(encoding="utf-8")
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
-    return CiFile(place.path, _fill_template(text, values), executable=system.is_program, remark=place.remark)
+    return CiFile(location.path, _fill_template(text, values), executable=system.is_program, remark=location.remark)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)

@@ -184,8 +184,10 @@ class FirstMeasurement:
             other = self._try_with_variables(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
-                alike = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
-                return tried if alike else other
+                is_unaffected = (
+                    self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
+                )
+                return tried if is_unaffected else other
             if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = other
         return narrowest

@@ -53,9 +53,9 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
 
 def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
     """Return the first version that suffices, otherwise the newest; None if there are no versions."""
-    ordered = list(toolchains)
-    sufficient = next((toolchain for toolchain in ordered if toolchain.is_at_least(least)), None)
-    return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
+    candidates = list(toolchains)
+    sufficient = next((toolchain for toolchain in candidates if toolchain.is_at_least(least)), None)
+    return sufficient or max(candidates, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:

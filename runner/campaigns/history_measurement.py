@@ -240,7 +240,7 @@ class HistoryMeasurement(Struct, frozen=True):
             planned += plan.runs
             stored += plan.stored
         # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
-        order = {revision.commit: place for place, revision in enumerate(revisions)}
+        order = {revision.commit: index for index, revision in enumerate(revisions)}
         planned.sort(key=lambda run: order.get(run.revision, -1))
         return planned, stored
 

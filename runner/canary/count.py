@@ -70,8 +70,8 @@ def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     if left_out:  # a kind that this host lacks may have been touched nevertheless
         first = faults_of([kind for kind in FAULT_KINDS if kind not in left_out])
     together = _retry_count(first, faults_of)
-    alone = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
-    return Canary(counts=(together, *alone), left_out=left_out)
+    single_kinds = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
+    return Canary(counts=(together, *single_kinds), left_out=left_out)
 
 
 def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:

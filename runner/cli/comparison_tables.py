@@ -43,8 +43,8 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         return
     # Verdict, and whether the environments are the same.
     comparison = result.comparison
-    alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
-    because = ": same bytes" if alike else ""
+    are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
+    because = ": same bytes" if are_same else ""
     pairs = format_count(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.settings:

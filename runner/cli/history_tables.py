@@ -78,8 +78,8 @@ def show_history(
         show_drifts(console, drifts, target)
     if summary.proofs:
         _show_proofs(console, summary.proofs)
-    for address in charts:
-        console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
+    for url in charts:
+        console.print(f"Chart: {escape_text(url)}", highlight=False, soft_wrap=True)
     if charts and not served:
         console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
 
@@ -95,10 +95,10 @@ def describe_skipped_commits(commits: int) -> str:
 
 def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
     """Print drifts, newest first. Folded drifts are counted in one line, as on the dashboard."""
-    above = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
-    if not above:
+    above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
+    if not above_floor:
         console.print("No drift." if not drifts else "No drift above the floor.")
-    for drift in above:
+    for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
@@ -116,7 +116,7 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         for setting in drift["settings"]:
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
-    if folded := len(drifts) - len(above):
+    if folded := len(drifts) - len(above_floor):
         console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
 
 

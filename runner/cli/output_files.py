@@ -24,12 +24,12 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
     FaultwatchError
         A file cannot be written, or two options name the same file.
     """
-    seen: dict[Path, str] = {}
+    options_by_file: dict[Path, str] = {}
     for name, file in files.items():
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        if (other := seen.setdefault(file.resolve(), option)) != option:
+        if (other := options_by_file.setdefault(file.resolve(), option)) != option:
             raise FaultwatchError(f"{other} and {option} use the same file, {file}", "choose two different files")
         if _must_write_in_place(file):
             continue

@@ -96,7 +96,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
     )
     chains: Counter[str] = Counter()
     for stack in stacks.stacks:
-        chains[format_call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
+        chains[format_call_chain([profile.frames[index] for index in stack.frames])] += stack.weight
     for chain, weight in chains.most_common(_MAX_STACKS):
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 

@@ -136,9 +136,9 @@ class ProgressBar:
             self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
         elif report.failure:
             message = f"{report.failure.stage} failed: {report.failure.explained}"
-            alike = self._failures.setdefault(message, [])
-            alike.append(report)
-            if len(alike) == 1:
+            same_failures = self._failures.setdefault(message, [])
+            same_failures.append(report)
+            if len(same_failures) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
         # Say it after two revisions, when their duration is known, and again after half of them, when it is known
         # better.
@@ -159,9 +159,9 @@ class ProgressBar:
     def _print_reruns(self) -> None:
         """Print one line for all reruns of a case."""
         for label, counts in self._reruns.items():
-            many = f"{len(counts)} times" if len(counts) > 1 else "once"
+            times = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
-            text = f"  {label}  {values}  [dim]{many} {_REASON_LABELS[Reason.RERUN]}[/]"
+            text = f"  {label}  {values}  [dim]{times} {_REASON_LABELS[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
 

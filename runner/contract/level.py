@@ -16,8 +16,8 @@ def median(values: Sequence[Number]) -> Number | None:
     """
     if not values:
         return None
-    ordered = sorted(values)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    sorted_values = sorted(values)
+    low, high = sorted_values[(len(sorted_values) - 1) // 2], sorted_values[len(sorted_values) // 2]
     if low == high:
         return low
     total = low + high
@@ -56,8 +56,8 @@ def compute_median_bounds(values: Sequence[Number], alpha: float) -> tuple[Numbe
     largest_side = find_largest_side(len(values), alpha) if values else None
     if largest_side is None:
         return None
-    ordered = sorted(values)
-    return ordered[len(values) - 1 - largest_side], ordered[largest_side]
+    sorted_values = sorted(values)
+    return sorted_values[len(values) - 1 - largest_side], sorted_values[largest_side]
 
 
 @lru_cache(maxsize=4096)

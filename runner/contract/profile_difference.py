@@ -76,9 +76,9 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
         names = [_identify_function(frame) for frame in profile.frames]
         stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
-            key = tuple(names[place] for place in stack.frames)
+            key = tuple(names[index] for index in stack.frames)
             counted[key] += stack.weight
-            frames_by_stack[key] = tuple(profile.frames[place] for place in stack.frames)
+            frames_by_stack[key] = tuple(profile.frames[index] for index in stack.frames)
         sides.append(counted)
     changes = [StackChange(frames_by_stack[key], Change(sides[0][key], sides[1][key])) for key in frames_by_stack]
     least = max(_compute_resolution(profile, kind) for profile in (before, after))
@@ -127,7 +127,7 @@ def _is_own_source(frame: Frame) -> bool:
 def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
     lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
-        frame = find_own_frame([profile.frames[place] for place in stack.frames])
+        frame = find_own_frame([profile.frames[index] for index in stack.frames])
         if frame is not None:
             lines[_identify_function(frame)][frame.line] += stack.weight
     return lines

@@ -74,7 +74,7 @@ def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValu
     loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
-        **{f"library.{name}"[:200]: _describe_library(place) for name, place in loaded.items()},
+        **{f"library.{name}"[:200]: _describe_library(file) for name, file in loaded.items()},
     }
 
 
@@ -133,11 +133,11 @@ def _find_program(name: str, path: str) -> Path | None:
 def _identify_program(file: Path) -> str | None:
     """Return the path, size and time of a program, which identify its version without reading the file."""
     try:
-        place = file.resolve(strict=True)
-        state = place.stat()
+        target = file.resolve(strict=True)
+        state = target.stat()
     except (OSError, RuntimeError):
         return None
-    return f"{place}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{target}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:

@@ -83,7 +83,7 @@ class Sandbox(Struct, frozen=True):
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system and, for a link, its target."""
         visible = (*(Path("/", name) for name in _SYSTEM_FOLDERS), *map(Path, self.readable), *_list_visible_settings())
-        return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
+        return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""

@@ -129,13 +129,13 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
         for name in _NOT_IMPLEMENTED_CALLS:
             _add_denial(seccomp, context, name, errno.ENOSYS)
         for bit in _SET_ID:
-            for name, place in _MODE_ARGUMENTS.items():
-                _add_denial(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
-            for name, place in _OPEN_FLAGS_ARGUMENTS.items():
+            for name, index in _MODE_ARGUMENTS.items():
+                _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
+            for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
-                    creates_file = Argument(place, _MASKED_EQUAL, flag, flag)
+                    creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
-                        seccomp, context, name, errno.EPERM, creates_file, Argument(place + 1, _MASKED_EQUAL, bit, bit)
+                        seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)
                     )
         _add_denial(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _MAX_ADDRESS_FAMILY, 0))
         if no_user_namespaces:

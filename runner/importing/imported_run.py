@@ -122,9 +122,9 @@ def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
     """Refuse several revisions if their order could only be guessed from the times of their files."""
     guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
     if len(guessed) > 1:
-        place = next(iter(guessed.values()))
+        location = next(iter(guessed.values()))
         raise FaultwatchError(
-            f"{place}: neither the file nor its name says when this was measured, so the order of the "
+            f"{location}: neither the file nor its name says when this was measured, so the order of the "
             f"{len(guessed)} revisions is unknown",
             "pass --repo",
         )

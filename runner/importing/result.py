@@ -84,8 +84,8 @@ def group_into_runs(
 
 def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
-    place = shorten_message(f"{source.name}: {first.case.name:.100}")
-    placed = locate_result(source, defaults, place, first.revision, first.time)
+    location = shorten_message(f"{source.name}: {first.case.name:.100}")
+    placed = locate_result(source, defaults, location, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
     for result in group:
@@ -100,7 +100,7 @@ def _make_run(group: Sequence[Result], form: str, source: Source, defaults: Impo
         for i in range(length)
     )
     return ImportedRun(
-        place=place,
+        place=location,
         revision=placed.revision,
         case=first.case,
         started_at=placed.time,
@@ -123,6 +123,6 @@ def _build_metric_name(result: Result, better: Better | None) -> str:
 def _thin_out(values: Sequence[float]) -> tuple[float, ...]:
     if len(values) <= MAX_SAMPLES:
         return tuple(values)
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return tuple(ordered[round(place * last / (MAX_SAMPLES - 1))] for place in range(MAX_SAMPLES))
+    sorted_values = sorted(values)
+    last = len(sorted_values) - 1
+    return tuple(sorted_values[round(index * last / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))

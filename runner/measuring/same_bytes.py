@@ -74,8 +74,8 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        alike = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
-        return newest.report if alike else None
+        has_same_answers = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
+        return newest.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.

@@ -126,22 +126,22 @@ class Collector(Struct):
 
     def record_times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
         """Record where the CPU time goes and where threads wait, in one execution."""
-        on, off = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
+        on_cpu, off_cpu = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
         clock = recording_plan.compute_clock_period(expected, self.call_graph)
         apart = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
         plans = (
-            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock, self.call_graph), on),
+            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock, self.call_graph), on_cpu),
             RecordPlan(
                 (*recording_plan.build_stack_options("context-switches", apart, self.call_graph), "--switch-events"),
-                off,
+                off_cpu,
             ),
         )
         self.trial.execute(recording=Recording(plans))
-        running = count_stacks(self._read_events(on, *STACK_FIELDS))
-        waiting = sum_blocked_time(self._read_events(off, *STACK_FIELDS))
+        running = count_stacks(self._read_events(on_cpu, *STACK_FIELDS))
+        waiting = sum_blocked_time(self._read_events(off_cpu, *STACK_FIELDS))
         return (
-            self._build_stack_profile(StackKind.ON_CPU, running, clock, on, running.samples * clock),
-            self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off, waiting.stacks.total() * apart),
+            self._build_stack_profile(StackKind.ON_CPU, running, clock, on_cpu, running.samples * clock),
+            self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off_cpu, waiting.stacks.total() * apart),
         )
 
     def _read_events(self, file: Path, *fields: str) -> Iterator[Event]:

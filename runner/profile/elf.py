@@ -115,5 +115,5 @@ def _read_table(
         raise ValueError
     stream.seek(start)
     table = stream.read(min(size * number, _MAX_TABLE_BYTES))
-    for place in range(0, len(table) - entry.size + 1, size):
-        yield entry.unpack_from(table, place)
+    for offset in range(0, len(table) - entry.size + 1, size):
+        yield entry.unpack_from(table, offset)

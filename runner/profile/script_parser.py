@@ -310,7 +310,7 @@ def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Ev
                 return None
             if match is None:
                 raise ScriptError
-            start, size, offset = (int(match[place], 16) for place in (1, 2, 3))
+            start, size, offset = (int(match[index], 16) for index in (1, 2, 3))
             return Mapped(_parse_owner(rest), start, size, offset, match[4], match[5])
         case "SWITCH" | "SWITCH_CPU_WIDE":
             words = rest.split()

@@ -129,8 +129,8 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := find_missing_programs(workload, self._hiding_sandbox):
-            raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
+        if missing := find_missing_programs(workload, self._hiding_sandbox):
+            raise BuildFailure(missing, Build(), temporary=True, lacks_programs=True)
         place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
@@ -354,8 +354,8 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     """
     path = get_build_path(workload)
     if hidden_from:
-        seen = hidden_from.select_visible_path(path)
-        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
+        visible_path = hidden_from.select_visible_path(path)
+        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)]
         return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:

@@ -193,9 +193,9 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
             raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.guard_parts():
             submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-            place = tree / link.path
-            _remove_submodule_folder(place, tree)
-            _write_level(submodule, link.name, place, rules, level + 1)
+            folder = tree / link.path
+            _remove_submodule_folder(folder, tree)
+            _write_level(submodule, link.name, folder, rules, level + 1)
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
@@ -226,9 +226,9 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
         The clone is missing, or lacks the commit.
     """
     parts = PurePosixPath(name).parts
-    place = store / "modules" / name
-    if ".." not in parts and not name.startswith("/") and is_git_directory(place):
-        submodule = Repository(place, name, bare=True)
+    git_directory = store / "modules" / name
+    if ".." not in parts and not name.startswith("/") and is_git_directory(git_directory):
+        submodule = Repository(git_directory, name, bare=True)
         try:
             submodule.git("cat-file", "-e", f"{link.name}^{{commit}}")
             return submodule

@@ -77,8 +77,8 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
             f"{head} is contained in {base} already, so there is nothing to compare",
             "put the target branch of the merge first, as in main..HEAD",
         )
-    cut = repository.is_shallow()
-    if cut and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
+    is_shallow = repository.is_shallow()
+    if is_shallow and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
             f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
             FULL_HISTORY_HINT,
@@ -88,9 +88,9 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
         yield ends
         return
     with make_scratch_folder() as scratch:
-        beside = _separate_new_objects(repository, scratch)
-        merge = _create_merge_commit(beside, (base, head), ends, scratch)
-        yield replace(ends, repository=beside, base=target, measured=merge)
+        separated = _separate_new_objects(repository, scratch)
+        merge = _create_merge_commit(separated, (base, head), ends, scratch)
+        yield replace(ends, repository=separated, base=target, measured=merge)
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:

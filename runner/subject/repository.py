@@ -358,9 +358,9 @@ def _derive_name(address: str) -> str:
     name.
     """
     name = _get_last_part(address).strip(".")
-    place = Path(address.removeprefix("file://"))
-    is_mirror = name in _GENERIC_NAMES and place.is_absolute() and is_git_directory(place)
-    return place.parent.name if is_mirror else name
+    path = Path(address.removeprefix("file://"))
+    is_mirror = name in _GENERIC_NAMES and path.is_absolute() and is_git_directory(path)
+    return path.parent.name if is_mirror else name
 
 
 def _get_last_part(address: str) -> str:

@@ -62,7 +62,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
             continue
         manager = _MANAGER_BY_VARIABLE.get(name)
         places = manager.list_places(Path(text)) if manager else [Path(text)]
-        needs += [Need(place, name) for place in places]
+        needs += [Need(folder, name) for folder in places]
     return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
 
 
@@ -175,8 +175,8 @@ def _find_installation(folder: Path) -> Path:
     """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home."""
     home = Path.home()
     shared = {home, home / ".local", home / ".cargo"}
-    alone = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
-    return folder if alone else folder.parent
+    is_whole_folder = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
+    return folder if is_whole_folder else folder.parent
 
 
 def _join_folders(needs: Iterable[Need]) -> str:

@@ -67,10 +67,10 @@ def is_alive(name: str) -> bool:
 @lru_cache
 def _identify_machine() -> str:
     try:
-        identity = Path("/etc/machine-id").read_bytes()
+        machine_id = Path("/etc/machine-id").read_bytes()
     except OSError:
-        identity = b""
-    return hashlib.sha256(identity + os.uname().nodename.encode()).hexdigest()[:8]
+        machine_id = b""
+    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:8]
 
 
 def read_start_time(process: int) -> datetime | None:

@@ -90,15 +90,15 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
     """
     judge = files.judge
     base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
-    of_judge, of_base, of_head = (_map_points(list_cases(workload)) for workload in (judge, base, head))
-    judged_points = {**of_base, **of_judge}
+    judge_points, base_points, head_points = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judged_points = {**base_points, **judge_points}
     contests = [
-        Contest(base if key in of_base else judge, head if key in of_head else judge, point)
-        for key, point in of_judge.items()
+        Contest(base if key in base_points else judge, head if key in head_points else judge, point)
+        for key, point in judge_points.items()
     ]
     added = [
         Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
-        for key, point in of_head.items()
+        for key, point in head_points.items()
         if key not in judged_points
     ]
     chosen = _choose_contests(judge, [*contests, *added], choices, names)

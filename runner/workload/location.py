@@ -18,13 +18,13 @@ def locate_workload(path: Path) -> Path:
     """
     trusted = _find_trusted_part(path)
     folder = path.parent.resolve()
-    place = folder / path.name
+    file = folder / path.name
     inside = trusted is None or folder.is_relative_to(trusted.resolve())
-    if inside and place.is_symlink():
-        inside = place.resolve().is_relative_to(folder)
+    if inside and file.is_symlink():
+        inside = file.resolve().is_relative_to(folder)
     if not inside:
         raise FaultwatchError(f"{path} is a link that points outside its folder", "pass the workload file itself")
-    return place
+    return file
 
 
 def _find_trusted_part(path: Path) -> Path | None:

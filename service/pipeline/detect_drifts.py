@@ -126,12 +126,12 @@ def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _
 
 def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches. Neighbours are often metrics of one case."""
-    ordered = sorted(stale)
+    sorted_ids = sorted(stale)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
-    start = random.randrange(len(ordered))  # noqa: S311 - guards nothing
+    start = random.randrange(len(sorted_ids))  # noqa: S311 - guards nothing
     batch: list[int] = []
     room = _POINTS_AT_ONCE
-    for entry in ordered[start:] + ordered[:start]:
+    for entry in sorted_ids[start:] + sorted_ids[:start]:
         if batch and (stale[entry].n_points > room or len(batch) == _SERIES_AT_ONCE):
             yield batch
             batch, room = [], _POINTS_AT_ONCE
@@ -142,8 +142,8 @@ def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]
 
 def _store_results(session: Session, judged: Sequence[JudgedSeries]) -> None:
     """Store the results of series that have neither changed nor been judged since they were read."""
-    of_batch = select(Series.id, Series.version, Series.judged_version)
-    rows = session.execute(of_batch.where(Series.id.in_([result.series_id for result in judged])))
+    versions_query = select(Series.id, Series.version, Series.judged_version)
+    rows = session.execute(versions_query.where(Series.id.in_([result.series_id for result in judged])))
     versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}
     current = {
         result.series_id: result

@@ -44,8 +44,8 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
     words = {name: _describe_values(name, texts) for name, texts in differ.items()}
     return [
-        _build_label([texts_of_setting[place] for texts_of_setting in words.values()], tuple(differ))
-        for place in range(len(columns))
+        _build_label([texts_of_setting[index] for texts_of_setting in words.values()], tuple(differ))
+        for index in range(len(columns))
     ]
 
 

@@ -92,17 +92,17 @@ def make_plan(
         settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
-        ordered = [(revision, Reason.MISSING) for revision in missing]
+        requested = [(revision, Reason.MISSING) for revision in missing]
         # The anchor, cross-measurements, and a rerun.
         anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
-            ordered.append((anchor, Reason.ANCHOR))
+            requested.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
-        ordered += _choose_cross_measured(order, runs, settled, ordered, positions)
-        ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
+        requested += _choose_cross_measured(order, runs, settled, requested, positions)
+        requested += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
-            for revision, reason in ordered
+            for revision, reason in requested
         ]
     planned.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned)

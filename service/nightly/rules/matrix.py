@@ -196,9 +196,13 @@ def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[G
     last_seen: dict[tuple[str, str, str], datetime] = {}
     newest: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
-        row, place, moment = (run.subject, run.case, run.case_key), (run.subject, run.case, run.host), run.started_at
+        row, case_on_host, moment = (
+            (run.subject, run.case, run.case_key),
+            (run.subject, run.case, run.host),
+            run.started_at,
+        )
         last_seen[row] = max(moment, last_seen.get(row, moment))
-        newest[place] = max((moment, run.case_key), newest.get(place, (moment, run.case_key)))
+        newest[case_on_host] = max((moment, run.case_key), newest.get(case_on_host, (moment, run.case_key)))
     current = {(subject, case, key) for (subject, case, _), (_, key) in newest.items()}
     order = sorted(last_seen, key=lambda row: (*row[:2], -last_seen[row].timestamp()))
     return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
@@ -306,8 +310,8 @@ def build_grid(
         revision, row = _align_row(row, measured)
         # A nightly run plans a case by its name, and runs it by its newest definition.
         cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, nightly_run))
-        of_case = case.subject, case.case, case.case_key, case.last_seen, case.superseded
-        rows.append(GridRow(*of_case, revision, cells_of_row))
+        case_fields = case.subject, case.case, case.case_key, case.last_seen, case.superseded
+        rows.append(GridRow(*case_fields, revision, cells_of_row))
     return NightlyGrid(columns, tuple(rows))
 
 
@@ -350,9 +354,15 @@ def _build_columns(
         cases.setdefault(key, set()).add((run.subject, run.case_key))
     columns: list[GridColumn] = []
     for host in sorted({host for host, _ in newest}):
-        of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
-        of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE]
+        columns_of_host = [
+            GridColumn(host, environment, last_run_at)
+            for (name, environment), last_run_at in newest.items()
+            if name == host
+        ]
+        columns_of_host.sort(key=lambda column: column.last_seen, reverse=True)
+        current = [
+            column for column in columns_of_host if columns_of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE
+        ]
         columns += _merge_columns(current, cases, machines)[:MAX_COLUMNS]
     return tuple(columns)
 
@@ -367,14 +377,14 @@ def _merge_columns(
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
         machine, cases_of_column = machines.get(column.environment), cases[column.host, column.environment]
-        for place, other in enumerate(merged):
+        for index, other in enumerate(merged):
             if (
                 machine is not None
                 and machine == machines.get(other.environment)
-                and not cases_of_merged[place] & cases_of_column
+                and not cases_of_merged[index] & cases_of_column
             ):
-                merged[place] = replace(other, others=(*other.others, column.environment))
-                cases_of_merged[place] |= cases_of_column
+                merged[index] = replace(other, others=(*other.others, column.environment))
+                cases_of_merged[index] |= cases_of_column
                 break
         else:
             merged.append(column)

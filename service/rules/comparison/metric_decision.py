@@ -91,26 +91,26 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
     signs, n = count_signs(pairs), len(pairs)
     repeating = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if repeating else "counts"
-    shown = f"in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} samples"
+    agreement = f"in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} samples"
     direction, least = _find_direction(pairs, alpha)
     if direction:
         return _decide_changed(pairs, direction, rule, alpha, least)
     equal = repeating and median(base) == median(head)
     if are_balanced(signs):
         if equal:
-            return MetricDecision(Verdict.SAME, rule, f"The count is the same {shown}.")
+            return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement}.")
         sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {shown}. The workload allows no more pairs. That many can miss a change that "
+            f"The count is the same {agreement}. The workload allows no more pairs. That many can miss a change that "
             f"shows in fewer than {missed:.0f} % of the executions."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
         sentence = (
-            f"The count is the same {shown}, but there are too few samples to rule out a change that shows only in "
+            f"The count is the same {agreement}, but there are too few samples to rule out a change that shows only in "
             "some executions."
         )
     elif repeating:
@@ -163,8 +163,8 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
         sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
-    few = f", {times} of them by {least} or more" if least else ""
-    sentence = f"Intermittent: {_describe_signs(signs)}{few}, by {abs(size):,} in the median."
+    large_clause = f", {times} of them by {least} or more" if least else ""
+    sentence = f"Intermittent: {_describe_signs(signs)}{large_clause}, by {abs(size):,} in the median."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
@@ -175,18 +175,20 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     middle = median(differences) or 0
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
-        few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
-        sentence = f"{few} too few for an error probability of {format_number(alpha)}."
+        pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
+        sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
+    bounds_sentence = (
+        f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
+    )
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-        sentence = f"{shown}: not zero, with an error probability of {format_number(alpha)}."
+        sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{shown}: less than the {format_number(precision)} % that matter."
+        sentence = f"{bounds_sentence}: less than the {format_number(precision)} % that matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{shown}, while {format_number(precision)} % would matter."
+    sentence = f"{bounds_sentence}, while {format_number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 

@@ -25,8 +25,8 @@ FALSE_ALARM_PROBABILITY = 0.001
 def have_same_answers(request: ComparisonRequest) -> bool:
     """Return whether both programs ran in the same way, and all their file lookups had the same answers."""
     base, head = request.base, request.head
-    alike = (base.environment, base.command) == (head.environment, head.command)
-    return alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
+    ran_alike = (base.environment, base.command) == (head.environment, head.command)
+    return ran_alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:

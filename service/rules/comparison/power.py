@@ -63,11 +63,11 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
     if is_repeating(recent):
         pairs = _count_pairs(1.0, 0.0)
         return Power(None, pairs, 2 * seconds * (pairs or 0))
-    rise = level * percent / 100
-    differences = [raised + rise - other for raised, other in product(recent, repeat=2)]
-    above = sum(difference > 0 for difference in differences) / len(differences)
-    below = sum(difference < 0 for difference in differences) / len(differences)
-    pairs = _count_pairs(above, below)
+    increase = level * percent / 100
+    differences = [raised + increase - other for raised, other in product(recent, repeat=2)]
+    share_above = sum(difference > 0 for difference in differences) / len(differences)
+    share_below = sum(difference < 0 for difference in differences) / len(differences)
+    pairs = _count_pairs(share_above, share_below)
     return Power(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
 
 
@@ -83,9 +83,9 @@ def _count_pairs(above: float, below: float) -> int | None:
 
 def describe_power(power: Power) -> str:
     """Say in one sentence what can be found."""
-    rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
+    increase = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:
-        return f"{rise.capitalize()} would not be proven within {MAX_PAIRS} pairs."
+        return f"{increase.capitalize()} would not be proven within {MAX_PAIRS} pairs."
     minutes, rest = divmod(round(power.seconds), 60)
     time = f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return f"{rise.capitalize()} would be proven in about {power.pairs} pairs, {time}."
+    return f"{increase.capitalize()} would be proven in about {power.pairs} pairs, {time}."

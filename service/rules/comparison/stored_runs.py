@@ -163,8 +163,10 @@ def compare_pairs(
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
-                of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [drift for drift in of_series if is_drift_between(drift, pair)] if of_series else ()
+                series_drifts = (
+                    drifts.get(base.series) if base.series is not None and base.series == head.series else None
+                )
+                between = [drift for drift in series_drifts if is_drift_between(drift, pair)] if series_drifts else ()
                 decision = (
                     _decide_by_trend(base, head, between)
                     if between
@@ -188,8 +190,8 @@ def _decide_without_drift(
         return _EQUAL
     if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
         return _DIFFERS
-    few = min(base.n, head.n)
-    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), alpha)
+    n_pairs = min(base.n, head.n)
+    decision = decide_count(list(zip(base.samples[:n_pairs], head.samples[:n_pairs], strict=True)), alpha)
     return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
 
 

@@ -54,9 +54,9 @@ class ChangePoints:
             new.append(node)
             node = self._partition.previous[node]
         same = self._rank[node] + 1
-        for gone in self._nodes[same:]:
-            if gone < finals:
-                self._rank[gone] = -1
+        for removed_node in self._nodes[same:]:
+            if removed_node < finals:
+                self._rank[removed_node] = -1
         del self._nodes[same:], self.positions[same:]
         for each in reversed(new):
             if each < finals:

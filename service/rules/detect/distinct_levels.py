@@ -67,8 +67,8 @@ class DistinctLevels:
     def update(self, values: Floats, proposals: Sequence[int], same: int) -> int:
         """Judge the proposals from index ``same`` on; return how many of the first changes are as before."""
         del self._counts[same:]
-        kept = self._counts[-1] if self._counts else 0
-        del self.changes[kept:]
+        n_kept = self._counts[-1] if self._counts else 0
+        del self.changes[n_kept:]
         for i in range(same, len(proposals)):
             begin = self.changes[-1].at if self.changes else 0
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
@@ -80,7 +80,7 @@ class DistinctLevels:
         suspicion = self._suspicion(values)
         if suspicion is not None:
             self.changes.append(Distinct(suspicion, in_doubt=True))
-        return kept
+        return n_kept
 
     def _suspicion(self, values: Floats) -> int | None:
         """Return where the newest runs may have left the newest level, if more runs can settle it."""
@@ -90,8 +90,10 @@ class DistinctLevels:
             return None
         shifts = _shifts(recent) / self._widened
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
-        lacking = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
-        return first + split if lacking <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+        lacking_shift = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
+        return (
+            first + split if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+        )
 
 
 def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> bool:
@@ -167,7 +169,7 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
 
 
 def _lacking(values: Floats, split: int, shift: float) -> float:
-    lacking = find_needed_shift(min(split, len(values) - split)) - shift
-    if 0 < lacking <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
+    lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
+    if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
-    return max(0.0, lacking)
+    return max(0.0, lacking_shift)

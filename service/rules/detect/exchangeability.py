@@ -56,9 +56,9 @@ def compute_normal_scores(values: Floats) -> Floats:
     """Return the normal score of each value: that of its rank; equal values share the mean of theirs."""
     n = len(values)
     order = values.argsort(kind="stable")
-    ordered = values[order]
+    sorted_values = values[order]
     scores = _compute_normal_quantiles(n)[0]
-    ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
+    ends = (sorted_values[1:] != sorted_values[:-1]).nonzero()[0]
     if len(ends) < n - 1:
         starts = np.empty(len(ends) + 1, dtype=np.intp)
         starts[0] = 0
@@ -91,10 +91,10 @@ def is_rare(before: Floats, after: Floats) -> bool:
     cautious if one side is short. At most as many orders have ``u`` pairs out of order or fewer as whole numbers up to
     ``u`` have partitions.
     """
-    below = np.searchsorted(np.sort(before), after, side="right")
-    above = np.searchsorted(np.sort(before), after, side="left")
+    counts_at_most = np.searchsorted(np.sort(before), after, side="right")
+    counts_below = np.searchsorted(np.sort(before), after, side="left")
     pairs = len(before) * len(after)
-    out_of_order = min(int(below.sum()), pairs - int(above.sum()))
+    out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
     if out_of_order >= len(_partitions()):
         return False
     chance = _partitions()[out_of_order] - log_choose(len(before) + len(after), len(after))

@@ -51,7 +51,7 @@ def count_runs_between(runs: Sequence[float], level: float, other: float, sigma:
     the change begins, but not where it ends.
     """
     direction = 1.0 if level > other else -1.0
-    reached = (place for place, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
+    reached = (index for index, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
     return max(0, min(next(reached, 0), len(runs) - MIN_RUNS_AT_LEVEL))
 
 

@@ -34,9 +34,9 @@ MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 def median_of(values: Sequence[float]) -> float:
     """Return the median of at least one value."""
-    ordered = sorted(values)
-    n = len(ordered)
-    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    sorted_values = sorted(values)
+    n = len(sorted_values)
+    return (sorted_values[(n - 1) // 2] + sorted_values[n // 2]) / 2
 
 
 def judge_newest(

@@ -76,8 +76,8 @@ class Noise:
 
     def jumps(self, size: float) -> bool:
         """Return whether a change is too large for a wandering host, because successive runs are independent."""
-        known = self.points >= MIN_POINTS_TO_KNOW_RHO
-        return known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
+        is_rho_known = self.points >= MIN_POINTS_TO_KNOW_RHO
+        return is_rho_known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
 def epoch(n: int) -> int:
@@ -109,8 +109,8 @@ def autocorrelation(x: Floats, bound: float) -> float:
     Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
     ``bound`` clips single differences.
     """
-    one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
-    excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
+    lag_1, lag_2, lag_3 = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
+    excess = (lag_2 + lag_3) / (2 * lag_1) - 1 if lag_1 > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
     return min(0.9, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
 

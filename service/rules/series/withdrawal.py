@@ -43,7 +43,7 @@ def explain_withdrawals(
     judged
         Whether the workload still has the series judged.
     """
-    ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
+    sorted_points = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
     certain_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
     rewritten_runs = {point.run_id for point in rewritten}
     reasons: dict[str, str] = {}
@@ -59,7 +59,7 @@ def explain_withdrawals(
             new = [other for other in current if other.id not in certain_ids]
             is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
             reasons[drift.id] = (
-                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, ordered)
+                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, sorted_points)
             )
     return reasons
 

@@ -103,7 +103,7 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
             results[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
-    of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    drift_ids = set(session.scalars(of_subject)) if results else set()
+    event_ids = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
+    drift_ids = set(session.scalars(event_ids)) if results else set()
     events = event_drifts.map_events_by_drift(session, sorted(results))
     return {events[drift]: result for drift, result in results.items() if events.get(drift) in drift_ids}

@@ -21,8 +21,8 @@ def make_private(file: Path) -> None:
 def correct_modes(file: Path) -> None:
     """Remove all rights to a database's files from everybody but the owner, for example after a restore."""
     for suffix in _BESIDE:
-        place = file.with_name(f"{file.name}{suffix}")
+        path = file.with_name(f"{file.name}{suffix}")
         with suppress(OSError):  # The file does not exist, or belongs to another user.
-            mode = place.stat().st_mode
+            mode = path.stat().st_mode
             if mode & _OTHERS:
-                place.chmod(mode & 0o700)
+                path.chmod(mode & 0o700)

@@ -35,8 +35,8 @@ def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[N
     write_lock
         Holds writers back for the short last part, which restarts the log.
     """
-    address = f"file:{quote(str(file.absolute()))}?mode=rw"
-    with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as connection:
+    uri = f"file:{quote(str(file.absolute()))}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)) as connection:
         if _checkpoint(connection, "PASSIVE") < RESTART_PAGES:
             return
         _checkpoint(connection, "PASSIVE")  # the pages written during the first one

@@ -62,8 +62,8 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
 
 def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
-    series_of_event = select(EventDriftRow.series_id).where(*of_this)
+    event_condition = EventDriftRow.event_id == event_id, EventDriftRow.found
+    series_of_event = select(EventDriftRow.series_id).where(*event_condition)
     query = (
         select(CrossMeasurementRow)
         .where(CrossMeasurementRow.series_id.in_(series_of_event))
@@ -72,7 +72,7 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
     rows = session.scalars(query).all()
     if not rows:  # Most events have none; their drifts need not be read.
         return []
-    drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
+    drifts = session.scalars(select(EventDriftRow.drift_id).where(*event_condition))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in event_drifts.read_drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)

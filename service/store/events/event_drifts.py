@@ -69,8 +69,8 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
         )
         for row in rows:
             by_event[row.event_id].append(row)
-    for of_event in by_event.values():
-        of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
+    for drifts_of_event in by_event.values():
+        drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
     return by_event
 
 
@@ -191,22 +191,22 @@ def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str,
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
-    views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
+    views = {drift_id: history.Drift.model_validate(document) for drift_id, document in fresh}
     runs = _map_start_times(session, views.values())
     commits = _read_revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _read_rows(session, list(views))}
     now = datetime.now(UTC)
-    for identity, drift in views.items():
-        if identity not in rows:
-            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False, found_at=now)
-        _fill_row(session, rows[identity], drift, runs, commits)
+    for drift_id, drift in views.items():
+        if drift_id not in rows:
+            rows[drift_id] = EventDriftRow(drift_id=drift_id, subject_id=subject_id, returned=False, found_at=now)
+        _fill_row(session, rows[drift_id], drift, runs, commits)
     return list(rows.values())
 
 
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
-    fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from [(identity, document) for identity, document in session.execute(fresh)]
+    drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
+    fresh = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from [(drift_id, document) for drift_id, document in session.execute(fresh)]
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
