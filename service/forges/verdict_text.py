@@ -82,7 +82,7 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
 
 
 def _group_digits(text: str) -> str:
-    """Return a whole number with commas, and any other text as it is."""
+    """Return an integer with commas, and any other text unchanged."""
     return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
 
 

@@ -143,6 +143,6 @@ def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
         return (f"Next: the service bisects the commits{runs}",)
-    # A command that a line cannot hold as it is would do something else.
+    # A command that does not fit into one line unchanged would do something else.
     command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
     return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)

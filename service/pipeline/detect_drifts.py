@@ -54,13 +54,13 @@ def judge_stale_series(
 ) -> bool:
     """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
-    A series that cannot be judged stays as it is. What changes while others are judged is left to the request that
-    changed it, so this ends however many runs arrive.
+    A series that cannot be judged does not change. Series that change in the meantime are left to the request that
+    changed them, so this function ends even if runs keep arriving.
 
     Returns
     -------
     bool
-        Whether all are judged, and have their events; False if that takes longer than so many seconds.
+        Whether all are judged and have their events; False if the time limit was exceeded.
     """
     deadline = time.monotonic() + seconds
     is_last = False
@@ -101,7 +101,7 @@ def _judge_until(deadline: float, database: Database, filters: Collection[Series
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
             _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in not_judged)
-            if judged:  # else another process was faster
+            if judged:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in judged}) as session:
                     _store_results(session, judged)
         stale = {

@@ -1,4 +1,4 @@
-"""Detects shifts of whole suites: changes of many series at once that none of them shows by itself."""
+"""Detects shifts of whole suites: simultaneous changes of many series, too small to be detected in one of them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NEAREST_RUNS = 5
 
 
 class DriftFacts:
-    """Reads what drifts are described with, each once: a change shows in many metrics of the same runs."""
+    """Reads the facts for the descriptions of drifts, each once: a change shows in many metrics of the same runs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Finds the one commit that a text names, or says in a sentence why there is none."""
+"""Finds the commit that a text names, or explains in a sentence why there is none."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Orders:
     cross_measured
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
-        Whether the level of the newest runs in that environment is in doubt.
+        Whether the level of the newest runs in that environment is uncertain.
     shorter
         The newest revision on the level before, if the doubt is about a change of which fewer runs show that level than
         the new one; else None.

@@ -55,7 +55,7 @@ def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -
 
 
 def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
-    """Return the App's comment: the one with the known id, else the one with the marker."""
+    """Return the App's comment: the one with the known id, otherwise the one with the marker."""
     if publication.comment_id is not None:
         try:
             return pull.get_issue_comment(publication.comment_id)

@@ -75,9 +75,9 @@ def _read_points(
 
 
 def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
-    """Return so many newest points of series, and the condition by which they are joined with those.
+    """Return a query of the newest points of each series, and the condition that joins it with the series.
 
-    Each database needs its own query so as to read no other points.
+    Each database needs its own query, so that no other points are read.
     """
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)

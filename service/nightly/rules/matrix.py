@@ -103,9 +103,9 @@ class GridCell:
     series_id, run_id
         The series and run that the cell links to: those of the newest level, or of the run without one.
     environment
-        Which environment of its column it was run in; None if it was not.
+        The environment of its column in which it was run; None if it was not run.
     before, since
-        The level that the current one is compared with, and when it was measured.
+        The level with which the current one is compared, and the time of its measurement.
     flagged
         Whether the detector found a drift between the two levels. Any other difference is noise.
     provisional
@@ -176,7 +176,7 @@ class GridRow(GridCase):
     Attributes
     ----------
     revision
-        The commit of its levels, except those that say another one.
+        The commit of its levels, except for cells that name another commit.
     """
 
     revision: str | None = None
@@ -192,7 +192,7 @@ class NightlyGrid:
 
 
 def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[GridCase]:
-    """Return the cases that were run, in the order of the grid: of several definitions of one, the last run first."""
+    """Return the cases that were run, in the grid's order; of several definitions of a case, the last run first."""
     last_seen: dict[tuple[str, str, str], datetime] = {}
     newest: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
@@ -372,7 +372,7 @@ def _merge_columns(
     cases: Mapping[tuple[str, str], set[tuple[str, str]]],
     machines: Mapping[str, Hashable],
 ) -> list[GridColumn]:
-    """Merge columns of one host, the newest first: those of the same machine that have no case in common."""
+    """Merge the columns of one host, newest first, that have no case in common."""
     merged: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:

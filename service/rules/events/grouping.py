@@ -106,7 +106,7 @@ def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
 
 
 def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
-    """Return whether two drifts of one series, from different detections, can be the same, even with another cause."""
+    """Return whether two drifts of one series, from different detections, can be the same despite different causes."""
     commits = {Cause.COMMIT, Cause.BOTH}
     if left.cause in commits and right.cause in commits:
         return do_overlap((left.first, left.last), (right.first, right.last))

@@ -35,17 +35,17 @@ _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
 
 @dataclass(frozen=True, slots=True)
 class EventTerms:
-    """What the importance of an event is made of.
+    """The factors of the importance of an event.
 
     Attributes
     ----------
     size
-        Its largest change in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
+        The largest change of the event in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
     price
         The price of its most expensive change, in seconds of CPU time of one execution; estimated if nobody
         measured it.
     n_series
-        How many series it moved.
+        The number of series that moved.
     certainty
         How certain its cause is.
     """

@@ -103,7 +103,7 @@ def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> 
 
 
 def _list_remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
-    """Return which of the regressions that stand in a series remain after an improvement.
+    """Return the regressions of a series that remain after an improvement.
 
     The level alone does not decide: when a large step is undone, the level is better than before each smaller step that
     came after it, although these remain. So an improvement undoes the newest step of its own size; or else the newest
