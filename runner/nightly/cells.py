@@ -52,7 +52,7 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
         The matrix names no hosts, so the machines are unknown before the jobs run.
     """
     if not matrix.hosts:
-        raise FaultwatchError(f"{matrix.path} names no hosts", "add [hosts.NAME] for each machine")
+        raise FaultwatchError(f"{matrix.path} does not name any hosts", "add [hosts.NAME] for each machine")
     used = {host for host, _, _ in _list_places(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
