@@ -1,4 +1,4 @@
-"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, which editors use for completion and validation."""
+"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, which editors validate with."""
 
 from importlib import resources
 
