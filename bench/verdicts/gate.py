@@ -18,7 +18,8 @@ from runner.contract import Case, Environment, Host, MetricVerdict, Outcome, Rea
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
 from runner.contract.level import median
-from runner.measuring.comparison import MAX_PAIRS, Pairs, sample_interleaved
+from runner.contract.proof_power import MAX_PAIRS
+from runner.measuring.comparison import Pairs, sample_interleaved
 from service.forges import verdict_text
 from service.rules.comparison import interleaved, stored_runs
 from service.rules.comparison.run_pairing import ComparableRun, Pair

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from runner.contract import Verdict
-from runner.measuring.comparison import MAX_PAIRS
+from runner.contract.proof_power import MAX_PAIRS
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count
 from service.rules.detect.nomination import nominate

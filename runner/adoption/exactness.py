@@ -6,6 +6,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.level import find_majority
+from runner.contract.proof_power import compute_power, describe_power
 from runner.contract.variation_causes import suggest_remedy
 
 
@@ -24,11 +25,15 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({})) -> Exactness:
+def judge_exactness(
+    counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({}), seconds: float = 0
+) -> Exactness:
     """Judge the minor faults of several executions of one program.
 
     Parameters
     ----------
+    seconds
+        How long one execution takes.
     settings
         The settings of the run, which say how the program was built.
 
@@ -55,5 +60,11 @@ def judge_exactness(counts: Sequence[float], settings: Mapping[str, str | None] 
         False,
         f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies without a code change. "
         f"{suggest_remedy(settings)} Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in "
-        f"`[run.environment]`. Otherwise comparisons need more executions.",
+        f"`[run.environment]`. Otherwise comparisons need more executions.{_describe_power(counts, seconds)}",
     )
+
+
+def _describe_power(counts: Sequence[float], seconds: float) -> str:
+    """Return a sentence on what a comparison can find, with a space before it; empty if a few counts cannot tell."""
+    power = compute_power(counts, seconds)
+    return f" {describe_power(power)}" if power and power.percent is not None else ""

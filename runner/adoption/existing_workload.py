@@ -1,14 +1,23 @@
-"""Finds the workload file that a repository has, so that it is kept and not proposed again."""
+"""Finds the workload file that a repository has, and decides with the user whether `init` keeps it."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from runner.errors import FaultwatchError
 from runner.subject.repository import Repository
 from runner.subject.workload_files import list_workload_files
-from runner.workload import WORKLOAD_FILE
+from runner.workload import WORKLOAD_FILE, Workload, load_workload
 
 _MAX_NAMED_FILES = 3
 """The most files that a message names."""
+
+
+class Confirm(Protocol):
+    """Asks the user for yes or no."""
+
+    def __call__(self, text: str, *, default: bool) -> bool:
+        """Return the answer."""
 
 
 def get_workload_folder(path: str) -> str:
@@ -54,3 +63,41 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
             f"{top} has several workload files: {names}{more}", "choose one: faultwatch init WORKLOAD"
         )
     return files[0] if files else top / WORKLOAD_FILE
+
+
+def choose_kept_workload(file: Path, top: Path, confirm: Confirm, say: Callable[[str], None]) -> Workload | None:
+    """Return the workload that the repository has; None if it has none, or if a new one shall replace it.
+
+    Only a file at the top can be replaced by a new one.
+    """
+    if not file.exists():
+        return None
+    say(f"{file} exists")
+    keep = file != top / WORKLOAD_FILE or confirm("Keep it, and measure it?", default=True)
+    return load_workload(file) if keep else None
+
+
+def refuse_second_workload(files: Sequence[Path], top_file: Path, confirm: Confirm) -> None:
+    """Refuse a second workload file beside one that stays: the gate would run another than was measured.
+
+    Parameters
+    ----------
+    files
+        The workload files that the repository has.
+    top_file
+        Where the new one would be. Only a file there can be replaced.
+
+    Raises
+    ------
+    FaultwatchError
+        A file stays.
+    """
+    file = top_file if top_file.exists() else next(iter(files), None)
+    if file is None:
+        return
+    if file == top_file and confirm(f"{file} exists. Replace it with a new one?", default=False):
+        return
+    raise FaultwatchError(
+        f"{file} exists, but --build and --run are for a new file",
+        "omit both options to measure the existing file, write the commands into it, or remove it first",
+    )

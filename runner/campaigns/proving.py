@@ -10,6 +10,7 @@ from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
+from runner.errors import RequestRefused
 from runner.measuring.comparison import Pairs
 from runner.reporting.client import Service
 
@@ -36,6 +37,9 @@ class ProofObserver(Protocol):
 
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """The service has the verdict on them."""
+
+    def on_failed_proof(self, base: str, head: str, reason: str) -> None:
+        """They could not be compared."""
 
 
 class ProofSummary(Struct):
@@ -160,6 +164,7 @@ class Prover(Struct):
         if older is None or newer is None:
             return None
         self.watcher.on_proof_start(base, head, case, self._left())
+        self.decided[key] = None
         try:
             compared = self.pairs.compare(
                 case,
@@ -170,13 +175,15 @@ class Prover(Struct):
                 until=self.until,
                 progress=self.watcher.on_execution,
             )
-        except CommitNotBuiltError:
-            self.decided[key] = None
+            decision = compared.comparison
+            if decision is not None:
+                decision = self.service.prove(compared.build_request(self.pairs.workload.metrics.judging))
+        except CommitNotBuiltError as error:
+            self.watcher.on_failed_proof(base, head, str(error))
             return None
-        decision = compared.comparison
-        if decision is not None:
-            judging = self.pairs.workload.metrics.judging
-            decision = self.service.prove(compared.build_request(judging))
+        except RequestRefused as refusal:  # everything is measured and stored: the next nomination may fare better
+            self.watcher.on_failed_proof(base, head, str(refusal))
+            return None
         self.decided[key] = decision
         self._record_verdict(base, head, decision, len(compared.head.samples))
         return decision

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +97,12 @@ def command(
     Exit code 1 if the program was not measured.
     """
     from runner.adoption.ci_files import detect_ci, render_ci_file
-    from runner.adoption.existing_workload import get_workload_folder, locate_workload_file
+    from runner.adoption.existing_workload import (
+        choose_kept_workload,
+        get_workload_folder,
+        locate_workload_file,
+        refuse_second_workload,
+    )
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.sources import read_sources
@@ -121,9 +125,9 @@ def command(
     revision = repository.get_revision("HEAD")
     sources = read_sources(repository, revision.commit)
     if new:
-        _refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions)
+        refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions.confirm)
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
-    kept_workload = None if new else _find_kept_workload(existing, top, questions)
+    kept_workload = None if new else choose_kept_workload(existing, top, questions.confirm, say)
     rejected = kept_workload is None and existing.exists()
     # Refuse a clone that lacks parts of the sources.
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
@@ -207,44 +211,6 @@ def _refuse_own_folder(*commands: str | None) -> None:
             "repository",
             "use paths relative to the repository, or write a workload.toml in a separate folder",
         )
-
-
-def _refuse_second_workload(files: Sequence[Path], top_file: Path, questions: Questions) -> None:
-    """Refuse a second workload file beside one that is kept: the gate would run another file than the measured one.
-
-    Parameters
-    ----------
-    files
-        The workload files that the repository has.
-    top_file
-        The path of the new file. Only a file at this path can be replaced.
-
-    Raises
-    ------
-    FaultwatchError
-        A file is kept.
-    """
-    file = top_file if top_file.exists() else next(iter(files), None)
-    if file is None:
-        return
-    if file == top_file and questions.confirm(f"{file} exists. Replace it with a new one?", default=False):
-        return
-    raise FaultwatchError(
-        f"{file} exists, but --build and --run are for a new file",
-        "omit both options to measure the existing file, write the commands into it, or remove it first",
-    )
-
-
-def _find_kept_workload(file: Path, top: Path, questions: Questions) -> "Workload | None":
-    """Return the workload of the repository; None if there is none, or if a new one is to replace it."""
-    from runner.workload import load_workload
-
-    if not file.exists():
-        return None
-    say(f"{file} exists")
-    # Only a file at the top can be replaced by a new one.
-    keep = file != top / WORKLOAD_FILE or questions.confirm("Keep it, and measure it?", default=True)
-    return load_workload(file) if keep else None
 
 
 def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
@@ -454,9 +420,11 @@ def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | 
     """
     from runner.adoption.exactness import judge_exactness
     from runner.adoption.first_measurement import FAULTS
+    from runner.contract.level import median
 
     counts = report.values(FAULTS)
-    return judge_exactness((*before, *counts), report.environment.settings) if counts else None
+    seconds = median(report.values("elapsed")) or 0
+    return judge_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
 
 
 def _build_document(

@@ -35,3 +35,7 @@ class ProofProgress:
         """Print the verdict."""
         words = _WORDS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
         say(f"  {base[:10]}..{head[:10]} {self._case} {words}")
+
+    def on_failed_proof(self, base: str, head: str, reason: str) -> None:
+        """Say why two commits could not be compared."""
+        say(f"  {base[:10]}..{head[:10]} {self._case} not compared: {reason}")

@@ -7,6 +7,8 @@ from math import comb
 
 Number = int | float
 """An exact count stays an integer, however large."""
+MIN_REPEATING_SHARE = 0.9
+"""Share of the samples that must agree for a count to repeat."""
 
 
 def median(values: Sequence[Number]) -> Number | None:
@@ -32,6 +34,17 @@ def find_majority(values: Sequence[Number]) -> tuple[Number, int] | None:
     if 2 * times <= len(values):
         value, times = Counter(values).most_common(1)[0]
     return (value, times) if 2 * times > len(values) else None
+
+
+def count_agreeing(values: Sequence[Number]) -> int:
+    """Return how many values agree with the majority; 0 if there is none."""
+    agreed = find_majority(values)
+    return agreed[1] if agreed else 0
+
+
+def is_repeating(values: Sequence[Number]) -> bool:
+    """Return whether at least nine in ten samples of a count agree."""
+    return bool(values) and count_agreeing(values) >= MIN_REPEATING_SHARE * len(values)
 
 
 def compute_median_bounds(values: Sequence[Number], alpha: float) -> tuple[Number, Number] | None:

@@ -114,10 +114,15 @@ def format_amount(size: Number) -> str:
 
 
 def format_levels(before: Number, after: Number) -> str:
-    """Write two levels of a series, with enough digits to differ: ``53,338 → 4,186``."""
-    return " → ".join(
-        _join_freely(format_quantity(value, "", other)) for value, other in ((before, after), (after, before))
+    """Write two levels of a series, to the whole event and with enough digits to differ: ``53,338 → 4,186``."""
+    unit = next(iter(_COUNT_UNITS))
+    texts = (
+        [_format_number(value, digits, unit) for value in (before, after)]
+        for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1)
     )
+    first = next(texts)
+    differing = (pair for pair in (first, *texts) if pair[0] != pair[1])
+    return " → ".join(first if before == after else next(differing, first))
 
 
 def format_sigmas(size: float) -> str:
@@ -187,7 +192,3 @@ def _add_sign(value: Number, text: str) -> str:
 
 def _join_parts(text: str, unit: str) -> str:
     return f"{text}{_NARROW_SPACE if unit == '%' else _NO_BREAK_SPACE}{unit}"
-
-
-def _join_freely(text: str) -> str:
-    return text.rstrip(_NO_BREAK_SPACE)

@@ -14,6 +14,7 @@ from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
+from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Report, Sample
 from runner.dependencies.query_answers import Place
 from runner.dependencies.tree_difference import find_tree_differences
@@ -25,9 +26,6 @@ from runner.subject.build import BuildFailure
 from runner.subject.built_tree import restore_tree
 from runner.workload import Workload
 
-MAX_PAIRS = 400
-"""Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
-execution some 160. Noisy metrics find a shift of half a standard deviation of a pair in 99 of 100 comparisons."""
 Decide = Callable[[ComparisonRequest], Comparison]
 OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 TrialInPlace = Callable[[], AbstractContextManager[Trial]]

@@ -9,11 +9,10 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from runner.contract import Case
-from runner.contract.level import median
 from runner.contract.nomination import Nomination, NominationList, Power
-from service.rules.comparison.power import compute_power, describe_power
+from service.pipeline.comparison_power import read_power
 from service.rules.relative_change import percent_change
-from service.rules.series.find_drifts import is_exact_count, nominate_newest
+from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.proofs import Proof, is_covered
 from service.rules.series.tracks import Points
 from service.schemas.history import Drift, SeriesHead
@@ -24,10 +23,6 @@ MAX_NOMINATIONS = 1000
 """Most nominations in one answer."""
 MAX_EXACT_STEPS = 10
 """Most steps between neighbours that are worth a comparison."""
-RUNS_FOR_POWER = 6
-"""Newest runs whose samples show how a count varies."""
-MAX_LEVEL_DIFFERENCE = 0.25
-"""Share of the newest level by which samples may differ from it: others are of another level."""
 
 
 class _Ranked(NamedTuple):
@@ -50,29 +45,11 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
         measured = tuple(point for point in trends[row.id].path if not point.is_reused)
         ranked += _list_suspected(head, found)
         ranked += _list_worthwhile(head, found, measured, proven[row.id])
-        if is_exact_count(head) and measured and len(powers) < MAX_NOMINATIONS:
-            powers += _compute_power(session, head, measured[-RUNS_FOR_POWER:])
+        power = read_power(session, head, measured) if len(powers) < MAX_NOMINATIONS else None
+        powers += [power] if power else []
     ranked.sort(key=lambda entry: entry.rank)
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
     return NominationList(items=items, powers=tuple(powers))
-
-
-def _compute_power(session: Session, head: SeriesHead, newest: Points) -> Iterator[Power]:
-    """Yield what a comparison of a case can find, by the samples of its newest runs and the time that they took."""
-    elapsed = median(points.map_levels(session, [newest[-1].run_id]).get("elapsed", ()))
-    last = newest[-1].value
-    samples = [value for point in newest if point.environment == newest[-1].environment for value in point.samples]
-    near = [value for value in samples if abs(value - last) <= MAX_LEVEL_DIFFERENCE * abs(last)]
-    power = compute_power(near, float(elapsed or 0))
-    if power is not None:
-        yield Power(
-            case=_build_case(head),
-            metric=head.metric,
-            percent=power.percent,
-            pairs=power.pairs,
-            seconds=power.seconds,
-            sentence=describe_power(power),
-        )
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:

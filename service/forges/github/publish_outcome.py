@@ -5,21 +5,16 @@ Publishing twice has the effect of publishing once: what an earlier attempt post
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from github import GithubException
 from github.CheckRun import CheckRun
 from github.GithubObject import NotSet
-from github.IssueComment import IssueComment
-from github.PullRequest import PullRequest
 from github.Repository import Repository
 
-from service.forges import comment_text
 from service.forges.forge import Publication
 from service.forges.github import check_run_text
-
-_GONE_STATUSES = frozenset({404, 410})
+from service.forges.github.pull_request_comment import publish_comment
 
 
 def publish(repository: Repository, publication: Publication, app_id: int) -> int | None:
@@ -30,46 +25,9 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
     """
     pull = repository.get_pull(publication.number)
     newest = pull.head.sha == publication.outcome.head
-    comment_id = _publish_comment(pull, publication, app_id) if newest else publication.comment_id
+    comment_id = publish_comment(pull, publication, app_id) if newest else publication.comment_id
     _publish_check_run(repository, publication)
     return comment_id
-
-
-def _publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
-    marker = comment_text.build_marker(publication.repository, publication.number)
-    links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
-    body = comment_text.build_comment(publication.outcome, links, marker)
-    comment = _post_comment(pull, publication, marker, app_id)
-    try:
-        if comment is None:
-            return pull.create_issue_comment(body).id
-        if comment.body != body:
-            comment.edit(body)
-        return comment.id
-    except GithubException as error:
-        if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
-            return pull.create_issue_comment(body).id
-        if error.status == 403 and "locked" in str(error.message or "").lower():
-            return publication.comment_id  # the conversation is locked; the check run has the outcome
-        raise
-
-
-def _post_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
-    """Return the App's comment: the one with the known id, otherwise the one with the marker."""
-    if publication.comment_id is not None:
-        try:
-            return pull.get_issue_comment(publication.comment_id)
-        except GithubException as error:
-            if error.status not in _GONE_STATUSES:
-                raise
-    marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
-    return next((candidate for candidate in marked if _is_written_by_app(candidate, app_id)), None)
-
-
-def _is_written_by_app(comment: IssueComment, app_id: int) -> bool:
-    """Return whether the App wrote a comment: anybody can copy the marker."""
-    app: dict[str, Any] = comment.raw_data.get("performed_via_github_app") or {}
-    return app.get("id") == app_id if app else comment.user.type == "Bot"
 
 
 def _publish_check_run(repository: Repository, publication: Publication) -> None:

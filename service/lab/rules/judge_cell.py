@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
 from runner.contract.judging import DEFAULT_PRECISION_PERCENT
-from runner.contract.level import Number, median
+from runner.contract.level import Number, is_repeating, median
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import decide_count, decide_noisy, is_repeating
+from service.rules.comparison.metric_decision import decide_count, decide_noisy
 from service.rules.relative_change import percent_change
 from service.rules.series import floor
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from runner.contract.level import Number
+from runner.contract.level import Number, is_repeating
 from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.question import Observation, Question, Refused
-from service.rules.comparison.metric_decision import is_repeating
 
 MIN_VARYING_SHARE = 0.25
 """Share of the runs of a range whose samples do not repeat, from which the count varies. Less are outliers."""

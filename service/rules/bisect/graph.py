@@ -80,6 +80,12 @@ class Graph:
         """What ``good`` contains: itself, and everything outside of the range."""
         return 1 | sum(self._bits_outside.values())
 
+    @cached_property
+    def origins(self) -> npt.NDArray[np.intp]:
+        """For each of :attr:`names`, which older commits it contains, as a number: equal ones contain the same."""
+        older = [self.older, *(self.collect_ancestry(name) & self.older for name in self.parents)]
+        return np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
+
     def collect_ancestry(self, commit: str) -> int:
         """Return what a commit contains: itself, its ancestors, and the parents outside of the range."""
         if commit not in self._ancestry:

@@ -69,36 +69,28 @@ class _Measurements:
     failed: frozenset[int]
     cleared: frozenset[int]
     """Explanations that a proof has refuted."""
-    origins: npt.NDArray[np.intp]
-    """For each test, which older commits it contains: those of a branch older than the range have their own level.
-    """
 
     @classmethod
     def from_observations(cls, question: Question, observations: Iterable[Observation]) -> Self:
         """Return the measurements of single runs: the runs of proofs are left out."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
+        measured: list[tuple[int, float]] = []
         failed: set[str] = set()
-        runs = list(observations)
-        for observation in runs:
+        for observation in observations:
             # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
-            if observation.commit not in graph.place or observation.session is not None:
+            commit, value = observation.commit, observation.value
+            if observation.session is not None or commit not in graph.place:
                 continue
-            if observation.value is None:
-                failed.add(observation.commit)
+            if value is None:
+                failed.add(commit)
             else:
-                values.setdefault(observation.commit, []).append(observation.value)
-        measured = [
-            (graph.place[run.commit], float(run.value))
-            for run in runs
-            if run.value is not None and run.commit in graph.place and run.session is None
-        ]
+                values.setdefault(commit, []).append(value)
+                measured.append((graph.place[commit], float(value)))
         broken = frozenset(graph.place[name] for name in failed - values.keys())
         cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
-        older = [graph.older, *(graph.collect_ancestry(name) & graph.older for name in graph.parents)]
-        origins = np.unique([str(bits) for bits in older], return_inverse=True)[1].astype(np.intp)
-        return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared, origins)
+        return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,7 +112,8 @@ class _Measurements:
 
     def group_tests(self, culprits: Sequence[int]) -> npt.NDArray[np.intp]:
         """Return the group of each test: its side of each culprit, and the older commits that it contains."""
-        groups = self.origins.copy()
+        # A branch that is older than the range has its own level.
+        groups = self.graph.origins
         for explanation in culprits:
             groups = groups * 2 + self.effect[:, explanation]
         return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.intp)

@@ -35,7 +35,7 @@ from runner.contract import (
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
-from runner.contract.level import Number, find_majority, median
+from runner.contract.level import Number, find_majority, is_repeating, median
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, judge_budget
 from service.rules.comparison.error_probability import divide_error_probability
@@ -101,7 +101,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
         return _decide_absent(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
-        repeating = rules.is_repeating(base.values(name)) and rules.is_repeating(head.values(name))
+        repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
             return rules.decide_count(pairs, alpha, request.most)
         # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do

@@ -23,15 +23,13 @@ from typing import NamedTuple
 
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
-from runner.contract.level import Number, compute_median_bounds, find_majority, median
+from runner.contract.level import Number, compute_median_bounds, count_agreeing, is_repeating, median
 from service.rules.comparison.sign_test import Signs, are_balanced, count_signs, decide_direction, is_surely_majority
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
 """The rules that compare counts one by one: of those that repeat, and of those that vary."""
-MIN_REPEATING_SHARE = 0.9
-"""Share of a side's samples that must agree for a count to repeat."""
 LARGE_DIFFERENCES = (16, 256, 4096)
 """Differences, in events, from which on the signs of pairs are judged by themselves. Without a change they are as fair
 as all signs."""
@@ -91,7 +89,7 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
     signs, n = count_signs(pairs), len(pairs)
     repeating = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if repeating else "counts"
-    agreement = f"in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} samples"
+    agreement = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
     direction, least = _find_direction(pairs, alpha)
     if direction:
         return _decide_changed(pairs, direction, rule, alpha, least)
@@ -115,8 +113,8 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
         )
     elif repeating:
         sentence = (
-            f"The counts differ and mostly repeat (in {_count_agreeing(base)} of {n} base samples and "
-            f"{_count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
+            f"The counts differ and mostly repeat (in {count_agreeing(base)} of {n} base samples and "
+            f"{count_agreeing(head)} of {n} head samples), but there are too few samples to be sure."
         )
     else:
         sentence = f"The count varies, {_describe_signs(signs)}."
@@ -150,7 +148,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
     if is_surely_majority(times, n, alpha):
         if rule == "exact":
             sentence = (
-                f"Each side repeats its count, in {_count_agreeing(base)} of {n} and {_count_agreeing(head)} of {n} "
+                f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
                 "samples: the difference is a fact."
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
@@ -190,16 +188,6 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
     sentence = f"{bounds_sentence}, while {format_number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
-
-
-def is_repeating(values: Sequence[Number]) -> bool:
-    """Return whether at least nine in ten samples of a count agree."""
-    return bool(values) and _count_agreeing(values) >= MIN_REPEATING_SHARE * len(values)
-
-
-def _count_agreeing(values: Sequence[Number]) -> int:
-    agreed = find_majority(values)
-    return agreed[1] if agreed else 0
 
 
 def _describe_signs(signs: Signs) -> str:

@@ -21,10 +21,10 @@ from math import inf
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
-from runner.contract.level import median
+from runner.contract.level import is_repeating, median
 from service.rules.comparison import interleaved
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
-from service.rules.comparison.metric_decision import MetricDecision, decide_count, is_repeating
+from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number

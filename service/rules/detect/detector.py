@@ -111,9 +111,11 @@ class LevelChangeDetector:
         sigma = self._noisy.noise.sigma
         size = f"{format_change(before, after)}: %s of {format_sigmas(abs(change.after - change.before) / sigma)}"
         if change.rule == "ramp":
-            evidence = f"{size % 'a steady climb'} over {change.low:,} … {change.high:,}"
+            evidence = f"{size % 'a steady climb'} over {change.high - change.low + 1:,} runs"
         else:
-            evidence = f"{size % 'a step'} (sigma {format_number(sigma)}), at {change.low:,} … {change.high:,}"
+            evidence = f"{size % 'a step'} (sigma {format_number(sigma)})"
+            if change.high > change.low:
+                evidence += f", at one of {change.high - change.low + 1:,} successive runs"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _describe_newest(self, change: LevelChange) -> LevelChange:

@@ -8,7 +8,7 @@ from service.rules.diagnose.profile_numbers import Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_quantity
 
-_REFAULT_METRICS = ("cgroup:workingset_refault_anon", "cgroup:workingset_refault_file")
+_SWAP_REFAULTS, _FILE_REFAULTS = "cgroup:workingset_refault_anon", "cgroup:workingset_refault_file"
 _SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
 
@@ -62,14 +62,17 @@ COLD_START = Rule(
 
 
 def _is_memory_short(facts: Facts) -> bool:
-    """Return whether pages came back from storage that had been in memory before, and nobody evicted on purpose.
+    """Return whether pages came back from storage that had been in memory before, and nobody evicted them on purpose.
 
-    A limit alone says nothing: it can be far away.
+    A limit alone says nothing: it can be far away. A cold case evicts its files before it starts, so there only memory
+    that was swapped out counts, and files that the warm start read again as well.
     """
-    if "warm" in facts.profile.references:
-        return False
     swapped = any(facts.anatomy.major_by_memory.get(kind) for kind in _SWAPPED_MEMORY)
-    return _count_major_faults(facts) > 0 and (swapped or _count_refaults(facts) > 0)
+    if "warm" in facts.profile.references:
+        refaults = facts.profile.value(_SWAP_REFAULTS) or _read_warm(facts, _FILE_REFAULTS) or 0
+    else:
+        refaults = _count_refaults(facts)
+    return _count_major_faults(facts) > 0 and (swapped or refaults > 0)
 
 
 def _estimate_memory_saving(facts: Facts) -> float:
@@ -113,7 +116,7 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
-    return sum(facts.profile.value(name) or 0 for name in _REFAULT_METRICS)
+    return sum(facts.profile.value(name) or 0 for name in (_SWAP_REFAULTS, _FILE_REFAULTS))
 
 
 def _list_memory_kinds(facts: Facts) -> str:

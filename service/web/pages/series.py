@@ -9,6 +9,7 @@ from flask import jsonify, request
 from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
+from service.pipeline.comparison_power import read_power_of_series
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
@@ -51,6 +52,7 @@ def show(series_id: int) -> Page:
             "points": points,
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
+            "power": _describe_power(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
@@ -85,6 +87,15 @@ def _explain_variation(series: SeriesDetail) -> str:
     runs_after_drifts = {drift.run_after for drift in series.drifts}
     start = max((place for place, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
     return describe_level_variation([point.value for point in path[start:] if point.value is not None])
+
+
+def _describe_power(series: SeriesDetail) -> str:
+    """Return how many pairs would prove a rise of a judged count; empty where no comparison can say."""
+    if not series.judged:
+        return ""
+    with get_database().reading() as session:
+        power = read_power_of_series(session, series)
+    return power.sentence if power else ""
 
 
 def _list_siblings(series: SeriesDetail) -> list[Sibling]:

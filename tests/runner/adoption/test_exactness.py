@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +67,11 @@ def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
 def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> None:
     python = judge_exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
     assert not python.partition("varies without a code change. ")[2].startswith("Go's")
+
+
+def test_a_count_that_varies_says_what_a_comparison_can_find() -> None:
+    some = judge_exactness([5000, 5040, 4980, 5010], seconds=0.5).sentence
+    assert re.search(r"A rise of 2 % would be proven in about \d+ interleaved pairs, \d+ s\.", some)
+    wild = judge_exactness([5000, 9000, 12000, 7000], seconds=0.5).sentence
+    assert "A rise of 2 % would not be proven within 400 interleaved pairs." in wild
+    assert "pairs" not in judge_exactness([5000, 5000, 5000]).sentence

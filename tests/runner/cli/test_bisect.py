@@ -93,7 +93,7 @@ def test_only_a_commit_whose_proof_stands_is_shown_without_doubt() -> None:
 
 
 def test_the_proof_that_is_suggested_works_where_the_search_was_typed() -> None:
-    assert described(None)[2] == "  to prove it: compare bbbbbbbbbb..cccccccccc"
+    assert described(None)[2] == "  to prove this change: compare bbbbbbbbbb..cccccccccc"
 
 
 def test_the_levels_of_a_culprit_are_written_as_everywhere() -> None:

@@ -82,6 +82,8 @@ def test_two_values_that_are_compared_differ_on_the_page() -> None:
     assert replace_no_break_spaces(format_quantity(0.161849, "s", 0.162034)) == "161.8 ms"
     assert replace_no_break_spaces(format_quantity(0.162034, "s", 0.161849)) == "162 ms"
     assert format_levels(0.161849, 0.162034) == "0.1618 → 0.162"
+    assert format_levels(108_603.5, 108_619) == "108,604 → 108,619"
+    assert format_levels(1000.25, 1000.5) == "1,000.2 → 1,000.5"
 
 
 @pytest.mark.parametrize(("value", "text"), [(1, "+1"), (-38897, "−38,897"), (0, "0"), (0.25, "+0.25")])

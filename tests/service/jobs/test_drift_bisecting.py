@@ -135,7 +135,7 @@ def test_a_notification_offers_it_too(app: APIFlask, client: FlaskClient) -> Non
         steps = next_bisect.find_next_steps(session, summaries, datetime.now(UTC))
     message = write_message("key", summaries, "https://faults.example.org", steps)
     (offer,) = [line for line in message.lines if line.startswith("Next: ")]
-    assert offer.startswith("Next: bisect the commits, with about 4 measurements, in a clone: faultwatch bisect ")
+    assert offer.startswith("Next: bisect the commits with about 4 measurements, in a clone: faultwatch bisect ")
 
 
 def test_the_event_names_both_ends_of_its_range(client: FlaskClient) -> None:
@@ -217,7 +217,7 @@ def test_an_event_of_builds_that_differ_by_themselves_is_folded(app: APIFlask, c
     end_with(client, job, refused)
     found = event(client)
     assert (found["below_floor"], found["culprits"]) == (True, [])
-    assert "builds of the same commit differ as much" in read(client, f"/events/{found['id']}")
+    assert "builds of the same commit differ by as much" in read(client, f"/events/{found['id']}")
     work(app)
     assert len(bisects(client)) == 1
 
@@ -278,7 +278,7 @@ def test_it_ends_when_somebody_has_decided_about_the_event(app: APIFlask, client
     ended = client.get(f"/api/v1/jobs/{own['id']}").json
     assert (ended["state"], ended["sentence"]) == (
         "cancelled",
-        "Its event is expected: its commit is no longer needed.",
+        "The event is expected, so its commit is no longer needed.",
     )
 
 

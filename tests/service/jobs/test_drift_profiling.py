@@ -123,7 +123,7 @@ def test_the_page_of_a_drift_leads_from_the_button_to_the_diagnosis(app: APIFlas
     assert "Profile both sides" in read(client, address)
     answer = client.post("/profiles/jobs", data={"drift": found["id"], "author": "ann"})
     assert answer.status_code == 303, answer.text
-    assert "makes them : queued" in read(client, address)
+    assert "records the profiles : queued" in read(client, address)
 
     frames = (
         Frame(function="answer", module="copyserve", file="copyserve.c", line=25),

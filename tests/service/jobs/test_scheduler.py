@@ -153,7 +153,7 @@ def test_a_workflow_that_ends_without_a_word_is_ordered_again_and_given_up_in_th
         scheduler.handle_ended_process(job_id, "Its workflow ended: failure.")
     scheduler.work()
     assert job(scheduler, job_id).state is State.FAILED
-    assert job(scheduler, job_id).sentence == "It was started 3 times without a measurement."
+    assert job(scheduler, job_id).sentence == "The job was started 3 times without a measurement."
 
 
 def test_what_has_said_its_end_is_not_lost_when_its_process_ends(scheduler: JobScheduler, actions: Actions) -> None:

@@ -202,6 +202,21 @@ def test_memory_that_is_short() -> None:
     assert rules(profile(anatomy({Touch.FIRST: 500}), readings={"cgroup:pgmajfault": 500})) == []
 
 
+@pytest.mark.parametrize(
+    ("warm", "short"), [({}, False), ({"cgroup:workingset_refault_file": 0}, False), (SHORT, True)]
+)
+def test_memory_is_short_in_a_cold_case_if_the_warm_start_reads_its_files_again(
+    warm: dict[str, float], short: bool
+) -> None:
+    made = profile(anatomy({Touch.FIRST: 500}), readings=SHORT, references={"warm": warm})
+    assert rules(made) == (["memory-short"] if short else [])
+
+
+def test_memory_is_short_in_a_cold_case_if_its_own_memory_was_swapped_out() -> None:
+    swapped = anatomy({Touch.FIRST: 500}, major=12, major_by_memory={Memory.HEAP: 12})
+    assert rules(profile(swapped, readings=SHORT, references={"warm": {"major-faults": 12}})) == ["memory-short"]
+
+
 def test_a_limit_that_is_far_away_does_not_make_memory_short() -> None:
     few = anatomy({Touch.FIRST: 500}, major=12, major_by_memory={Memory.FILE_TEXT: 12})
     waited = stacks(StackKind.OFF_CPU, {(MAIN, FAULTING, STORAGE): 10**9})
@@ -373,7 +388,6 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert major >= 2 * left
                 assert major > 0
             case "memory-short":
-                assert "warm" not in made.references
                 refaults = made.value("cgroup:workingset_refault_file")
                 assert refaults or (made.anatomy and made.anatomy.major_by_memory)
             case "huge-pages" | "loader":

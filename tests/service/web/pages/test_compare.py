@@ -20,7 +20,7 @@ def rows(client: FlaskClient, base: str, head: str, more: str = "") -> dict[str,
 def test_two_commits_side_by_side_say_what_moved_and_why(client: FlaskClient) -> None:
     text = read(client, f"/compare?base={BEFORE[:10]}&head={AFTER[:10]}")
     assert "2,239 faults the same in all 3 18,623 faults the same in all 3 +16,384 faults +732 %" in text
-    assert f"There is a drift between the two: +16,384 faults at {AFTER[:10]}." in text
+    assert f"There is a drift between base and head: +16,384 faults at {AFTER[:10]}." in text
     assert "Both sides of every case have the same environment." in text
     assert next(iter(rows(client, BEFORE, AFTER))) == "minor-faults"
 

@@ -41,6 +41,16 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
         assert "The level is young" in text
 
 
+def test_a_series_says_beforehand_what_a_comparison_can_find(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        runs = [history.with_faults(history.report(number, history.OLD), [5000, 5100, 4900]) for number in range(4)]
+        history.send(client, runs)
+        assert re.search(
+            r"A rise of 2 % would be proven in about \d+ interleaved pairs, \d+ s\.", read(client, "/series/1")
+        )
+
+
 def test_the_chart_gets_its_data_with_the_page(client: FlaskClient) -> None:
     found = re.search(r'<script type="application/json">(.*?)</script>', page(client, "/series/1"), re.DOTALL)
     assert found

@@ -1,0 +1,53 @@
+"""Creates or updates the one comment on a pull request of GitHub: found by its id, else by its marker and author."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from github import GithubException
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+
+from service.forges import comment_text
+from service.forges.forge import Publication
+
+_GONE_STATUSES = frozenset({404, 410})
+
+
+def publish_comment(pull: PullRequest, publication: Publication, app_id: int) -> int | None:
+    """Create or update the comment; return its id."""
+    marker = comment_text.build_marker(publication.repository, publication.number)
+    links = replace(publication.links, bisect=publication.offers_bisect and (pull.commits or 0) > 1)
+    body = comment_text.build_comment(publication.outcome, links, marker)
+    comment = _find_comment(pull, publication, marker, app_id)
+    try:
+        if comment is None:
+            return pull.create_issue_comment(body).id
+        if comment.body != body:
+            comment.edit(body)
+        return comment.id
+    except GithubException as error:
+        if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
+            return pull.create_issue_comment(body).id
+        if error.status == 403 and "locked" in str(error.message or "").lower():
+            return publication.comment_id  # the conversation is locked; the check run has the outcome
+        raise
+
+
+def _find_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
+    """Return the App's comment: the one with the known id, else the one with the marker."""
+    if publication.comment_id is not None:
+        try:
+            return pull.get_issue_comment(publication.comment_id)
+        except GithubException as error:
+            if error.status not in _GONE_STATUSES:
+                raise
+    marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
+    return next((candidate for candidate in marked if _is_written_by_app(candidate, app_id)), None)
+
+
+def _is_written_by_app(comment: IssueComment, app_id: int) -> bool:
+    """Return whether the App wrote a comment: anybody can copy the marker."""
+    app: dict[str, Any] = comment.raw_data.get("performed_via_github_app") or {}
+    return app.get("id") == app_id if app else comment.user.type == "Bot"
