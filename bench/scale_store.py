@@ -25,7 +25,7 @@ from bench.store_data import Size
 from bench.store_service import UNSETTLED, Service, get, number
 from runner.contract import Case
 from service.store.engine.database import Database
-from service.store.engine.table_partitions import RUNS_PER_PART
+from service.store.engine.table_partitions import RUNS_PER_PARTITION
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import restore
 from service.store.shared_rows import make_case_key
@@ -218,7 +218,7 @@ def _changes(copy: int, copies: int, series: int, cases: int) -> dict[str, dict[
 
     def new(number: str) -> str:
         place = f"({number} - 1) % {tenth} / {_BLOCK} * {_BLOCK * copies} + ({number} - 1) % {_BLOCK}"
-        return f"({number} - 1) / {tenth} * {RUNS_PER_PART} + {copy * _BLOCK} + {place} + 1"
+        return f"({number} - 1) / {tenth} * {RUNS_PER_PARTITION} + {copy * _BLOCK} + {place} + 1"
 
     case = {"case_id": f"case_id + {copy * cases}"}
     return {

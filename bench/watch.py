@@ -18,7 +18,7 @@ from typing import Any
 
 from bench.identical_bytes import PROGRAMS, SOURCES, Program
 from bench.report import finish, steps
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.watch import LookupTracer
 from runner.execution.execute import execute
 from runner.measuring.comparison import raise_priority
 from runner.perf.faults_by_file import FaultsByFileRecorder
@@ -59,11 +59,11 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     """Execute a program as before the samples; return its faults, and why it could not be followed."""
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
-    with raise_priority(), QuestionWatch(launched=True, counted=True) if watched else nullcontext() as watch:
-        recording = Recording((), recorder, watch)
+    with raise_priority(), LookupTracer(launched=True, counted=True) if watched else nullcontext() as tracer:
+        recording = Recording((), recorder, tracer)
         count_processes(program.command, directory=tree, state=state, timeout=60, recording=recording)
         faults = recorder.get_result()
-        return faults.total if faults else None, watch.read_asked().unfollowed if watch else ""
+        return faults.total if faults else None, tracer.read_lookups().untraced if tracer else ""
 
 
 def sample(program: Program, tree: Path) -> int:
@@ -77,14 +77,14 @@ def sample(program: Program, tree: Path) -> int:
 
 def build(script: str, tree: Path, *, watched: bool) -> None:
     """Build, watched or not."""
-    with QuestionWatch(launched=False, counted=False) if watched else nullcontext() as watch:
+    with LookupTracer(launched=False, counted=False) if watched else nullcontext() as tracer:
         words: Sequence[str] = ["sh", "-ec", script]
         done = execute(
-            watch.wrap_command(words) if watch else words,
+            tracer.wrap_command(words) if tracer else words,
             directory=tree,
             environment={"PATH": "/usr/local/bin:/usr/bin:/bin:" + str(Path.home() / ".cargo/bin")},
             timeout=600,
-            inherited=watch.inherited if watch else (),
+            inherited=tracer.inherited if tracer else (),
         )
     if done.problem:
         sys.exit(f"`{script}` {done.problem}: {done.output}{done.error}")
@@ -105,7 +105,7 @@ def main() -> None:
             (tree / "asks.c").write_text(_ASKS)
             subprocess.run(["sh", "-ec", program.build], cwd=tree, check=True, capture_output=True)
             for _ in range(2):
-                total, unfollowed = execution(program, tree, watched=True)
+                total, untraced = execution(program, tree, watched=True)
             counted = sample(program, tree)
             seconds, ratio = ratio_of(
                 lambda tree=tree, program=program: execution(program, tree, watched=False),
@@ -113,8 +113,8 @@ def main() -> None:
             )
             print(f"{name:24} {seconds:8.3f} {ratio:6.2f}  {total}, {counted}", flush=True)
             figures[name] = {"seconds": round(seconds, 4), "ratio": round(ratio, 3), "faults": [total, counted]}
-            if unfollowed:
-                misses.append(f"{name} is not followed: {unfollowed}")
+            if untraced:
+                misses.append(f"{name} is not traced: {untraced}")
             if ratio > MOST:
                 misses.append(f"{name}: watched, it takes {ratio:.2f} × the time")
             # Go's runtime starts threads at any time, so one execution in four counts more.

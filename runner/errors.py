@@ -14,14 +14,14 @@ class FaultwatchError(Exception):
 
 
 class RequestRefused(FaultwatchError):
-    """The service rejected a document for good: sending it again does not help.
+    """The service rejected a document permanently, so sending it again does not help.
 
     Attributes
     ----------
     reason
-        What the service said.
+        The reason that the service gave.
     retry_after
-        Seconds after which the service may accept it after all, if it said so.
+        Seconds after which the service may accept the document after all; None if the service did not say so.
     """
 
     reason: str = ""

@@ -1,7 +1,7 @@
-"""Makes text harmless to the systems that obey what they find in the log or in the test results of a job.
+"""Breaks the commands that CI systems execute when they find them in a job's log or test results.
 
-GitHub's and Azure's agents look for their prefixes with the rules of a language, in which characters that nothing shows
-do not count: a joiner within a prefix hides it from people alone. A space counts everywhere.
+GitHub's and Azure's agents compare their prefixes by the rules of a language, which ignore invisible characters: a
+joiner within a prefix hides the prefix from people only. A space breaks it for every agent.
 """
 
 import re
@@ -30,7 +30,7 @@ _MAX_LINE_CHARACTERS = 4096
 
 
 def break_commands(text: str) -> str:
-    """Return text in which a space breaks each command; characters that are shown as nothing go."""
+    """Return text with a space in each command, and without invisible characters."""
     return _COMMAND.sub(lambda match: f"{match[0][:-1]} {match[0][-1]}", _INVISIBLE.sub("", text))
 
 
@@ -45,16 +45,16 @@ def break_commands_in_json(document: str) -> str:
 
 def _escape_character(letter: str) -> str:
     units = letter.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return "".join(f"\\u{units[index : index + 2].hex()}" for index in range(0, len(units), 2))
 
 
 def guard_stream(stream: TextIO) -> TextIO:
-    """Return a stream that writes to another one, and through which no command gets."""
+    """Return a stream that writes to another one, and breaks each command for a CI system."""
     return cast(TextIO, _GuardedStream(stream))
 
 
 class _GuardedStream:
-    """Lets no command through, also none that comes in several parts."""
+    """Breaks each command, even if it is written in several parts."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,1 +1,1 @@
-"""Adopts a repository: proposes its workload file and its CI file from what lies in it."""
+"""Adopts a repository: proposes a workload file and a CI file according to the files in it."""

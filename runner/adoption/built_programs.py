@@ -39,7 +39,7 @@ class BuiltProgram(Struct, frozen=True):
     name
         Its path in the tree.
     google
-        It uses Google Benchmark.
+        Whether it uses Google Benchmark.
     """
 
     name: str
@@ -88,20 +88,20 @@ def _rank_program(program: BuiltProgram, project: str) -> tuple[int, int, str]:
     path = PurePosixPath(program.name.lower())
     words = set(re.split(r"[^a-z]+", str(path)))
     if not words.isdisjoint(THIRD_PARTY_FOLDERS) or any(part in THIRD_PARTY_FOLDERS for part in path.parts):
-        place = 6
+        rank = 6
     elif program.google or any("bench" in part for part in path.parts):
-        place = 0
+        rank = 0
     elif _normalize_name(path.name) == _normalize_name(project.lower()):
-        place = 1
+        rank = 1
     elif any("fuzz" in word for word in words):
-        place = 5
+        rank = 5
     elif any(word.startswith(("test", "check")) or word.endswith("test") for word in words):
-        place = _TEST_PROGRAM_RANK
+        rank = _TEST_PROGRAM_RANK
     elif any(word.startswith(("example", "demo", "sample")) for word in words):
-        place = 3
+        rank = 3
     else:
-        place = 2
-    return place, path.name.count("_") + len(path.parts), program.name
+        rank = 2
+    return rank, path.name.count("_") + len(path.parts), program.name
 
 
 def _normalize_name(name: str) -> str:
@@ -111,8 +111,8 @@ def _normalize_name(name: str) -> str:
 def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    A program is tried without arguments; unless it is a benchmark, also with a file of the project, and last with
-    options that every program has.
+    Each program is tried without arguments. A program that is not a benchmark is also tried with a file of the project,
+    and last with options that every program has.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterab
             options = f"--benchmark_min_time={BENCHMARK_TIME} --benchmark_format=json"
             runs.append(RunProposal(f"{start} {options}", output="google-benchmark"))
             continue
-        place = _rank_program(program, project)[0]
-        runs.append(RunProposal(start, idle=place != 0, test=place == _TEST_PROGRAM_RANK))
-        if place in {1, 2}:
+        rank = _rank_program(program, project)[0]
+        runs.append(RunProposal(start, idle=rank != 0, test=rank == _TEST_PROGRAM_RANK))
+        if rank in {1, 2}:
             runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]
             runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]
     return runs

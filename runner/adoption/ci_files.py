@@ -24,7 +24,7 @@ class CiFile(Struct, frozen=True):
     executable
         Whether it is a program.
     remark
-        What is left to do by hand, a sentence; empty if nothing is.
+        What remains to be done by hand, as a sentence; empty if nothing remains.
     """
 
     path: str
@@ -38,7 +38,7 @@ def detect_ci(sources: Sources, remote: str = "") -> str:
     server = re.sub(r"^[a-z+]+://|^[^@/]*@", "", remote.lower()).partition("/")[0].partition(":")[0]
     by_file = [system for system in CI_SYSTEMS.values() if find_marked_file(sources.files, *system.marks)]
     by_server = [system for system in CI_SYSTEMS.values() if any(word in server for word in system.servers)]
-    # Of several files, the address decides.
+    # If there are files of several CI systems, the URL decides.
     in_use = [system for system in by_server if system in by_file or not by_file] + by_file
     return in_use[0].name if in_use else SHELL.name
 
@@ -62,18 +62,18 @@ def render_ci_file(
     Raises
     ------
     FaultwatchError
-        A name has characters that mean something to a shell or to the CI system.
+        A name has characters with a special meaning for a shell or the CI system.
     """
     if name == NO_CI:
         return None
     system = CI_SYSTEMS[name]
-    place = system.place(sources.files)
+    location = system.place(sources.files)
     text = resources.files(ci).joinpath("templates", system.template).read_text(encoding="utf-8")
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
     values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
-    return CiFile(place.path, _fill_template(text, values), executable=system.is_program, remark=place.remark)
+    return CiFile(location.path, _fill_template(text, values), executable=system.is_program, remark=location.remark)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)
@@ -82,7 +82,7 @@ _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 def _fill_template(template: str, values: dict[str, str]) -> str:
     for name, value in values.items():
-        # These characters mean something to none of the formats and to no shell.
+        # These characters have no special meaning in any of the formats or in a shell.
         if f"@{name}@" not in template:
             continue
         if not re.fullmatch(r"[A-Za-z0-9._/+~:-]+", value):

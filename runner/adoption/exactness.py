@@ -35,7 +35,7 @@ def judge_exactness(
     seconds
         How long one execution takes.
     settings
-        The settings of the run, which tell what the program is built with.
+        The settings of the run, which say how the program was built.
 
     Raises
     ------

@@ -22,8 +22,8 @@ class Confirm(Protocol):
 
 def get_workload_folder(path: str) -> str:
     """Return the folder of a workload file, given the path of either."""
-    place = Path(path).expanduser()
-    return str(place if place.is_dir() else place.parent)
+    file_or_folder = Path(path).expanduser()
+    return str(file_or_folder if file_or_folder.is_dir() else file_or_folder.parent)
 
 
 def locate_workload_file(repository: Repository, top: Path, path: str | None) -> Path:
@@ -39,11 +39,11 @@ def locate_workload_file(repository: Repository, top: Path, path: str | None) ->
     Raises
     ------
     FaultwatchError
-        The file that is named is not there, or the repository has several and none is named.
+        The named file does not exist, or the repository has several workload files and none was named.
     """
     if path is not None:
-        place = Path(path).expanduser()
-        file = (place / WORKLOAD_FILE if place.is_dir() else place).resolve()
+        file_or_folder = Path(path).expanduser()
+        file = (file_or_folder / WORKLOAD_FILE if file_or_folder.is_dir() else file_or_folder).resolve()
         if not file.is_file():
             remedy = (
                 "write the file, or omit WORKLOAD and pass the repository with --repo: init then proposes a "

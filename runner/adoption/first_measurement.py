@@ -70,7 +70,7 @@ class Tried(Struct, frozen=True):
     problem
         Why it failed, a line.
     usage
-        It only printed how it is used.
+        Whether it only printed its usage.
     own_bytes
         Digest of the files of the build that it mapped or read; empty if that is unknown.
     """
@@ -92,7 +92,7 @@ class Progress(Protocol):
     """Shows how far a measurement is."""
 
     def set_remaining(self, steps: int) -> None:
-        """Set how many executions are still to come."""
+        """Set the number of remaining executions."""
 
     def advance(self) -> None:
         """Count an execution that has ended."""
@@ -130,7 +130,7 @@ class FirstMeasurement:
         )
 
     def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
-        """Return the commands that can be tried after a build, the most promising first."""
+        """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
         return [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
 
@@ -184,8 +184,10 @@ class FirstMeasurement:
             other = self._try_with_variables(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
-                alike = self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
-                return tried if alike else other
+                is_unaffected = (
+                    self._try_with_variables(_MEANINGLESS_VARIABLE, proposal, tried, tree).faults == other.faults
+                )
+                return tried if is_unaffected else other
             if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = other
         return narrowest
@@ -201,12 +203,12 @@ class FirstMeasurement:
         Parameters
         ----------
         progress
-            Learns how many executions are ahead, and of each that ends.
+            Is told how many executions remain, and when each of them ends.
 
         Raises
         ------
         BuildFailure, FaultwatchError
-            It does not build, or this host cannot measure.
+            The revision does not build, or this host cannot measure.
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         rule = Sampling.from_workload(workload)
@@ -247,7 +249,7 @@ class FirstMeasurement:
             text = "" if run.output != "none" else self._execute(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
-                # It has started another program, and does not care that it failed.
+                # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
             return Tried(
@@ -260,9 +262,9 @@ class FirstMeasurement:
         return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
-        """Return whether a program does something else with a file as its standard input than with none, and no error.
+        """Return whether a program reads its standard input: with a file, it acts differently and reports no error.
 
-        Its faults do not say so: those of the shell that opens the file are counted too.
+        Its fault count does not show this, because the faults of the shell that opens the file are counted too.
         """
         runs = redirect_file_to_input(run), redirect_file_to_input(replace(run, stand_in=os.devnull))
         first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
@@ -291,7 +293,7 @@ def redirect_file_to_input(run: RunProposal) -> RunProposal:
 
 
 def list_input_files(sources: Sources) -> list[str]:
-    """Return files of a project that a program can read: its license, which hardly ever changes, and its README."""
+    """Return files of a project that a program can read: its license, which rarely changes, and its README."""
     names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
     return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
 
@@ -301,11 +303,10 @@ def _compute_spread(tried: Tried) -> int:
 
 
 def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: the first that does some work, or the same program with a file that it reads.
+    """Return the command to propose: the first that does some work, or its program with a file; None if none works.
 
-    A program has read the file if it was seen to open it, and counts other faults with it, by more than the counts
-    vary by themselves: few executions do not show how much. One that only says what it is, or how it is used, comes
-    last. None if no command works.
+    A program has read the file if the tracer saw it open the file, and if its fault count with the file differs by more
+    than the noise, which few executions do not show well. Programs that only print their version or usage come last.
     """
     working = sorted((candidate for candidate in tried if candidate.faults), key=lambda candidate: not candidate.worked)
     if not working:
@@ -331,7 +332,7 @@ def choose_best(tried: Sequence[Tried]) -> Tried | None:
 
 
 def _is_example(tried: Tried) -> bool:
-    """Return whether a program is one of the project's examples, which are many and alike, and has no input."""
+    """Return whether a command runs one of the project's many similar examples, without input."""
     return tried.run.idle and bool(_EXAMPLE.search(_get_program(tried.run)))
 
 
@@ -341,7 +342,7 @@ def _get_program(run: RunProposal) -> str:
 
 
 def _opens_other_files(first: Tried, second: Tried) -> bool:
-    """Return whether two executions of a program opened different files of the build, or that is unknown."""
+    """Return whether two executions of a program may have opened different files of the build."""
     return first.own_bytes != second.own_bytes or not first.own_bytes
 
 
@@ -360,5 +361,5 @@ def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
 
 
 def list_stabilizing_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
-    """Return the sets of variables to try in turn for a program, given the tools that have built it."""
+    """Return the sets of environment variables to try one after the other, given the tools that built the program."""
     return next((sets for tool, sets in _VARIABLES_BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

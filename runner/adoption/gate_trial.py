@@ -1,4 +1,4 @@
-"""Builds a revision as the gate will, in a sandbox without a network, so that what it lacks is known before."""
+"""Builds a revision as the gate will, in a sandbox without network access, to find out early what the build lacks."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,13 +21,13 @@ class GateTrial(Struct, frozen=True):
     Attributes
     ----------
     readable
-        The folders beside those of the system that the sandbox has to show, as ``FAULTWATCH_SANDBOX_READ`` names them.
+        The folders that the sandbox must show in addition to those of the system, for ``FAULTWATCH_SANDBOX_READ``.
     seconds
-        How long the build took; 0 if there was none.
+        The duration of the build; 0 if nothing was built.
     problem
-        Why it failed, a line; empty if it did not.
+        Why the build failed, in one line; empty if it succeeded.
     log
-        The end of what it printed.
+        The last lines of the build's output.
     """
 
     readable: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ def try_gate(
     Parameters
     ----------
     prepared
-        Returns what builds in a sandbox.
+        Returns a builder that uses a sandbox.
     """
     if workload.build.command is None:
         return GateTrial()
@@ -58,7 +58,7 @@ def try_gate(
         readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
-        # What the message says to fill is shown as soon as it is there.
+        # The sandbox shows the folder that the message suggests to fill as soon as the folder exists.
         unfilled = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
         readable = (*readable, *map(_make_portable, unfilled)) if NO_NETWORK in failure.message else readable
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)

@@ -1,4 +1,4 @@
-"""Writes files into a user's work tree: never through a link that leads out of it, and never half."""
+"""Writes files into a user's work tree: completely or not at all, and never through a link that leads out of it."""
 
 import os
 from pathlib import Path
@@ -10,11 +10,11 @@ from runner.system.processes import read_own_name
 
 def has_other_content(top: Path, name: str, text: str) -> bool:
     """Return whether a file exists with a different content."""
-    place = _resolve_inside(top, name)
-    if not os.path.lexists(place):
+    file = _resolve_inside(top, name)
+    if not os.path.lexists(file):
         return False
     try:
-        return place.is_symlink() or place.read_text(encoding="utf-8") != text
+        return file.is_symlink() or file.read_text(encoding="utf-8") != text
     except (OSError, UnicodeDecodeError):
         return True
 
@@ -27,21 +27,21 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
     FaultwatchError
         Its folder leads out of the work tree, or cannot be written.
     """
-    place = _resolve_inside(top, name)
-    part = place.with_name(f".{place.name}.{read_own_name()}")
+    file = _resolve_inside(top, name)
+    part = file.with_name(f".{file.name}.{read_own_name()}")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
         part.chmod(0o755 if executable else 0o644)
-        rename_durably(part, place)
+        rename_durably(part, file)
     except OSError as error:
-        raise FaultwatchError(f"{place} cannot be written: {error.strerror}", "check the permissions") from None
+        raise FaultwatchError(f"{file} cannot be written: {error.strerror}", "check the permissions") from None
     finally:
         part.unlink(missing_ok=True)
 
 
 def _resolve_inside(top: Path, name: str) -> Path:
-    place = top / name
-    if not place.parent.resolve().is_relative_to(top.resolve()):
-        raise FaultwatchError(f"{place.parent} points outside {top}", "remove the link")
-    return place
+    file = top / name
+    if not file.parent.resolve().is_relative_to(top.resolve()):
+        raise FaultwatchError(f"{file.parent} points outside {top}", "remove the link")
+    return file

@@ -13,7 +13,7 @@ _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE
 
 
 def is_usage(text: str) -> bool:
-    """Return whether a program has printed nothing but its usage."""
+    """Return whether a program has printed only its usage."""
     lines = [line for line in text.splitlines() if line.strip()]
     if any(_USAGE.match(line) or _OPTION_LIST.match(line) for line in lines[:_MAX_LINES]):
         return True
@@ -21,11 +21,14 @@ def is_usage(text: str) -> bool:
 
 
 def reports_error(text: str) -> bool:
-    """Return whether a program has printed that something is wrong, such as an unsuitable input."""
+    """Return whether a program has printed an error message, for example about unsuitable input."""
     return bool(_ERROR.search(text))
 
 
 def find_missing_module(text: str) -> tuple[str, str]:
-    """Return the Python module that a program or one that it has started lacks, and the line that says so."""
+    """Return the Python module that a program failed to import, and the line that says so.
+
+    The program that printed the line may be one that the measured program started.
+    """
     match = _MISSING_MODULE.search(text)
     return (match[1].partition(".")[0], match[0].strip()) if match else ("", "")

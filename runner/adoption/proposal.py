@@ -1,4 +1,4 @@
-"""What detection proposes: how to build a project, and what to run."""
+"""The proposals of build-system detection: how to build a project, and what to run."""
 
 from collections.abc import Mapping
 
@@ -15,13 +15,13 @@ class RunProposal(Struct, frozen=True):
     output
         The format in which the program reports its work.
     idle
-        Nothing says that the command works: it has no input, and is no benchmark.
+        Whether nothing suggests that the command does any work: it has no input and is not a benchmark.
     stand_in
-        A file of the project that the program reads instead of the input that users have; empty if there is none.
+        A file of the project that the program reads in place of a user's input; empty if there is none.
     environment
         Variables of the measured process.
     test
-        It is a test program of the project: it brings its own input, but users wait for other work.
+        Whether it is a test program of the project: it has its own input, but does not do the work that users wait for.
     """
 
     command: str
@@ -54,17 +54,17 @@ class BuildProposal(Struct, frozen=True):
     tools
         Programs that the build needs.
     least
-        By program: the oldest version with which the project builds.
+        The oldest version of each program with which the project builds.
     environment
         Variables of the build.
     git
-        The build derives a version from the history.
+        Whether the build derives a version from the history.
     incomplete
-        The clone lacks submodules, and the build has to do without them.
+        Whether the clone lacks submodules, so that the build must work without them.
     runs
-        What the sources say can be run, the most telling first. Programs that appear in the built tree are added.
+        Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
     tests
-        It makes the project's tests, examples and tools too, which other builds of the same system leave out.
+        Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
     """
 
     system: str
@@ -79,7 +79,7 @@ class BuildProposal(Struct, frozen=True):
 
 
 def build_shell_command(*steps: str) -> str:
-    """Return a command line that runs steps one after the other; a single plain one needs no shell."""
+    """Return a command line that runs steps one after the other; a single simple command runs without a shell."""
     text = " && ".join(steps)
     if not any(sign in text for sign in "&|;$*<>(){}\"'~"):
         return text

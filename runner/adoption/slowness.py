@@ -1,4 +1,4 @@
-"""Says how long a session and a gate take with a program that runs for long."""
+"""Estimates how long a session and a gate take if the program runs for a long time."""
 
 from runner.contract.level import Number
 
@@ -11,7 +11,7 @@ _RUNS_PER_GATE = 42
 
 
 def describe_slowness(seconds: Number, cases: int = 1) -> str:
-    """Return how long a session and a gate will take, and what to do about it; empty if executions are short.
+    """Return how long a session and a gate will take, and how to shorten them; empty if executions are short.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Sources(Struct, frozen=True, dict=True):
         return [file for file in self.files if PurePosixPath(file).suffix in suffixes]
 
     def find_nearest(self, *names: str) -> str | None:
-        """Return the file with one of these names that is nearest to the top; None if no file is within two folders.
+        """Return the file with one of these names that is nearest to the top; None if all are deeper than two levels.
 
         Among files at the same level, an earlier name wins.
         """

@@ -1,4 +1,4 @@
-"""Fetches the submodules that a clone lacks, as their user would: builds take them from the clone."""
+"""Fetches the submodules that a clone lacks, as a user would, because builds take them from the clone."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Adds to a proposed build what it needs to find the tools that a user has installed outside of the usual folders."""
+"""Sets the ``PATH`` of a proposed build so that it finds tools that a user has installed outside the usual folders."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from runner.subject.tool_search import find_tool_outside
 
 
 def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildProposal:
-    """Return a build whose ``PATH`` has the folders of its tools, as far as this host has them."""
+    """Return the build with the folders of those of its tools that this host has in its ``PATH``."""
     home = home or Path.home()
     path = _get_path(build)
     more = dict(build.environment)
@@ -30,9 +30,9 @@ def add_tool_paths(build: BuildProposal, home: Path | None = None) -> BuildPropo
 
 
 def describe_tools(build: BuildProposal) -> tuple[str, str]:
-    """Return which version of a tool builds a project, and what it lacks; each is empty if there is nothing to say.
+    """Return a remark on the tool's version that builds a project, and a remark on what is missing; each may be empty.
 
-    Of a tool that the host has once, and that suffices, there is nothing to say.
+    A tool of which the host has a single, sufficient version needs no remark.
     """
     path = _get_path(build).replace("{home}", str(Path.home()))
     for tool in build.tools:
@@ -59,7 +59,7 @@ def _get_path(build: BuildProposal) -> str:
 
 
 def _find_better_tool(build: BuildProposal, tool: str, path: str) -> Path | None:
-    """Return a tool that the ``PATH`` of a build lacks, or a better one than that there."""
+    """Return a tool that the ``PATH`` of a build lacks, or a better version than its own; None if there is neither."""
     if tool not in VERSION_ARGUMENT:
         return find_tool_outside(tool, path)
     used = choose_toolchain(list_toolchains(tool, path), build.least.get(tool, ""))

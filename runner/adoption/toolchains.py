@@ -1,6 +1,6 @@
-"""Finds which of several versions of a tool builds a project: users install their own beside that of the system.
+"""Chooses among several versions of a tool, because users install their own beside the system's version.
 
-The one on the user's ``PATH`` comes first, unless the project asks for a newer version than that is.
+The version on the user's ``PATH`` comes first, unless the project requires a newer one.
 """
 
 import os
@@ -26,7 +26,7 @@ class Toolchain(Struct, frozen=True):
     Attributes
     ----------
     version
-        As it says itself; empty if it does not answer.
+        As the tool reports it; empty if the tool does not report a version.
     """
 
     tool: str
@@ -52,10 +52,10 @@ def list_toolchains(tool: str, build_path: str) -> list[Toolchain]:
 
 
 def choose_toolchain(toolchains: Iterable[Toolchain], least: str = "") -> Toolchain | None:
-    """Return the first version that suffices, else the newest; None for no versions."""
-    ordered = list(toolchains)
-    sufficient = next((toolchain for toolchain in ordered if toolchain.is_at_least(least)), None)
-    return sufficient or max(ordered, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
+    """Return the first version that suffices, otherwise the newest; None if there are no versions."""
+    candidates = list(toolchains)
+    sufficient = next((toolchain for toolchain in candidates if toolchain.is_at_least(least)), None)
+    return sufficient or max(candidates, key=lambda toolchain: parse_version_numbers(toolchain.version), default=None)
 
 
 def parse_version_numbers(version: str) -> tuple[int, ...]:
@@ -74,7 +74,7 @@ def _read_version(tool: str, file: str) -> str:
             errors="replace",
             stdin=subprocess.DEVNULL,
             cwd="/",
-            # Do not have it look for, or download, what some project asks for.
+            # Prevent it from looking for, or downloading, the version that some project asks for.
             env={**os.environ, "GOTOOLCHAIN": "local", "RUSTUP_AUTO_INSTALL": "0"},
             timeout=20,
         )

@@ -1,7 +1,7 @@
-"""Finds builds that read a version from the history, and fixes it where their tool has a variable for that.
+"""Finds builds that derive a version from the git history, and fixes the version if their tool has a variable for it.
 
-A version that changes with each commit is in the bytes of the program, so that a commit that changes no code can move
-the count. A fixed one costs nothing: the count does not depend on which version it is.
+A version that changes with each commit is part of the program's bytes, so a commit that changes no code can move the
+count. A fixed version has no drawback, because the count does not depend on its value.
 """
 
 import re
@@ -49,14 +49,14 @@ _FIX_BY_HAND = (
 
 
 class VersionFromGit(Struct, frozen=True):
-    """What a build needs to find its version.
+    """How a build gets its version.
 
     Attributes
     ----------
     variables
-        Variables that fix it, so that nothing is read from the history.
+        Variables that fix the version, so that the build does not read the history.
     git
-        Whether the build reads the history all the same.
+        Whether the build still reads the history.
     """
 
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class VersionFromGit(Struct, frozen=True):
 
 
 def detect_version_from_git(sources: Sources, *systems: str) -> VersionFromGit:
-    """Return what these build systems of a project need in order to find its version."""
+    """Return how the given build systems of a project get its version."""
     names = dict.fromkeys(name for system in systems for name in _BUILD_FILES.get(system, ()))
     texts = [sources.read_text(name) for name in names]
     variables = {name: FIXED_VERSION for name, sign in _VARIABLES.items() if any(map(sign.search, texts))}

@@ -48,7 +48,7 @@ def _escape_braces(command: str) -> str:
 def _format_string(text: str) -> str:
     """Return a text as TOML: literally if possible, which is easier to read."""
     plain = text.isprintable() and "'" not in text and '"' in text
-    # A JSON string is a basic string of TOML too, except for one character.
+    # A JSON string is also a basic string of TOML, except for one character.
     return f"'{text}'" if plain else json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -1,1 +1,1 @@
-"""Many measurements for one question: measure a history, search for commits, search for settings."""
+"""Campaigns of many measurements: measure a history, search for commits, search for settings."""

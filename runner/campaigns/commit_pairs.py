@@ -75,7 +75,7 @@ class CommitPairs(Struct, frozen=True):
 
     @contextmanager
     def _build_in_place(self, case: Case, revision: Revision, other: Revision) -> Iterator[Trial]:
-        """Yield the trial of a commit that is built where another one was."""
+        """Yield the trial of a commit that is built in the folder of another one."""
         tree, build = self.builder.build(self.repository, other.commit, self.workload)
         with self.builder.build_in_other_place(self.repository, revision.commit, self.workload, tree) as rebuilt_tree:
             yield Trial(self.workload, Subject(self.repository.name, revision, case, build), self.bench, rebuilt_tree)

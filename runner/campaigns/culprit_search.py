@@ -100,7 +100,7 @@ class CulpritSearcher(Struct, frozen=True):
         FaultwatchError
             The service does not accept a run or cannot use it.
         """
-        # Tell the service about earlier runs and the range.
+        # Send the earlier runs and the range to the service.
         outbox = Outbox(self.spool, self.service.send)
         outbox.deliver(at_once=True)
         self.service.send_revisions(self.repository.name, (good, *revisions))
@@ -124,7 +124,7 @@ class CulpritSearcher(Struct, frozen=True):
         unused, previous_runs = 0, -1
         with BuildAhead(self.builder, self.repository, self.workload, (), self.build_jobs, at_once=True) as builds:
             while True:
-                # Ask what to do next, and give up if the answers use none of the measurements.
+                # Ask what to measure next, and give up if the answers ignore the measurements.
                 state = self.service.search(request)
                 unused, previous_runs = (unused + 1 if state.known <= previous_runs else 0), state.known
                 if unused == MAX_UNUSED_RUNS:
@@ -132,7 +132,7 @@ class CulpritSearcher(Struct, frozen=True):
                         f"the service has not used the last {MAX_UNUSED_RUNS} measurements of this search",
                         "look at its runs on the dashboard, and run `faultwatch doctor`",
                     )
-                # Measure what is asked for, prove a suspect, or return the result.
+                # Measure the requested commits, prove a suspect, or return the result.
                 match state.answer:
                     case Measure(commits=commits):
                         builds.plan_builds(commits)
@@ -204,7 +204,7 @@ class CulpritSearcher(Struct, frozen=True):
 def _restrict_to_metric(
     metric: str, decide: Callable[[ComparisonRequest], Comparison]
 ) -> Callable[[ComparisonRequest], Comparison]:
-    """Return a decision function that asks for more pairs, and for further builds, on account of one metric only."""
+    """Return a decision function that requests more pairs and further builds only if one metric needs them."""
 
     def decide_by_metric(request: ComparisonRequest) -> Comparison:
         comparison = decide(request)

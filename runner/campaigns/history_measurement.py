@@ -71,7 +71,7 @@ class HistorySummary(Struct):
     left_out: int = 0
     """Commits in the range that are not measured because they belong to merged branches."""
     proofs: ProofSummary | None = None
-    """What became of the likely changes; None if none was to be proven."""
+    """The results of the proofs; None if no likely change was to be proven."""
 
     def __add__(self, other: "HistorySummary") -> "HistorySummary":
         return HistorySummary(
@@ -144,7 +144,7 @@ class HistoryMeasurement(Struct, frozen=True):
 
         measure_planned(planned, stored)
         for _ in range(MAX_FOLLOW_UPS):
-            # What was refused stays missing, so the service would order it again for ever.
+            # A refused run stays missing, so the service would order it again and again.
             if not planned or outbox.waiting or outbox.refused:
                 break
             # The new runs may leave the service in doubt: an outlier, or two causes at once.
@@ -210,7 +210,7 @@ class HistoryMeasurement(Struct, frozen=True):
                         inferred[run.case.name] = revision, run, report
                     elif before and _differs_from_inferred(report, before[2]):
                         doubted.append(before)
-                # A commit is blamed for a count that differs from one that was measured, too.
+                # Measured too, because a commit can be blamed for a count that differs from a measured one.
                 for earlier, run, _ in doubted:
                     rerun = run.model_copy(update={"reason": Reason.RERUN})
                     for _, report, executions in self._measure_revision(earlier, builds, [rerun], watcher, None):
@@ -240,7 +240,7 @@ class HistoryMeasurement(Struct, frozen=True):
             planned += plan.runs
             stored += plan.stored
         # One build serves all cases, so sort all plans by revision; anchors, which are not in the range, come first.
-        order = {revision.commit: place for place, revision in enumerate(revisions)}
+        order = {revision.commit: index for index, revision in enumerate(revisions)}
         planned.sort(key=lambda run: order.get(run.revision, -1))
         return planned, stored
 
@@ -272,7 +272,7 @@ class HistoryMeasurement(Struct, frozen=True):
         reports: list[Report] = []
         for run in runs:
             watcher.on_run_start(revision, run.case)
-            # Every other reason for a run is the doubt about a count.
+            # Every other reason for a run is an uncertain count.
             source = same_bytes.find_source(run.case, tree) if same_bytes and run.reason is Reason.MISSING else None
             if same_bytes and source and may_reuse:
                 with builds.pause_builds():
@@ -293,7 +293,7 @@ class HistoryMeasurement(Struct, frozen=True):
                     subject=subject,
                     revision=revision,
                     build=build,
-                    # Nothing is said of the host after two samples that another program can have disturbed.
+                    # Two samples that another program may have disturbed say nothing about the host.
                     sampling=sampling.sample_all_unless_expected() if source else sampling,
                     progress=executions,
                 )
@@ -310,7 +310,7 @@ def is_contradicted(report: Report) -> bool:
 
 
 def _differs_from_inferred(report: Report, inferred: Report) -> bool:
-    """Return whether a measured run has other counts than those that were reused for another."""
+    """Return whether the counts of a measured run differ from those that were reused for another run."""
     counted = compute_levels(report.samples)
     return report.outcome is Outcome.MEASURED and any(
         name in counted and counted[name] != count for name, count in compute_levels(inferred.samples).items()

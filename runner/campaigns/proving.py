@@ -43,21 +43,21 @@ class ProofObserver(Protocol):
 
 
 class ProofSummary(Struct):
-    """What became of the nominations."""
+    """The results of the proofs."""
 
     proven: int = 0
-    """Comparisons of which pairs differ."""
+    """Comparisons whose pairs differ."""
     refuted: int = 0
-    """Comparisons of which pairs do not differ."""
+    """Comparisons whose pairs do not differ."""
     undecided: int = 0
     seconds: float = 0.0
     left_open: list[Nomination] = field(default_factory=list)
     """Likely changes for which there was no time."""
     powers: list[Power] = field(default_factory=list)
-    """What comparisons of the noisy cases can find."""
+    """The smallest changes that comparisons of the noisy cases can detect."""
 
     def build_document(self) -> dict[str, Any]:
-        """Return it as --json prints it."""
+        """Return the summary as --json prints it."""
         return {
             "proven": self.proven,
             "refuted": self.refuted,
@@ -102,9 +102,9 @@ class Prover(Struct):
     """Names of the cases that may be measured."""
     watcher: ProofObserver
     until: float
-    """The monotonic time at which it ends."""
+    """The monotonic time at which the time for proofs ends."""
     decided: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
-    """The verdicts so far; None where a commit does not build or could not be measured."""
+    """The verdicts so far; None for a comparison with a commit that does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
 
     def prove(self, list_nominations: Callable[[], NominationList]) -> ProofSummary:
@@ -135,20 +135,20 @@ class Prover(Struct):
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
     def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
-        """Compare two commits, and if they differ, halve the range between them down to neighbours."""
+        """Compare two commits; if they differ, bisect the range between them down to adjacent commits."""
         whole = self._compare(case, base, head)
         change = _find_change(whole, metric)
         between = self.list_between(base, head)
         if change is None or not between:
             return
-        # A commit near the middle; one that does not build gives way to its neighbours.
+        # Take a commit near the middle; if it does not build, take one of its neighbours.
         half = len(between) // 2
         nearest = sorted(range(len(between)), key=lambda place: abs(place - half))[:MAX_MIDDLES]
         compared = ((between[place], self._compare(case, base, between[place])) for place in nearest)
         middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
         if older_half is None:
             return
-        # The half that has the change, or both if each has a part of it.
+        # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
             self._resolve(case, metric, base, middle)

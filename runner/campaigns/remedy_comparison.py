@@ -41,7 +41,7 @@ def build_remedy_trials(
     Raises
     ------
     FaultwatchError
-        The revision does not build, there is no such remedy, or one of the two cannot be measured on this host.
+        The revision does not build, the remedy does not exist, or this host cannot measure one of the two trials.
     """
     present = ConfiguredCase(workload, case, bench)
     remedied = _apply_settings(present, settings)

@@ -39,7 +39,7 @@ def can_be_set(name: str) -> bool:
 
 
 class ConfiguredCase(Struct, frozen=True):
-    """A case with everything that is set for one run of it."""
+    """A case with all settings of one run."""
 
     workload: Workload
     case: Case
@@ -51,9 +51,9 @@ class ConfiguredCase(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            A setting does not take the value here.
+            A setting cannot have the value on this host.
         """
-        # Sort the values by what they change: the run, the build, the parameters or the variables.
+        # Group the values by what they change: the run, the build, the parameters or the variables.
         variables = dict(self.bench.variables)
         parameters = dict(self.case.parameters)
         run: dict[str, str] = {}
@@ -75,7 +75,7 @@ class ConfiguredCase(Struct, frozen=True):
                 variables.pop(rest, None)
                 if value is not None:
                     variables[rest] = value
-        # Put the case together again. Its environment also states what the build was given.
+        # Rebuild the case. Its environment also contains the settings of the build.
         workload = _rebuild_workload(self.workload, run, build)
         case = self.case.model_copy(update={"parameters": parameters})
         capture = self.bench.capture
@@ -94,7 +94,7 @@ class ConfiguredCase(Struct, frozen=True):
         return self.bench.capture_environment(self.workload, self.case)
 
     def _require(self, values: Mapping[str, str | None]) -> None:
-        """Refuse a setting that does not hold although it was set: such runs would not show its effect."""
+        """Refuse a setting that has no effect although it was set: such runs would not show its influence."""
         actual = self.environment.settings
         for name, value in values.items():
             if not name.startswith(PARAMETER_PREFIX) and actual.get(name) != value:

@@ -1,6 +1,6 @@
 """Count the canary: a program whose faults are known in advance, counted in the same way as everything else.
 
-If this count is wrong, no count of this host can be trusted.
+If this count is wrong, none of this host's counts can be trusted.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,8 +46,8 @@ class CanaryNotCounted(Exception):
 def count_canary(programs: Path) -> CanaryOutcome:
     """Count the canary.
 
-    A wrong count is tried twice more, and both must be right. A host that is wrong now and then is still found,
-    but a rare disturbance must occur twice in a row to bar a good host.
+    After a wrong count, the canary is counted twice more, and both counts must be right. A host that counts wrongly now
+    and then is still found, but a rare disturbance does not disqualify a good host unless it occurs again.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
     first = faults_of(FAULT_KINDS)
     left_out = first.left_out
-    if left_out:  # a kind that this host lacks may have been touched all the same
+    if left_out:  # a kind that this host lacks may have been touched nevertheless
         first = faults_of([kind for kind in FAULT_KINDS if kind not in left_out])
     together = _retry_count(first, faults_of)
-    alone = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
-    return Canary(counts=(together, *alone), left_out=left_out)
+    single_kinds = [] if together.holds else [_retry_count(faults_of([kind]), faults_of) for kind in together.kinds]
+    return Canary(counts=(together, *single_kinds), left_out=left_out)
 
 
 def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:

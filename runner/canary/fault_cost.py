@@ -30,7 +30,7 @@ def load_or_measure_cost(program: Path, measure: Callable[[], float | None]) -> 
             return float(stored["seconds"])
     seconds = measure()
     if seconds is not None:
-        # Where it cannot be stored, it is measured each time.
+        # If it cannot be stored, it is measured each time.
         with suppress(OSError), make_scratch_folder(file.parent) as scratch:
             (scratch / COST_FILE).write_text(json.dumps({"made_for": made_for, "at": now, "seconds": seconds}))
             (scratch / COST_FILE).rename(file)

@@ -33,5 +33,6 @@ def read_actions_job(environment: Mapping[str, str], forge: str, run: str | None
     number = queued or _PULL_REF.fullmatch(ref)
     server = environment.get("GITHUB_SERVER_URL")
     log_url = f"{server}/{repository}/actions/runs/{run}" if server and run else ""
-    # Without a number, the job was ordered by the service and runs on a branch: it finds the pull request by its head.
+    # Without a number, the service ordered the job, which runs on a branch. The service finds the pull request by its
+    # head.
     return CiJob(forge, repository, int(number[1]) if number else None, queued is not None, log_url)

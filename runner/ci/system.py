@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class CiJob(Struct, frozen=True):
-    """A job of a forge's CI, as far as a gate's report tells of it.
+    """A job of a forge's CI, as a gate's report describes it.
 
     Attributes
     ----------
@@ -19,7 +19,7 @@ class CiJob(Struct, frozen=True):
     merge_group
         Whether it runs for a merge queue.
     log_url
-        Address of its log; empty if that is not known.
+        URL of its log; empty if unknown.
     """
 
     forge: str = "github"
@@ -56,7 +56,7 @@ class CiSystem(Struct, frozen=True):
     place
         Returns where the file goes, given the tracked files of a repository.
     marks
-        Files of which a repository that uses it has one; folders end in ``/``.
+        Files by which a repository that uses the system is recognised; folders end in ``/``.
     servers
         Words in the names of its servers.
     job
@@ -75,7 +75,7 @@ class CiSystem(Struct, frozen=True):
 
 
 def find_marked_file(files: Collection[str], *marks: str) -> str:
-    """Return the first file that is one of the marks, or lies in a mark that ends in ``/``; empty if none does."""
+    """Return the first file that is one of the marks, or is in a marked folder; empty if there is none."""
     return next(
         (file for file in files for mark in marks if file == mark or (mark.endswith("/") and file.startswith(mark))), ""
     )

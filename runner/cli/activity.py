@@ -1,7 +1,7 @@
-"""Shows what a command is doing, how far it is, and how long the rest takes, on standard error.
+"""Shows on standard error what a command is doing, how far it has come, and how long the rest will take.
 
-On a terminal that is one line, which is gone at the end. In a log it is a plain line every half minute, so that a CI
-system can see that the command is alive.
+On a terminal, this is one line, which is removed at the end. In a log, a plain line every half minute shows a CI system
+that the command is alive.
 """
 
 import sys
@@ -19,7 +19,7 @@ INTERVAL_SECONDS = 30.0
 
 
 def format_time_left(left: float) -> str:
-    """Return how long the rest of some work takes, in words; empty for a moment."""
+    """Return the remaining time of some work in words; empty if it is only a moment."""
     if left < 10:
         return ""
     if left < 90:
@@ -34,7 +34,7 @@ def format_time_spent(seconds: float) -> str:
 
 
 class Activity:
-    """Work whose steps can be counted, or not. Called with a text, it names what is done now."""
+    """Some work, whose steps may be countable. Call it with a text to say what is being done now."""
 
     def __init__(
         self, text: str, clock: Callable[[], float] = time.monotonic, left: Callable[[], str] | None = None
@@ -44,7 +44,7 @@ class Activity:
         Parameters
         ----------
         left
-            Returns how long the rest takes, for work whose steps do not take equally long; by default, they do.
+            Returns the remaining time of work whose steps take unequal times; by default, all steps are taken as equal.
         """
         self._clock = clock
         self._left = left
@@ -61,9 +61,9 @@ class Activity:
         self.changed()
 
     def set_remaining(self, steps: int) -> None:
-        """Set how many steps, such as executions, are still to come as far as is known."""
+        """Set the known number of remaining steps, such as executions."""
         if self._remaining is None:
-            # What came before, such as a build, says nothing about how long a step takes.
+            # Earlier work, such as a build, says nothing about the duration of a step.
             self._pace = Pace(self._clock())
         self._remaining = max(0, steps)
         self.changed()
@@ -79,12 +79,12 @@ class Activity:
 
     @property
     def total(self) -> int | None:
-        """How many steps there are with those that have ended; None if that is not known."""
+        """The number of all steps, including those that have ended; None if unknown."""
         return None if self._remaining is None else self.done + self._remaining
 
     @property
     def left(self) -> str:
-        """How long the rest takes, in words; empty if that is not known."""
+        """The remaining time in words; empty if unknown."""
         if self._left:
             return self._left()
         return (

@@ -29,7 +29,7 @@ def parse_range(span: str) -> tuple[str, str]:
     Raises
     ------
     FaultwatchError
-        It is not such a range.
+        The text is not a range.
     """
     first, dots, last = span.partition("..")
     last = last.removeprefix(".")
@@ -54,7 +54,7 @@ class Duration(click.ParamType[float]):
 
 
 class Target(Struct, frozen=True):
-    """What a command looks at, as its arguments name it.
+    """The workload and the range of commits that the arguments of a command name.
 
     Attributes
     ----------

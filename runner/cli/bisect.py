@@ -139,7 +139,7 @@ def command(
 
 
 class _SearchRequest(Struct, frozen=True):
-    """The arguments of both kinds of search."""
+    """The arguments that both kinds of search share."""
 
     settings: Settings
     repository: Repository
@@ -311,7 +311,7 @@ class _ProgressLines:
         self._least_left: int | None = None
 
     def on_measurement_start(self, state: Search, commit: str) -> None:
-        """Show how far the search is: the line follows with the result."""
+        """Show the progress of the search; the result completes the line."""
         if isinstance(state.answer, Measure):
             self._activity.set_remaining(state.answer.left)
         self._activity(f"measuring {commit[:10]}")
@@ -321,7 +321,7 @@ class _ProgressLines:
         self._activity.advance()
         line = _format_run(report, self._metric)
         left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
-        # An estimate that does not shrink says nothing: a noisy search learns how many runs it needs as it goes.
+        # An estimate that does not shrink is not helpful: a noisy search learns how many runs it needs as it proceeds.
         if left is not None and (self._least_left is None or left < self._least_left):
             self._least_left = left
             line += f"; about {left} to go"
@@ -359,7 +359,7 @@ def _format_run(report: Report, name: str) -> str:
 def describe_result(
     search: Search, by_commit: Mapping[str, Revision], name: str, prove: Callable[[str], str]
 ) -> list[str]:
-    """Return the lines that a terminal shows of a search: only a commit whose proof stands is shown without doubt.
+    """Return the result of a search as lines for a terminal; only a commit with a valid proof is shown as certain.
 
     Parameters
     ----------

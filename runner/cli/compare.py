@@ -106,7 +106,7 @@ def command(
 
 
 def _store_comparisons(service: Service, results: Sequence[Compared], workload: Workload) -> None:
-    """Have the service remember what was decided about these commits, so that it settles the drifts of their series."""
+    """Store the verdicts on these commits in the service, so that they settle the drifts of their series."""
     for result in results:
         if result.comparison is not None and not result.base_stored:
             try:
@@ -117,7 +117,7 @@ def _store_comparisons(service: Service, results: Sequence[Compared], workload: 
 
 
 def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:
-    """Print the results of all cases as tables, and for each that got worse the command that says why, if any can."""
+    """Print the results of all cases as tables and, for each case that got worse, the command that explains why."""
     from runner.cli.comparison_tables import show_comparison
 
     for result in results:
@@ -140,11 +140,11 @@ def compare_cases(
     Parameters
     ----------
     workload
-        Says how many pairs are measured.
+        The workload that sets the number of pairs.
     ends
         The two revisions: base, head.
     contests
-        The cases, and by which workload each side is built and run.
+        The cases, each with the workloads by which base and head are built and run.
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
     """
@@ -212,7 +212,7 @@ class _Side(Struct, frozen=True, dict=True):
 
     @contextmanager
     def build_trial_in_place(self, case: Case, tree: Path) -> Iterator[Trial]:
-        """Yield the trial of this revision, built where another one was.
+        """Yield the trial of this revision, built in the folder of another one.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class _Side(Struct, frozen=True, dict=True):
 
 
 class _Sides(Struct, frozen=True):
-    """A revision by the workloads that build and run it: mostly one."""
+    """A revision with the workloads that build and run it, of which there is usually one."""
 
     repository: Repository
     workbench: Workbench
@@ -245,7 +245,7 @@ class _Sides(Struct, frozen=True):
 
 
 class _Session(Struct):
-    """What the comparisons of a command have in common; shows how far they are."""
+    """The state that all comparisons of a command share; shows their progress."""
 
     service: Service
     pairs: Pairs
@@ -270,7 +270,7 @@ class _Session(Struct):
         decision = self.service.compare(request)
         more = min(decision.more, self.pairs.most - len(request.head.samples))
         if more > 0:
-            # Else the time that is left would seem to grow for no reason.
+            # Otherwise the remaining time would seem to grow for no reason.
             self.activity(f"{self.title}, not decided after {format_count(len(request.head.samples), 'pair')}")
         self.activity.set_remaining(max(0, more) * (1 if request.base_stored else 2) + self.later)
         return decision

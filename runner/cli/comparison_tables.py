@@ -24,12 +24,12 @@ _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NE
 def show_comparison(result: Compared, target: TypedTarget | None) -> None:
     """Print the verdict on a case, and one row for each metric; decisive metrics come first.
 
-    Where one got worse, the next command follows: the profile of both sides.
+    If a metric got worse, the next command follows: the profile of both sides.
 
     Parameters
     ----------
     target
-        What the command was called for; None if no other command can name both sides.
+        The target that the command was called with; None if no other command can name both sides.
     """
     # Title; or, without a comparison, why there is none.
     console = Console()
@@ -43,8 +43,8 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         return
     # Verdict, and whether the environments are the same.
     comparison = result.comparison
-    alike = comparison.same_bytes and comparison.verdict is Verdict.SAME
-    because = ": same bytes" if alike else ""
+    are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
+    because = ": same bytes" if are_same else ""
     pairs = format_count(len(result.head.samples), "pair" if not result.base_stored else "sample")
     console.print(f"{_LABELS[comparison.verdict]} after {pairs}{because}", highlight=False)
     if comparison.settings:

@@ -1,6 +1,6 @@
-"""What the shell offers for a word: workloads, cases, revisions, folders.
+"""Completes words in a shell: workloads, cases, revisions, folders.
 
-Called while a person types: they read little, import little, and offer nothing where anything is wrong.
+These functions are called while a person types, so they read and import little, and offer nothing after an error.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ def complete_workload(_context: click.Context, _parameter: click.Parameter, word
     """Offer the shipped workloads by name, and files where no name matches."""
     shipped = Path(__file__).resolve().parents[2] / "workloads"
     names = sorted(file.parent.name for file in shipped.glob("*/workload.toml"))
-    # Bash forgets what comes before a file.
+    # Bash drops the words before a file.
     return [CompletionItem(word, type="file"), *(CompletionItem(name) for name in names if name.startswith(word))]
 
 

@@ -99,7 +99,7 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        # Imports make many objects and no garbage: looking for some takes a seventh of their time.
+        # Imports create many objects and no garbage, and collecting garbage would take a seventh of the time.
         gc.disable()
         command: click.Command = importlib.import_module(f"runner.cli.{module}").command
         gc.freeze()
@@ -218,7 +218,7 @@ def _show_usage(error: click.UsageError) -> None:
 
 
 def _suggest_revision_option(error: click.UsageError) -> str:
-    """Return a hint at --revision if a command for one commit got one argument too many; else nothing."""
+    """Return a hint at --revision if a command for one commit got one argument too many; otherwise an empty text."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
     return "pass a commit with --revision; " if too_many else ""
@@ -230,7 +230,7 @@ def _run() -> None:
         # A log has no width, and tables wrapped at 80 columns are unreadable there.
         os.environ.setdefault("COLUMNS", _LOG_COLUMNS)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        # Not what nohup and shells have ignored.
+        # Signals that nohup or a shell has set to be ignored stay ignored.
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
             signal.signal(number, _raise_interrupt)
     try:
@@ -254,7 +254,7 @@ def _run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        # Writing to an open file tells no name.
+        # An error on an open file does not contain its name.
         if error.errno not in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
             raise
         click.echo(strip_terminal_commands(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)

@@ -23,7 +23,7 @@ def escape_text(text: str) -> str:
 def format_value(name: str, value: float, *, sign: bool = False) -> str:
     """Format a value of a metric: counts in full, others with three digits; with its unit if that is not the metric's.
 
-    A table names the unit of a metric once. Bytes and seconds have no such unit: each is as short as it can be.
+    A table shows the unit of a metric once. Bytes and seconds are written in the shortest unit of each value instead.
     """
     unit = metric(name).unit
     text = number_text.format_difference(value, unit) if sign else number_text.format_quantity(value, unit)
@@ -38,7 +38,7 @@ def format_quantity(name: str, value: float | None, beside: float | None = None)
     Parameters
     ----------
     beside
-        Another value that a reader compares it with: the digits tell them apart.
+        Another value that a reader compares it with: both get enough digits to differ.
     """
     if value is None:
         return "no value"

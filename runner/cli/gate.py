@@ -85,7 +85,7 @@ def command(
         workload, repository, base, head, name=workload_name, choices=choices, case_names=case_names
     ) as plan:
         ends, judge = plan.ends, plan.files.judge
-        # What base lacks is a reason to measure head alone.
+        # If base lacks something, head is measured alone.
         find_complete_revision(ends.repository, plan.files.head, ends.measured)
         with connect(settings) as service, create_host_turn(settings) as turn:
             service.check()
@@ -101,7 +101,7 @@ def command(
             report = build_gate_report(results, plan)
             measured = {"base": ends.base, "head": ends.head} | _describe_comparison(report)
             measured["cases"] = [build_document(result) for result in results]
-            # Before asking the service, so that the measurements are kept in any case.
+            # Before sending, so that the measurements are kept even if the service does not answer.
             write_result(measured, output_file)
             answer = patient.judge_gate(report)
     judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
@@ -112,7 +112,7 @@ def command(
     def show() -> None:
         if answer.judge:
             click.echo(strip_terminal_commands(answer.judge))
-        # The commit of a merge ends with this command.
+        # The commit of a merge exists only until this command ends.
         target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
         click.echo(strip_terminal_commands(answer.sentence))

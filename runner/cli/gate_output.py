@@ -38,7 +38,7 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
     Raises
     ------
     FaultwatchError
-        One cannot be written.
+        A file cannot be written.
     """
     from runner.gate_files.code_quality import format_code_quality
     from runner.gate_files.junit import format_junit

@@ -75,7 +75,8 @@ def _find_workload_files(
 ) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
     """Find the workload file of each side, and the one by which the gate judges.
 
-    That of the target's tip judges: the author of head decides where their branch begins, but nothing of the tip.
+    The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
+    change the tip.
     """
     head, committed = _find_head_workload(ends, requested, scratch)
     mistake = ""
@@ -90,7 +91,7 @@ def _find_workload_files(
         with suppress(FaultwatchError):
             base = load_committed_workload(ends.repository, ends.base, requested, scratch)
     if mistake:
-        # Somebody has to be able to mend the file, and somebody else has to look at that.
+        # It must be possible to repair the file, and somebody else has to review the repair.
         changed = JudgeChange(key="file", before=(mistake[:300],))
         return Files(head, head, head), JudgeSource.HEAD, (changed,)
     judge = judge or base

@@ -14,7 +14,7 @@ def set_outputs(outputs: Mapping[str, str]) -> None:
     Raises
     ------
     FaultwatchError
-        A value has more than one line: it could pass for another output.
+        A value has several lines, which could pass for another output.
     """
     for name, value in outputs.items():
         if re.search(r"[\r\n]", value):

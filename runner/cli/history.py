@@ -159,7 +159,7 @@ def command(
                 budget = compute_budget(prove_for, time.monotonic() - began)
                 summary.proofs = prepared.prove(service, budget)
             turn.end()
-            # While reports wait, the service cannot know all drifts.
+            # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
             charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
     # Print the result.
@@ -171,7 +171,7 @@ def command(
 
 
 def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> list[str]:
-    """Return the addresses of the charts of the first cases' faults on this host."""
+    """Return the URLs of the charts of the first cases' faults on this host."""
     from runner.cli.page_address import build_page_address
 
     charted_cases = prepared.cases[:_MAX_CHARTS]
@@ -187,7 +187,7 @@ class PreparedHistory(Struct, frozen=True):
     repository: Repository
     span: str
     first: Revision | None
-    """The commit that the range begins after: it is measured, and what it brought itself is not shown."""
+    """The commit before the range. It is measured too, but changes by this commit itself are not shown."""
     revisions: tuple[Revision, ...]
     workload: Workload
     cases: tuple[Case, ...]
@@ -300,7 +300,7 @@ def prepare(
     chosen = choose_cases(workload, choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
     revisions = repository.list_revisions(span, first_parent=first_parent)
-    # The newest first: it is the most likely to be whole.
+    # The newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))
     first = _find_first(repository, span)
     measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())

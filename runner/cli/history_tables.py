@@ -34,7 +34,7 @@ def show_history(
     served
         Whether a service answers at these addresses.
     """
-    # Numbers of runs.
+    # How many runs there are.
     console = Console()
     same = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
     console.print(
@@ -44,7 +44,7 @@ def show_history(
     )
     if summary.left_out:
         console.print(describe_skipped_commits(summary.left_out), soft_wrap=True)
-    # Runs that contradict the counts that were reused.
+    # Runs that contradict reused counts.
     for report in summary.contradicted:
         check = report.same_bytes_check
         sentence = f"{report.revision.commit[:10]} {report.case.name}: {check.sentence if check else ''}"
@@ -54,7 +54,7 @@ def show_history(
             highlight=False,
             soft_wrap=True,
         )
-    # Reports that the service does not have.
+    # Reports that the service has not received.
     if summary.refused:
         console.print(
             f"[yellow]The service refused {format_count(len(summary.refused), 'report')}: "
@@ -78,8 +78,8 @@ def show_history(
         show_drifts(console, drifts, target)
     if summary.proofs:
         _show_proofs(console, summary.proofs)
-    for address in charts:
-        console.print(f"Chart: {escape_text(address)}", highlight=False, soft_wrap=True)
+    for url in charts:
+        console.print(f"Chart: {escape_text(url)}", highlight=False, soft_wrap=True)
     if charts and not served:
         console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
 
@@ -94,11 +94,11 @@ def describe_skipped_commits(commits: int) -> str:
 
 
 def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
-    """Print drifts, newest first. Those that the service folds are counted in one line, as the dashboard does."""
-    above = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
-    if not above:
+    """Print drifts, newest first. Folded drifts are counted in one line, as on the dashboard."""
+    above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
+    if not above_floor:
         console.print("No drift." if not drifts else "No drift above the floor.")
-    for drift in above:
+    for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
         within = "  within its budget" if drift.get("within_budget") else ""
@@ -116,18 +116,18 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
         for setting in drift["settings"]:
             change = f"{setting['before'] or 'not set'} → {setting['after'] or 'not set'}"
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
-    if folded := len(drifts) - len(above):
+    if folded := len(drifts) - len(above_floor):
         console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return drifts with suspected ones first that are larger than everything else in the list."""
+    """Return drifts, first those suspected ones that are larger than all other drifts in the list."""
     largest = max((_compute_relative_size(drift) for drift in drifts if not _is_suspected(drift)), default=0.0)
     return sorted(drifts, key=lambda drift: not (_is_suspected(drift) and _compute_relative_size(drift) > largest))
 
 
 def describe_standing(drift: dict[str, Any]) -> str:
-    """Return how sure a drift is: proven by pairs, certain by its runs alone, or suspected."""
+    """Return how certain a drift is: proven by pairs, certain by its runs alone, or suspected."""
     evidence = drift.get("evidence", {})
     if evidence.get("pairs"):
         return f"proven in {format_count(evidence['pairs'], 'interleaved pair')}"
@@ -148,7 +148,7 @@ def _compute_relative_size(drift: dict[str, Any]) -> float:
 
 
 def _show_proofs(console: Console, proofs: ProofSummary) -> None:
-    """Print what became of the likely changes, and which are left open."""
+    """Print which likely changes were proven or refuted, and which remain open."""
     compared = proofs.proven + proofs.refuted + proofs.undecided
     if compared:
         console.print(
@@ -174,13 +174,13 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
 
 
 def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
-    """Return the cause of a drift in words: a single commit only if no other one can have caused it.
+    """Return the cause of a drift in words: a single commit only if no other commit can have caused it.
 
-    While the drift waits for further runs, that stands before whatever is said of its cause.
+    If the drift waits for further runs, the text says so first.
     """
     cause, commits = drift["cause"], [candidate["commit"][:10] for candidate in drift.get("candidates", ())]
     before, after = drift["previous_revision"][:10], drift["revision"][:10]
-    # Where the position of the change is uncertain, the candidates lie between other runs than these two.
+    # If the position of the change is uncertain, the candidates lie between two other runs.
     good, bad = (drift.get("last_good") or before)[:10], (drift.get("first_bad") or after)[:10]
     candidates_known = drift.get("candidates_known", True)
     is_suspected = bool(drift.get("evidence", {}).get("wants_rerun"))

@@ -153,7 +153,7 @@ def _parse_directions(texts: tuple[str, ...]) -> "dict[str, Better]":
 
 
 def _join_names(names: list[str]) -> str:
-    """Write the first few of many names."""
+    """Return the first few of many names as text."""
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     return strip_terminal_commands(", ".join(name[:80] for name in names[:5])) + more
 
@@ -176,7 +176,7 @@ def _open_repository(location: str, settings: Settings) -> "tuple[Callable[[str]
 
 
 def _send_reports(service: Service, reports: list[Report], records: int) -> dict[str, float]:
-    """Send the commits, so that they are ordered only once, then the reports."""
+    """Send all commits first, so that the service sorts them only once, then the reports."""
     start = time.monotonic()
     by_subject: dict[str, dict[str, Revision]] = {}
     for report in reports:

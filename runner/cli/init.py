@@ -111,7 +111,7 @@ def command(
     from runner.subject.repository import Repository, open_repository
     from runner.subject.workload_files import list_workload_files
 
-    # Open the repository, and find the workload file that it has.
+    # Open the repository, and find its workload file.
     new = bool(build_command or run_command)
     if new and workload_name:
         raise click.UsageError("--build and --run are for a new workload file: omit them, or omit WORKLOAD.")
@@ -129,7 +129,7 @@ def command(
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
     kept_workload = None if new else choose_kept_workload(existing, top, questions.confirm, say)
     rejected = kept_workload is None and existing.exists()
-    # Refuse a clone that lacks what is to be built.
+    # Refuse a clone that lacks parts of the sources.
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
     missing = _fetch_submodules(top, questions, kept_workload) if is_whole_needed and sources.has(".gitmodules") else ()
     _refuse_incomplete_commit(repository, revision, kept_workload, missing)
@@ -185,7 +185,7 @@ def command(
 
 
 def _describe_kept_ci_file(ci: Path, workload: str) -> list[str]:
-    """Return the remark that a file of the CI that was kept does not measure a workload."""
+    """Return the remark that the existing CI file, which was kept, does not measure a workload."""
     text = ci.read_text(encoding="utf-8", errors="replace")
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
         return []
@@ -232,7 +232,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     Raises
     ------
     FaultwatchError
-        They cannot be fetched, and the workload file that is kept needs them.
+        They cannot be fetched, but the existing workload file needs them.
     """
     from runner.adoption.submodules import UPDATE_COMMAND, fetch_submodules, find_missing_submodules
 
@@ -256,7 +256,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
 def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
-    """Refuse a commit of which the clone lacks more than the submodules that the build does without."""
+    """Refuse a commit if the clone lacks more of it than the submodules that the build does not need."""
     from runner.subject.missing_parts import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
@@ -280,7 +280,7 @@ def _propose_workload(
 
     choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
     seconds = choice.tried.seconds
-    # A limit that a slower host does not reach.
+    # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
     remarks = [_describe_weakness(choice.tried), *_describe_rejected_commands(choice)]
@@ -312,7 +312,7 @@ def _describe_rejected_commands(choice: "Choice") -> list[str]:
 def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
-    """Build in the sandbox of the gate and in its cache, and return how that went."""
+    """Build in the gate's sandbox and cache, and return the outcome."""
     from runner.adoption.gate_trial import try_gate
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench
@@ -372,7 +372,7 @@ def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool
 
 
 def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: bool = False) -> list[str]:
-    """Write a file, unless there is another one that the user wants to keep; return the paths that were written."""
+    """Write a file, unless the user wants to keep an existing one; return the paths that were written."""
     from runner.adoption.new_file import has_other_content, write_file
 
     differs = not replace and has_other_content(top, file.path, file.text)
@@ -416,7 +416,7 @@ def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | 
     Parameters
     ----------
     before
-        What its trial counted: a few samples more may agree by chance.
+        The counts of the case's trial. A few more samples may agree by chance.
     """
     from runner.adoption.exactness import judge_exactness
     from runner.adoption.first_measurement import FAULTS
@@ -447,7 +447,7 @@ def _build_document(
 
 
 def _format_workload_argument(file: Path, top: Path) -> list[str]:
-    """Return how a command names a workload file; nothing for one at the top, which every command finds."""
+    """Return the argument that names a workload file; empty for the file at the top, which is the default."""
     if file.parent == top:
         return []
     current_folder = Path.cwd()
@@ -455,7 +455,7 @@ def _format_workload_argument(file: Path, top: Path) -> list[str]:
 
 
 def _select_last_commits(repository: Any) -> list[str]:
-    """Return the range of the last ten commits, or of all after the first one; nothing if there is only one."""
+    """Return the range of the last ten commits, or of all after the first; empty if there is only one commit."""
     commits = repository.git("rev-list", "--count", "--first-parent", "--max-count=11", "HEAD")
     before = int(commits) - 1
     return [f"HEAD~{before}..HEAD"] if before else []

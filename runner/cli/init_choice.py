@@ -29,7 +29,7 @@ _NO_PROGRAM = "the build produces no executable program"
 
 
 class Choice(Struct, frozen=True):
-    """What is proposed.
+    """The proposed build and command.
 
     Attributes
     ----------
@@ -54,20 +54,20 @@ def choose_build_and_run(
 ) -> Choice:
     """Choose how to build the project and which command to measure.
 
-    If no program of a build works, the next build may install what the programs need, and another build system may make
-    other programs. If they only say what they are, another build may make benchmarks.
+    If no program of a build works, the next build may install what the programs need, and another build system may
+    build other programs. If the programs only print a version or their usage, another build may provide benchmarks.
 
     Parameters
     ----------
     build, run
-        What the user has named.
+        The choices of the user.
     missing
         Submodules that the clone lacks.
 
     Raises
     ------
     FaultwatchError
-        Nothing can be built, or nothing that was built can be measured.
+        No build succeeds, or none of the built programs can be measured.
     """
     from runner.adoption.first_measurement import list_stabilizing_variables
 
@@ -111,16 +111,16 @@ def choose_build_and_run(
 
 
 def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
-    """Return whether another build may make a program that does more work than those of a finished build.
+    """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
     ----------
     starts
-        The programs start, but only say what they are, or how they are used. Otherwise they fail.
+        Whether the programs start, but print only a version or their usage. Otherwise they fail.
     """
     if starts and other.runs:
         return other.runs != built.runs and not other.runs[0].idle
-    # Another variant that makes the same programs would only take time. Another build system may make others.
+    # Another variant of the same programs would only take time. Another build system may build other programs.
     return bool(other.runs) or other.system != built.system or other.tests
 
 
@@ -137,7 +137,7 @@ def _list_proposals(
     proposals = propose_builds(first.sources)
     if build is not None:
         used = find_managers([build])
-        # Whichever way it builds, it runs what reads the version from the history.
+        # Every way to build it also runs the tool that derives the version from the history.
         read = detect_version_from_git(first.sources, *(proposal.system for proposal in proposals))
         proposals = [
             BuildProposal(
@@ -169,7 +169,7 @@ def _build_project(
     run: str | None,
     missing: tuple[str, ...],
 ) -> tuple["BuildProposal", Path]:
-    """Build the project in the first way that works; the ways that were tried are removed."""
+    """Build the project in the first way that works; remove the ways that were tried from the list."""
     from runner.adoption.first_measurement import describe_build_failure
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
@@ -199,7 +199,7 @@ def _build_project(
             problem = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
-                # What builds the tests as well takes even longer.
+                # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
             reason = problem.partition("\n")[2] or problem
             already_reported = reason in reasons
@@ -216,7 +216,7 @@ def _build_project(
         say(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
     raise FaultwatchError(
-        # That a library has no program says more than why its benchmarks do not build.
+        # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
         f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
         _ONE_TARGET_HINT if slow and build is None else _suggest_remedy(build, missing),
     )

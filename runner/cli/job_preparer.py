@@ -29,7 +29,7 @@ class JobPreparer(Struct, frozen=True):
     Attributes
     ----------
     repo, workload
-        Override what the job names; None does not.
+        Override the repository and the workload of the job, unless None.
     confined
         Whether to build and run in a sandbox; None decides by the origin of the code.
     """
@@ -41,12 +41,12 @@ class JobPreparer(Struct, frozen=True):
     confined: bool | None = None
 
     def prepare(self, job: Job, service: Service, heartbeat: Heartbeat, begin: Callable[[], None]) -> ClaimedJob:
-        """Return a claimed job with everything needed to run it.
+        """Return a claimed job with all inputs for running it.
 
         Parameters
         ----------
         begin
-            Waits for the turn on this host; called once everything is known that can be known before.
+            Waits for the turn on this host. Called after all checks that need no turn.
 
         Raises
         ------
@@ -95,7 +95,7 @@ class JobPreparer(Struct, frozen=True):
 
 
 def _list_revisions(question: Question) -> list[str]:
-    """Return the revisions of a question, beginning with the one that is measured first."""
+    """Return the revisions of a job's question; the one that is measured first comes first."""
     match question:
         case BisectQuestion():
             return [question.bad, question.good]

@@ -97,7 +97,7 @@ def command(
         report.samples for report in reports
     )
     document = [report.model_dump(mode="json") for report in reports]
-    # Before the service can refuse it, so that the measurements are kept in any case.
+    # Before sending, so that the measurements are kept even if the service refuses them.
     write_result(document, output_file)
     set_outputs({"verdict": "failed" if failed else "measured"})
     if send:
@@ -128,7 +128,7 @@ def _measure_cases(
     from runner.subject.build import BuildFailure
 
     rule = Sampling.from_workload(workload, samples)
-    each = rule.least + 1  # The first execution is no sample.
+    each = rule.least + 1  # The first execution is not a sample.
     # Build; a failed build is reported for each case.
     with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
@@ -161,7 +161,7 @@ def _measure_cases(
 
 
 def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
-    """Send reports and the commits before theirs; if the service does not accept them, they wait on disk."""
+    """Send reports and their history; reports that the service does not accept wait on disk."""
     from runner.reporting.embedded import connect
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
@@ -190,7 +190,7 @@ def _require_single_case(number: int) -> None:
 def _write_suite(reports: list[Report], file: Path) -> None:
     measured = [report for report in reports if report.samples]
     if not measured:
-        return  # The failure is shown with the case.
+        return  # The table of the case shows the failure.
     suite = build_suite(measured[0])
     if suite is None:
         raise FaultwatchError("a pyperf file cannot contain this run: every metric has a zero or a missing value")

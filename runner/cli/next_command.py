@@ -1,4 +1,4 @@
-"""Writes the next command that a result suggests, as it works where this one was typed."""
+"""Writes the command that a result suggests next, so that it works in the current directory."""
 
 import shlex
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from runner.cli.untrusted_text import strip_terminal_commands
 
 
 class TypedTarget(Struct, frozen=True):
-    """What a command looked at, as it was typed.
+    """The target of a command, as the user typed it.
 
     Attributes
     ----------
@@ -29,16 +29,16 @@ class TypedTarget(Struct, frozen=True):
     variables: tuple[str, ...] = ()
 
     def suggest(self, command: str, span: str, case: str, options: Sequence[str] = ()) -> str:
-        """Return a command that looks at a case of the same repository.
+        """Return a command line for a case of the same repository.
 
         Parameters
         ----------
         span
-            Its RANGE; empty for the last commit.
+            The RANGE of the command; empty for the last commit.
         case
-            The name of the case, which may be one of another workload of the repository.
+            The name of the case, which may belong to another workload of the repository.
         options
-            What follows.
+            Further options.
         """
         other = case.partition("[")[0]
         argument = self.name_argument if other == self.workload else other

@@ -1,4 +1,4 @@
-"""Click options that several commands share: what means the same has the same name and the same words everywhere."""
+"""Click options that several commands share, so that the same option has the same name and description everywhere."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Writes the files that options name: checked before anything is measured, and each whole or not at all."""
+"""Writes the files that options name: each file is checked before measuring, and written completely or not at all."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,16 +22,16 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
     Raises
     ------
     FaultwatchError
-        One cannot be, or two are the same.
+        A file cannot be written, or two options name the same file.
     """
-    seen: dict[Path, str] = {}
+    options_by_file: dict[Path, str] = {}
     for name, file in files.items():
         if file is None:
             continue
         option = f"--{name.replace('_', '-')}"
-        if (other := seen.setdefault(file.resolve(), option)) != option:
+        if (other := options_by_file.setdefault(file.resolve(), option)) != option:
             raise FaultwatchError(f"{other} and {option} use the same file, {file}", "choose two different files")
-        if _is_special(file):
+        if _must_write_in_place(file):
             continue
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -46,12 +47,12 @@ def write_output_file(file: Path, text: str, option: str) -> None:
     Raises
     ------
     FaultwatchError
-        It cannot be written.
+        The file cannot be written.
     """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        if _is_special(file):
-            file.write_text(break_commands(text), encoding="utf-8")  # It may be the log of a CI system.
+        if _must_write_in_place(file):
+            _write_in_place(file, break_commands(text))  # It may be the log of a CI system.
             return
         partial.write_text(text, encoding="utf-8")
         partial.replace(file)
@@ -62,13 +63,35 @@ def write_output_file(file: Path, text: str, option: str) -> None:
             partial.unlink()
 
 
-def _is_special(file: Path) -> bool:
-    """Return whether there is a pipe or a device, such as /dev/stdout, which cannot be replaced.
+def _must_write_in_place(file: Path) -> bool:
+    """Return whether a file cannot be replaced: a pipe, a device, or a link of the system, such as /dev/stdout.
 
-    A link elsewhere than in /dev and /proc is replaced: the checkout of a stranger may have one to the host's disk.
+    Such a link is kept even if it leads to a regular file, as /dev/stdout does under ``> FILE``. Any other link is
+    replaced, because the checkout of a stranger may contain one to a device of the host.
     """
-    links = file.is_symlink() and file.parent.resolve().parts[:2] not in {("/", "dev"), ("/", "proc")}
-    return file.exists() and not links and not file.is_file() and not file.is_dir()
+    if not file.exists() or file.is_dir():
+        return False
+    if file.is_symlink():
+        folder = file.parent.resolve()
+        return folder == Path("/dev") or folder.is_relative_to("/proc")
+    return not file.is_file()
+
+
+def _write_in_place(file: Path, text: str) -> None:
+    """Write to an existing file: through the command's own output stream if the file is one.
+
+    The stream keeps its position. The file opened again would be truncated, and what is printed later would overwrite
+    the text.
+    """
+    status = file.stat()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # The stream is closed, or is no file.
+            if os.path.samestat(os.fstat(stream.fileno()), status):
+                stream.flush()
+                with os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8") as copy:
+                    copy.write(text)
+                return
+    file.write_text(text, encoding="utf-8")
 
 
 def _describe_unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:

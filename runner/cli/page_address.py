@@ -1,4 +1,4 @@
-"""The addresses of the service's pages, as the person at this terminal can open them."""
+"""The URLs of the service's pages, as the user of this terminal can open them."""
 
 import socket
 
@@ -7,14 +7,14 @@ from runner.variables import get_value
 
 
 def build_page_address(settings: Settings, path: str) -> str:
-    """Return the address of a page: on the service that the settings name, else on the one to be started here."""
+    """Return the URL of a page: on the configured service, otherwise on a local service that is still to be started."""
     return f"{settings.url.rstrip('/')}{path}" if settings.url else f"http://127.0.0.1:{_read_port()}{path}"
 
 
 def is_served(settings: Settings) -> bool:
-    """Return whether a service answers at the addresses of pages, as far as is known.
+    """Return whether a service probably answers at the URLs of pages.
 
-    Without a named one, commands use the database of this user, which a service here only shows.
+    Without a configured service, commands use this user's database, which a local service would only show.
     """
     if settings.url:
         return True

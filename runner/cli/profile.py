@@ -139,7 +139,7 @@ def command(
 
 
 class _Steps:
-    """Shows the steps of some profiles: each builds, counts, and records twice."""
+    """Shows the progress of profiles: each profile is a build, a count and two recordings."""
 
     def __init__(self, activity: Activity, profiles: int) -> None:
         self._activity = activity

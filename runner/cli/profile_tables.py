@@ -1,4 +1,4 @@
-"""A profile and its diagnosis as tables on a terminal."""
+"""Shows a profile and its diagnosis as tables on a terminal."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +48,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
     Parameters
     ----------
     suggest
-        Returns the command that tries a remedy, given its options.
+        Returns the command that tries a remedy with the given options.
     """
     console = Console()
     console.print()
@@ -96,7 +96,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
     )
     chains: Counter[str] = Counter()
     for stack in stacks.stacks:
-        chains[format_call_chain([profile.frames[place] for place in stack.frames])] += stack.weight
+        chains[format_call_chain([profile.frames[index] for index in stack.frames])] += stack.weight
     for chain, weight in chains.most_common(_MAX_STACKS):
         console.print(f"  {100 * weight / max(1, stacks.total):5.1f} %  {escape_text(chain)}", highlight=False)
 

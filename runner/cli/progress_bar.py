@@ -1,4 +1,4 @@
-"""Shows the progress of a history: a bar on a terminal, a line for each run elsewhere; and how long it will take."""
+"""Shows the progress and the remaining time of a history: a bar on a terminal, otherwise a line for each run."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 _REASON_LABELS = {
     Reason.ANCHOR: "measured again because the environment changed",
     Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
-    Reason.RERUN: "measured again to be sure of a change of level",
+    Reason.RERUN: "measured again to confirm a change of level",
 }
 _ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
 _NO_WRAP: dict[str, Any] = {"soft_wrap": True}
@@ -38,7 +38,7 @@ class ProgressBar:
         Parameters
         ----------
         every
-            Seconds between the lines that say in a log that the command is alive, as in the middle of a long build.
+            Seconds between the lines that show in a log that the command is alive, for example during a long build.
         """
         self._console = console
         self._log = Activity(title, clock, self._format_time_left)
@@ -119,7 +119,7 @@ class ProgressBar:
         self._log.advance()
 
     def on_report(self, report: Report, skipped_executions: int) -> None:
-        """Print the count of a run, or why there is none."""
+        """Print the count of a run, or the reason why there is no count."""
         self._progress.advance(self._task, skipped_executions)
         self._log.advance(skipped_executions)
         self._done += 1
@@ -136,16 +136,17 @@ class ProgressBar:
             self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
         elif report.failure:
             message = f"{report.failure.stage} failed: {report.failure.explained}"
-            alike = self._failures.setdefault(message, [])
-            alike.append(report)
-            if len(alike) == 1:
+            same_failures = self._failures.setdefault(message, [])
+            same_failures.append(report)
+            if len(same_failures) == 1:
                 self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
-        # Two revisions show how long one takes, and half of them how right that was.
+        # Say it after two revisions, when their duration is known, and again after half of them, when it is known
+        # better.
         if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
             self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
 
     def _format_time_left(self) -> str:
-        """Return how long the rest takes; of reruns at most, because the next run may end the doubt."""
+        """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
         ahead = self._runs - self._done
         if self._rerunning:
             ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
@@ -158,14 +159,14 @@ class ProgressBar:
     def _print_reruns(self) -> None:
         """Print one line for all reruns of a case."""
         for label, counts in self._reruns.items():
-            many = f"{len(counts)} times" if len(counts) > 1 else "once"
+            times = f"{len(counts)} times" if len(counts) > 1 else "once"
             values = ", ".join(dict.fromkeys(count.strip() for count in counts))
-            text = f"  {label}  {values}  [dim]{many} {_REASON_LABELS[Reason.RERUN]}[/]"
+            text = f"  {label}  {values}  [dim]{times} {_REASON_LABELS[Reason.RERUN]}[/]"
             self._console.print(text, highlight=False, soft_wrap=True)
         self._reruns.clear()
 
     def _print_failures(self) -> None:
-        """Print how many runs failed as another one did, whose message was printed."""
+        """Print how many runs failed with a message that was already printed for another run."""
         for first, *repetitions in self._failures.values():
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
@@ -178,7 +179,7 @@ class ProgressBar:
 
 
 class _TimeLeftColumn(ProgressColumn):
-    """Shows how long the rest takes at the moment, also while nothing ends."""
+    """Shows the current remaining time, even while no step ends."""
 
     max_refresh = 1.0
 

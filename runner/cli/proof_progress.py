@@ -21,7 +21,7 @@ class ProofProgress:
         self._case = ""
 
     def on_proof_start(self, base: str, head: str, case: Case, left: float) -> None:
-        """Show what is compared, and how much time is left for proofs."""
+        """Show which commits are compared, and the remaining time for proofs."""
         self._case = case.name
         self._activity(
             f"proving {base[:10]}..{head[:10]} {case.name}, at most {format_time_spent(left)} left for proofs"
@@ -32,7 +32,7 @@ class ProofProgress:
         self._activity.advance()
 
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
-        """Say what was decided."""
+        """Print the verdict."""
         words = _WORDS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
         say(f"  {base[:10]}..{head[:10]} {self._case} {words}")
 

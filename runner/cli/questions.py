@@ -1,4 +1,4 @@
-"""Asks a person. Every question has a default."""
+"""Asks the user questions on the terminal. Every question has a default."""
 
 import sys
 from collections.abc import Sequence

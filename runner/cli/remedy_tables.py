@@ -39,7 +39,7 @@ def show_remedy(result: Compared, settings: Sequence[str]) -> None:
 
 
 def _list_metrics() -> list[str]:
-    """Return the metrics that judge a remedy, with the region's minor faults below those of the case."""
+    """Return the metrics by which a remedy is judged, with the region's minor faults below those of the case."""
     names = list_shown_metrics(MetricView.REMEDY_TABLE)
-    place = 1 + max(place for place, name in enumerate(names) if metric(name).judged)
-    return [*names[:place], "region:minor-faults", *names[place:]]
+    index = 1 + max(index for index, name in enumerate(names) if metric(name).judged)
+    return [*names[:index], "region:minor-faults", *names[index:]]

@@ -66,7 +66,7 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
 
 def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
     """Return why metrics have no value in any sample, a line for each reason."""
-    lacking: dict[str, dict[str, None]] = {}
+    metrics_by_reason: dict[str, dict[str, None]] = {}
     for report in reports:
         for name in _list_metrics(reports):
             readings = report.readings(name)
@@ -75,14 +75,14 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
                 reason = readings[0].reason or ""
                 # perf reports each event as missing by its name.
                 why = reason if reason and name not in reason else _DEFAULT_REASONS.get(status, "no reason given")
-                lacking.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
-    return [f"{', '.join(names)}: {why}" for why, names in lacking.items()]
+                metrics_by_reason.setdefault(f"{status.replace('_', ' ')}: {why}", {})[name] = None
+    return [f"{', '.join(names)}: {why}" for why, names in metrics_by_reason.items()]
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
     differing = _find_differing_parameters(reports)
     columns = {
-        CATALOGUE[name].column: (f"region:{name}", name)  # that of the region, where there is one
+        CATALOGUE[name].column: (f"region:{name}", name)  # the region's metric, if there is one
         for name in _sort_theoretical_counts([name for name, entry in CATALOGUE.items() if entry.column])
         if any(_format_short(report, (f"region:{name}", name)) for report in reports)
     }
@@ -101,7 +101,7 @@ def _show_summary(console: Console, reports: Sequence[Report]) -> None:
 
 
 def _print_title(console: Console, reports: Sequence[Report], differing: Sequence[str]) -> None:
-    """Print the title with what all cases have in common."""
+    """Print the title, which contains everything that all cases have in common."""
     first = reports[0]
     common = {name: value for name, value in first.case.parameters.items() if name not in differing}
     case = first.case.model_copy(update={"parameters": common})
@@ -125,8 +125,8 @@ def _sort_theoretical_counts(names: Sequence[str]) -> list[str]:
     theory = [name for name in THEORETICAL_METRICS if name in names]
     rows = [name for name in names if name not in theory]
     counted = next((name for name in ("region:page-faults", "page-faults", "major-faults") if name in rows), None)
-    place = rows.index(counted) + 1 if counted else len(rows)
-    return rows[:place] + theory + rows[place:]
+    index = rows.index(counted) + 1 if counted else len(rows)
+    return rows[:index] + theory + rows[index:]
 
 
 def _format_cell(report: Report, name: str) -> str:

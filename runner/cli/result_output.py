@@ -1,4 +1,4 @@
-"""Gives the result of a command: on standard output for people or as JSON, and in the file of --output."""
+"""Outputs the result of a command: on standard output for people or as JSON, and in the file of --output."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ def output_result(document: object, *, as_json: bool, output_file: Path | None, 
     Parameters
     ----------
     document
-        The result as ``json`` takes it.
+        The result, serialisable by ``json``.
     show
         Prints the result for people; called unless it is printed as JSON.
 

@@ -33,7 +33,7 @@ class Difference(Struct, frozen=True):
     common: Mapping[str, str]
     """The variables that both environments share."""
     hosts: tuple[SettingChange, ...]
-    """The settings that only an administrator can set, or that the runner fixes: they stay as they are here."""
+    """The settings that only an administrator can set, or that the runner fixes. They keep this host's values."""
 
     @property
     def left_out(self) -> str:
@@ -97,8 +97,8 @@ def split_change(text: str) -> tuple[str, str]:
     FaultwatchError
         There are not two sides.
     """
-    places = [place for place in range(1, len(text) - 2) if text[place : place + 2] == ".."]
-    splits = [(text[:place], text[place + 2 :]) for place in places]
+    places = [index for index in range(1, len(text) - 2) if text[index : index + 2] == ".."]
+    splits = [(text[:index], text[index + 2 :]) for index in places]
     existing = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
         raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")

@@ -20,7 +20,7 @@ def silence_console() -> None:
 
 
 def say(text: str) -> None:
-    """Print a message on standard error. It may quote what others wrote, such as why a job was paused."""
+    """Print a message on standard error. It may quote untrusted text, such as the reason why a job was paused."""
     from runner.cli.untrusted_text import strip_terminal_commands
 
     get_console().print(strip_terminal_commands(text), markup=False, highlight=False, soft_wrap=True)
@@ -34,7 +34,7 @@ def warn(text: str) -> None:
 
 
 def enable_execution_log() -> None:
-    """Print each executed command, and what is waited for, on standard error."""
+    """Print each executed command, and each wait, on standard error."""
     from runner.execution.execution_log import EXECUTION_LOG
 
     EXECUTION_LOG.setLevel(logging.INFO)
@@ -44,7 +44,7 @@ def enable_execution_log() -> None:
 
 
 class _Verbose(logging.Handler):
-    """Prints dimmed lines, without the secrets of the environment and of addresses."""
+    """Prints dimmed lines, without the secrets of the environment and of URLs."""
 
     def emit(self, record: logging.LogRecord) -> None:
         from runner.cli.untrusted_text import strip_terminal_commands

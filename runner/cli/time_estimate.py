@@ -1,4 +1,4 @@
-"""Estimates how long the rest of some work takes, from how long each step took so far. The caller has the clock."""
+"""Estimates the remaining time of some work from the durations of its steps. The caller passes the time."""
 
 from bisect import bisect_left
 
@@ -9,10 +9,10 @@ _MIN_DELAY_FACTOR = 1.2
 
 
 class Pace:
-    """The pace of some work, and when it was last said to end.
+    """The pace of some work, and its last estimated end.
 
-    While a step lasts, such as a long build, what is left shrinks to what the steps after it take, and does not grow
-    before the step takes longer than those before it did.
+    During a long step, such as a build, the remaining time shrinks to the duration of the later steps. It does not grow
+    until the step takes longer than the steps before it.
     """
 
     def __init__(self, began: float) -> None:

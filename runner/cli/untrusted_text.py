@@ -1,4 +1,4 @@
-"""Makes text that came with untrusted code harmless to whatever reads our output: terminals and CI systems."""
+"""Makes text from untrusted code harmless to the readers of our output: terminals and CI systems."""
 
 import re
 

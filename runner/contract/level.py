@@ -18,8 +18,8 @@ def median(values: Sequence[Number]) -> Number | None:
     """
     if not values:
         return None
-    ordered = sorted(values)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    sorted_values = sorted(values)
+    low, high = sorted_values[(len(sorted_values) - 1) // 2], sorted_values[len(sorted_values) // 2]
     if low == high:
         return low
     total = low + high
@@ -47,16 +47,16 @@ def is_repeating(values: Sequence[Number]) -> bool:
     return bool(values) and count_agreeing(values) >= MIN_REPEATING_SHARE * len(values)
 
 
-def compute_median_bounds(values: Sequence[Number], error: float) -> tuple[Number, Number] | None:
-    """Return the bounds of the true median, however the values are distributed; None while there are too few.
+def compute_median_bounds(values: Sequence[Number], alpha: float) -> tuple[Number, Number] | None:
+    """Return a confidence interval for the true median, whatever the distribution; None if there are too few values.
 
-    They hold at every number of samples at once: with a chance of at least 1 − ``error`` the true median is never
-    outside of them, so one may look after each sample and stop at any time.
+    The interval holds at every number of samples at once: with a probability of at least 1 − ``alpha``, the true median
+    is never outside it. One may therefore look after each sample, and stop at any time.
 
     Parameters
     ----------
-    error
-        Chance that the bounds ever miss the median.
+    alpha
+        The probability that the interval ever misses the true median.
 
     Notes
     -----
@@ -66,26 +66,27 @@ def compute_median_bounds(values: Sequence[Number], error: float) -> tuple[Numbe
     A. Ramdas, "Sequential estimation of quantiles with applications to A/B testing and best-arm identification",
     Bernoulli 28(3), 2022). For k of n samples on one side the gain is Σ_{j≤k} C(n+1, j) ∕ ((n+1) C(n, k)).
     """
-    most = count_allowed_on_side(len(values), error) if values else None
-    if most is None:
+    largest_side = find_largest_side(len(values), alpha) if values else None
+    if largest_side is None:
         return None
-    ordered = sorted(values)
-    return ordered[len(values) - 1 - most], ordered[most]
+    sorted_values = sorted(values)
+    return sorted_values[len(values) - 1 - largest_side], sorted_values[largest_side]
 
 
 @lru_cache(maxsize=4096)
-def count_allowed_on_side(n: int, error: float) -> int | None:
-    """Return the largest number of n samples that can lie on one side of the median; None if all of them can.
+def find_largest_side(n: int, alpha: float) -> int | None:
+    """Return how many of n samples can lie on one side of the true median at most; None if all of them can.
 
-    It holds at every n at once, like :func:`compute_median_bounds`.
+    The bound holds at every n at once with a probability of at least 1 − ``alpha``, by Ville's inequality: see
+    :func:`compute_median_bounds`. Each side is tested at ``alpha`` / 2.
     """
-    below = 1 << (n + 1)
-    choose = 1
-    allowed = 2 / error
+    cumulative = 1 << (n + 1)
+    binomial = 1
+    max_gain = 2 / alpha
     for k in range(n, n // 2, -1):
-        # `below` becomes Σ_{j≤k} C(n+1, j), `choose` is C(n, k): whole numbers, so that no n is too large.
-        below -= comb(n + 1, k + 1)
-        if below < allowed * (n + 1) * choose:
+        # `cumulative` becomes Σ_{j≤k} C(n+1, j), and `binomial` is C(n, k). As integers, they never overflow.
+        cumulative -= comb(n + 1, k + 1)
+        if cumulative < max_gain * (n + 1) * binomial:
             return None if k == n else k
-        choose = choose * k // (n - k + 1)
+        binomial = binomial * k // (n - k + 1)
     return n // 2

@@ -50,7 +50,7 @@ class UncertainFaults(Strict):
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         if self.least > self.most:
-            raise ValueError("least is greater than most")
+            raise ValueError("`least` must not be greater than `most`")
         return self
 
 

@@ -234,6 +234,6 @@ class Profile(Strict):
     @model_validator(mode="after")
     def _check_frames(self) -> Self:
         for profile in self.stack_profiles:
-            if any(place >= len(self.frames) for stack in profile.stacks for place in stack.frames):
+            if any(index >= len(self.frames) for stack in profile.stacks for index in stack.frames):
                 raise ValueError("a stack names a frame that is not in the table")
         return self

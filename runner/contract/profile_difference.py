@@ -76,9 +76,9 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
         names = [_identify_function(frame) for frame in profile.frames]
         stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
-            key = tuple(names[place] for place in stack.frames)
+            key = tuple(names[index] for index in stack.frames)
             counted[key] += stack.weight
-            frames_by_stack[key] = tuple(profile.frames[place] for place in stack.frames)
+            frames_by_stack[key] = tuple(profile.frames[index] for index in stack.frames)
         sides.append(counted)
     changes = [StackChange(frames_by_stack[key], Change(sides[0][key], sides[1][key])) for key in frames_by_stack]
     least = max(_compute_resolution(profile, kind) for profile in (before, after))
@@ -100,10 +100,10 @@ def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
 
 
 def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the subject's own code; else the innermost that is not the kernel's, if any.
+    """Return the innermost frame of the subject's own code, otherwise the innermost frame outside the kernel, if any.
 
-    A program contains code of others, too: templates of C++, and libraries of Rust and Go. Their source files are known
-    by where they lie; those of the subject are named relative to its work tree, and a driver lies beside its workload.
+    A program also contains foreign code: templates of C++, and libraries of Rust and Go. The paths of source files tell
+    them apart: those of the subject are relative to its work tree, and a driver is beside its workload.
     """
     user = [frame for frame in frames if not frame.module.startswith("[")]
     own = [frame for frame in user if not frame.module.startswith(_SYSTEM_PREFIXES)]
@@ -111,7 +111,7 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
 
 
 def find_own_line(frames: Sequence[Frame]) -> str:
-    """Return which function of the subject a stack came through last, and at which line; empty if that is not known."""
+    """Return the subject's innermost function in a stack, and its line; empty if unknown."""
     own = find_own_frame(frames)
     has_line = own is not None and own.line and _is_own_source(own)
     if own is None or not has_line:
@@ -127,21 +127,21 @@ def _is_own_source(frame: Frame) -> bool:
 def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
     lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
-        frame = find_own_frame([profile.frames[place] for place in stack.frames])
+        frame = find_own_frame([profile.frames[index] for index in stack.frames])
         if frame is not None:
             lines[_identify_function(frame)][frame.line] += stack.weight
     return lines
 
 
 def _identify_function(frame: Frame) -> Where:
-    """Name a function: where its module lies differs from build to build."""
+    """Return a function's key without the path of its module, which differs from build to build."""
     return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
 
 
 def _pair_lines(before: Mapping[int, int], after: Mapping[int, int]) -> list[tuple[tuple[int, int], Change]]:
     """Pair the lines of a function in their order, so that as little as possible has changed (dynamic programming)."""
     old, new = sorted(before.items()), sorted(after.items())
-    # From each pair of places on: what is left costs, and the step to take, as numbers of old and of new lines.
+    # For each pair of indices: the cost of the rest, and the next step, as numbers of old and new lines.
     best: dict[tuple[int, int], tuple[float, int, int]] = {(len(old), len(new)): (0.0, 0, 0)}
     for i in range(len(old), -1, -1):
         for j in range(len(new), -1, -1):

@@ -18,7 +18,7 @@ def write_stacks(profile: Profile, stacks: StackProfile, form: str) -> bytes:
 def format_folded(profile: Profile, stacks: StackProfile) -> bytes:
     """Return one stack per line, outermost frame first, with its weight: the input of flame graph tools."""
     lines = (
-        ";".join(_format_frame(profile.frames[place]) for place in stack.frames) + f" {stack.weight}"
+        ";".join(_format_frame(profile.frames[index]) for index in stack.frames) + f" {stack.weight}"
         for stack in stacks.stacks
     )
     return ("\n".join(sorted(lines)) + "\n").encode() if stacks.stacks else b""
@@ -50,7 +50,7 @@ def format_speedscope(profile: Profile, stacks: StackProfile) -> bytes:
 def encode_pprof(profile: Profile, stacks: StackProfile) -> bytes:
     """Return the compressed protocol buffer that ``go tool pprof`` opens."""
     unit = UNITS[stacks.kind]
-    rows = [([profile.frames[place] for place in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
+    rows = [([profile.frames[index] for index in reversed(stack.frames)], stack.weight) for stack in stacks.stacks]
     # Without a modification time, so that the same profile gives the same file.
     return gzip.compress(pprof.encode_profile(rows, str(stacks.kind), unit, profile.started_at), mtime=0)
 

@@ -1,4 +1,4 @@
-"""Says beforehand how many interleaved pairs would prove a change of a count, from how its samples vary."""
+"""Estimates how many interleaved pairs would prove a change of a count, from the variation of its samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from runner.contract.level import Number, count_allowed_on_side, is_repeating, median
+from runner.contract.level import Number, find_largest_side, is_repeating, median
 
 MAX_PAIRS = 400
 """Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
@@ -20,12 +20,12 @@ STATED_PERCENT = 2.0
 
 
 class Power(NamedTuple):
-    """How soon a rise would be proven.
+    """How many pairs would prove a rise of a count.
 
     Attributes
     ----------
     percent
-        The rise; None for one event more, where the count repeats.
+        The rise; None for a rise by one event, if the count repeats.
     pairs
         The pairs that most likely prove it; None if as many as a comparison takes are too few.
     seconds
@@ -75,7 +75,7 @@ def _count_pairs(above: float, below: float) -> int | None:
     """Return the first number of pairs at which such shares of signs are a verdict."""
     for pairs in range(1, MAX_PAIRS + 1):
         larger, smaller = round(pairs * above), round(pairs * below)
-        most = count_allowed_on_side(larger + smaller, DIRECTION_ERROR) if larger + smaller else None
+        most = find_largest_side(larger + smaller, DIRECTION_ERROR) if larger + smaller else None
         if most is not None and larger > most:
             return pairs
     return None

@@ -192,10 +192,10 @@ class Failure(Strict):
 
 def _find_reason_line(lines: Sequence[str]) -> str:
     """Return the line that says why a program failed: the last one, unless it ends the program's usage."""
-    usage = next((place for place, line in enumerate(lines) if _USAGE.match(line)), None)
+    usage = next((index for index, line in enumerate(lines) if _USAGE.match(line)), None)
     if usage is None or _ERROR.search(lines[-1]):
         return lines[-1]
-    # What is wrong with the arguments stands before the usage.
+    # The error about the arguments is printed before the usage.
     return lines[usage - 1] if usage else lines[usage]
 
 

@@ -1,4 +1,4 @@
-"""What usually makes a count vary from execution to execution, and what makes it repeat."""
+"""Suggests why a count varies from execution to execution, and how to make it repeat."""
 
 import re
 from collections.abc import Mapping
@@ -30,14 +30,14 @@ _GO_TOOL, _COLLECTOR, _THREADS = "tool.go", "variable.GOGC", "variable.GOMAXPROC
 
 
 def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({})) -> str:
-    """Return the likely reason why a count varies, and what makes it repeat.
+    """Return the likely reason why a count varies, and a remedy that makes it repeat.
 
     Parameters
     ----------
     settings
         The settings of a run, which tell what its program is built with; empty if that is unknown.
     """
-    # Meson and pip look at every compiler that there is, whatever they build.
+    # Meson and pip look at every installed compiler, regardless of what they build.
     if _GO_TOOL not in settings or not _OTHER_BUILD_TOOLS.isdisjoint(settings):
         return USUAL_CAUSES
     heap = _GO_HEAP if _has_random_heap(settings[_GO_TOOL] or "") else ""
@@ -47,6 +47,6 @@ def suggest_remedy(settings: Mapping[str, str | None] = MappingProxyType({})) ->
 
 
 def _has_random_heap(go: str) -> bool:
-    """Return whether a tool is known to be a Go that knows the option; its place can name a version too."""
+    """Return whether a tool is a version of Go that has the option. The version may be in the tool's path."""
     versions = _GO_VERSION.findall(go)
     return bool(versions) and tuple(map(int, versions[-1])) >= _RANDOM_HEAP_VERSION

@@ -1,4 +1,4 @@
-"""Says the verdict on one metric in words: the terminal, the comment and the pages use the same."""
+"""Describes the verdict on one metric, in the same words for the terminal, the comment and the pages."""
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
@@ -11,9 +11,9 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     Parameters
     ----------
     crept
-        Whether small steps have taken it over its budget.
+        Whether several small changes together exceed the budget.
     since
-        The change since the baseline of those steps; empty if it has none.
+        The change since the baseline of those small changes; empty if there is no baseline.
     """
     if not verdict.counts:
         return "not judged"
@@ -37,7 +37,10 @@ def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
 
 
 def _describe_missing(verdict: MetricVerdict) -> str:
-    return "base and head" if verdict.base.n == verdict.head.n else "head" if verdict.base.n else "base"
+    """Return the side without samples. At least one side has none, so equal numbers of samples mean both."""
+    if verdict.base.n == verdict.head.n:
+        return "base and head"
+    return "head" if verdict.base.n else "base"
 
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:

@@ -22,10 +22,10 @@ def hash_file(path: Path) -> str:
 def hash_built_file(path: Path, tree: Path) -> str:
     """Return the digest of a file that was built in a tree, independent of the tree's name; empty if it is unknown.
 
-    It is of all that the file holds, because a program can read what the kernel does not load. Compilers write the name
-    of the folder into their output. It changes with the revision, its length does not: it is left out, and where it was
-    is part of the digest, so that no byte moves unseen. The digest of a symbolic link is empty, because untrusted code
-    may have created it.
+    The digest covers the whole file, because a program can read parts that the kernel does not load. Compilers write
+    the folder's name, which changes with the revision but has a fixed length, into their output. The name is therefore
+    replaced by its position, so that no byte can move unnoticed. The digest of a symbolic link is empty, because
+    untrusted code may have created the link.
     """
     return _hash_regular_file(path, os.fsencode(tree)) if path.resolve() == path else ""
 

@@ -1,4 +1,4 @@
-"""What a command asked the kernel about files."""
+"""The file lookups of a command: what it asked the kernel about files."""
 
 from typing import Literal, Self
 
@@ -6,80 +6,80 @@ from msgspec import Struct
 
 Kind = Literal["c", "s", "l", "d", "x"]
 """Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
-_QUESTION_KINDS = frozenset("csldx")
+_LOOKUP_KINDS = frozenset("csldx")
 _MADE_KIND, _CHANGED_KIND = "n", "m"
 _MAX_FOLDERS = 200
-"""Folders in one path, beyond which it is not looked up."""
+"""The number of folders in a path beyond which its lookup is ignored."""
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
-"""The kernel's own: they describe the host and the process, and are part of the environment."""
+"""The kernel's own files. They describe the host and the process, which are part of the environment."""
 
 
-class Asked(Struct, frozen=True):
-    """The questions of a command and all its processes.
+class Lookups(Struct, frozen=True):
+    """The file lookups of a command and all its processes.
 
     Attributes
     ----------
-    questions
-        Kinds and absolute paths, as the command named them.
+    entries
+        The kind of each lookup and the absolute path, as the command wrote it.
     made
         Paths that did not exist before the command made them.
     changed
         Paths that existed before and were written, moved or removed.
-    unfollowed
-        Why the questions are not all known; empty if they are.
+    untraced
+        Why some lookups are unknown; empty if all are known.
     """
 
-    questions: frozenset[tuple[str, str]] = frozenset()
+    entries: frozenset[tuple[str, str]] = frozenset()
     made: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
-    unfollowed: str = ""
+    untraced: str = ""
 
     @property
     def objection(self) -> str:
-        """Why the command may get other answers next time in the same place; empty if it cannot."""
+        """Why the same lookups may have other answers next time in the same tree; empty if they cannot."""
         lost = sorted(self.changed - self.made)
-        return self.unfollowed or (f"it changes {lost[0]}, which existed before" if lost else "")
+        return self.untraced or (f"it changes {lost[0]}, which existed before" if lost else "")
 
     @property
     def opened(self) -> frozenset[str]:
         """The paths that were opened or executed, whether they exist or not."""
-        return frozenset(path for kind, path in self.questions if kind == "c")
+        return frozenset(path for kind, path in self.entries if kind == "c")
 
-    def combine(self, other: Self) -> "Asked":
-        """Combine what two executions of one command asked in the same place."""
-        return Asked(
-            self.questions | other.questions,
+    def combine(self, other: Self) -> "Lookups":
+        """Combine the lookups of two executions of one command in the same tree."""
+        return Lookups(
+            self.entries | other.entries,
             self.made | other.made,
             self.changed | other.changed,
-            self.unfollowed or other.unfollowed,
+            self.untraced or other.untraced,
         )
 
 
-def make_unfollowed(why: str) -> Asked:
-    """Return the questions of a command that could not be followed, with the reason."""
-    return Asked(unfollowed=why)
+def make_untraced(why: str) -> Lookups:
+    """Return the lookups of a command that could not be traced: none, and the reason."""
+    return Lookups(untraced=why)
 
 
-def parse_asked(output: bytes) -> Asked:
-    """Read what ``watch`` has written."""
+def parse_lookups(output: bytes) -> Lookups:
+    """Parse what ``watch.c`` has written."""
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
-        return make_unfollowed("the tracer ended early")
-    questions, made, changed = set(), set(), set()
+        return make_untraced("the tracer ended early")
+    entries, made, changed = set(), set(), set()
     too_deep = ""
     for field in fields[1:-2]:
         kind, _, path = field.decode(errors="surrogateescape").partition(" ")
         if path.startswith(_VIRTUAL_FOLDERS):
             continue
         if path.count("/") > _MAX_FOLDERS:
-            too_deep = "it asks about a file in too many folders"
+            too_deep = "it looks up a file in too many nested folders"
             continue
         if kind == _MADE_KIND:
             made.add(path)
-            questions.add(("l", path))  # The command has seen that it was missing.
+            entries.add(("l", path))  # The command has seen that it was missing.
         elif kind == _CHANGED_KIND:
             changed.add(path)
-        elif kind in _QUESTION_KINDS:
-            questions.add((kind, path.removesuffix(" (deleted)")))
+        elif kind in _LOOKUP_KINDS:
+            entries.add((kind, path.removesuffix(" (deleted)")))
     why = fields[0].decode(errors="replace") or too_deep
-    return Asked(frozenset(questions), frozenset(made), frozenset(changed), why)
+    return Lookups(frozenset(entries), frozenset(made), frozenset(changed), why)

@@ -1,10 +1,10 @@
-"""What the questions of a program are answered in a built tree.
+"""The answers to a program's file lookups in a built tree.
 
-Two trees in which all answers are the same cannot be told apart by the program that asked. The answers are those of the
-tree as it was built: what the program made itself is left out.
+If all answers are the same in two trees, the program cannot tell the trees apart. The answers describe the tree as it
+was built, without the files that the program itself made.
 
-Times that lie within the making of a tree are the same for every tree, because each build has its own. The path of the
-tree is replaced in contents and links: all trees have paths of one length.
+All times within the making of a tree count as equal, because each build has its own times. The path of the tree is
+replaced in contents and links; all trees have paths of the same length.
 """
 
 import os
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from runner.contract.report import hash_document
 from runner.dependencies.digests import hash_built_file
-from runner.dependencies.file_queries import Asked
+from runner.dependencies.file_queries import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identify_file, open_regular
 
@@ -41,11 +41,11 @@ class Place(Struct, frozen=True):
     tree
         The tree, without links in its path.
     began
-        When its making began, in nanoseconds since the epoch; 0 if that is unknown.
+        The time at which the making of the tree began, in nanoseconds since the epoch; 0 if unknown.
     sandbox
-        What confines the program; None for nothing.
+        The sandbox that confines the program; None without a sandbox.
     is_fresh
-        Nothing has run in it yet, so what the program makes itself is not there.
+        Whether nothing has run in the tree yet, so that it does not contain files that the program makes.
     """
 
     tree: Path
@@ -55,14 +55,14 @@ class Place(Struct, frozen=True):
 
 
 class Answers(Struct, frozen=True):
-    """The answers to the questions of a program, by kind and path.
+    """The answers to the file lookups of a program, by kind and path.
 
     Attributes
     ----------
     own
-        About the tree; paths are relative to it.
+        The answers about files in the tree; paths are relative to the tree.
     elsewhere
-        About other files: their identities.
+        The answers about other files: their identities.
     """
 
     own: Mapping[tuple[str, str], Answer]
@@ -78,36 +78,36 @@ class Answers(Struct, frozen=True):
 
 
 class Answered(Struct, frozen=True):
-    """What a program asked in a tree, and was answered there."""
+    """The file lookups of a program in a tree, with their answers."""
 
     place: Place
-    asked: Asked
+    lookups: Lookups
     answers: Answers
 
     def is_answered_alike(self, tree: Path, began: int) -> bool:
-        """Return whether the program would be answered the same in another tree, in which nothing has run yet."""
-        asked = move_questions(self.asked, self.place.tree, tree)
-        return answer_questions(Place(tree, began, self.place.sandbox, is_fresh=True), asked) == self.answers
+        """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
+        lookups = move_lookups(self.lookups, self.place.tree, tree)
+        return answer_lookups(Place(tree, began, self.place.sandbox, is_fresh=True), lookups) == self.answers
 
 
-def answer_questions(place: Place, asked: Asked) -> Answers:
-    """Answer questions about the present state of a tree."""
-    reader = _Reader(place, asked.made)
-    for kind, path in asked.questions:
+def answer_lookups(place: Place, lookups: Lookups) -> Answers:
+    """Return the answers to lookups in the present state of a tree."""
+    reader = _Reader(place, lookups.made)
+    for kind, path in lookups.entries:
         reader.answer(kind, path)
     return Answers(reader.own, reader.elsewhere)
 
 
-def move_questions(asked: Asked, tree: Path, other: Path) -> Asked:
-    """Return the questions about one tree as questions about another tree."""
+def move_lookups(lookups: Lookups, tree: Path, other: Path) -> Lookups:
+    """Return lookups in one tree as lookups in another tree: with paths of the other tree."""
     old_tree, new_tree = f"{tree}", f"{other}"
 
     def move_path(path: str) -> str:
         return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
-    questions = frozenset((kind, move_path(path)) for kind, path in asked.questions)
-    made, changed = (frozenset(map(move_path, paths)) for paths in (asked.made, asked.changed))
-    return Asked(questions, made, changed, asked.unfollowed)
+    entries = frozenset((kind, move_path(path)) for kind, path in lookups.entries)
+    made, changed = (frozenset(map(move_path, paths)) for paths in (lookups.made, lookups.changed))
+    return Lookups(entries, made, changed, lookups.untraced)
 
 
 class _Reader:
@@ -118,7 +118,7 @@ class _Reader:
         self._tree = str(place.tree)
         made = [os.path.normpath(path) for path in made]
         self._missing = frozenset(() if place.is_fresh else made)
-        """What is there only because the program has made it."""
+        """Files that exist only because the program has made them."""
         self._folders_of_made: dict[str, list[str]] = {}
         for path in made:
             folder, _, name = path.rpartition("/")
@@ -132,7 +132,7 @@ class _Reader:
     def answer(self, kind: str, path: str) -> None:
         real = self._resolve_path(path, follow=kind != "l")
         if real is None:
-            return  # What is missing was noted on the way.
+            return  # The missing file was recorded while the path was resolved.
         if self._is_own(real):
             self.own[kind, self._make_relative(real)] = self._read_own_answer(kind, real)
         elif self._is_visible(real):
@@ -195,7 +195,7 @@ class _Reader:
         return self._tree.startswith(f"{real.rstrip('/')}/")
 
     def _is_visible(self, real: str) -> bool:
-        """Return whether the runner may look at a file that a program has named: one that the program sees, too."""
+        """Return whether the runner may look at a file: only if the program that named it can see it, too."""
         if self._is_above(real):
             return False
         sandbox = self._place.sandbox
@@ -254,7 +254,7 @@ class _Reader:
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
     def _normalize_access_time(self, moment: int) -> object:
-        """Return an access time in the future, and ``past`` for every other: reading a file already changes those."""
+        """Return an access time in the future as it is, and any other as ``past``, because each read changes it."""
         return moment if moment > time.time_ns() else "past"
 
     def _strip_place(self, text: str) -> str:
@@ -268,7 +268,7 @@ def _list_attributes(path: str) -> Answer:
 
 
 def _find_data_extents(path: str, size: int) -> Answer:
-    """Return where the data of a file begin and end, which a program can ask for (``SEEK_DATA``)."""
+    """Return the offsets at which the data extents of a file begin and end, as ``SEEK_DATA`` shows them."""
     edges: list[int] = []
     with open_regular(path, links=False) as file:
         while not edges or edges[-1] < size:

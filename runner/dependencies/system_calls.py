@@ -15,7 +15,7 @@ _NO_ARGUMENT = 7
 
 
 class Action(IntEnum):
-    """What ``watch.c`` does at a call."""
+    """The action of ``watch.c`` at a system call."""
 
     OPEN = 1
     STATE = 2
@@ -79,7 +79,7 @@ FOLLOWED_CALLS: Mapping[str, int] = {
     "connect": _encode_call(Action.CONNECT),
     "clone": _encode_call(Action.CLONE, flags=0),
     "clone3": _encode_call(Action.CLONE3),
-    # Whose questions no filter sees: of other threads of the kernel, by other views of the files, under other filters.
+    # Calls after which no filter sees the lookups: they use threads of the kernel, other mounts, or other filters.
     **_encode_each(
         "io_uring_setup seccomp chroot pivot_root mount umount umount2 setns move_mount open_tree fsmount "
         "open_by_handle_at openat2 fanotify_init userfaultfd ptrace shmat msgrcv semop semtimedop mq_open keyctl "
@@ -103,7 +103,7 @@ def open_query_filter(*, opened_too: bool) -> Iterator[int]:
     Parameters
     ----------
     opened_too
-        Stop also where a program asks about a file that it has opened, which it does after most openings.
+        Whether to stop also at lookups of files that are already open, which follow most openings.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _build_filter(opened_too: bool) -> bytes:
     context = seccomp.seccomp_init(_ALLOW)
     try:
         unfollowed = _TRACE | _encode_call(Action.UNFOLLOWED)
-        # Programs of another architecture number their calls differently: each of them stops, and is not followed.
+        # Programs of another architecture have other call numbers: each call stops, and the program is not traced.
         seccomp.seccomp_attr_set(context, _BAD_ARCHITECTURE, ctypes.c_uint32(unfollowed))
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name, code in FOLLOWED_CALLS.items():

@@ -1,12 +1,12 @@
-"""Says in what two built trees differ: names, contents, sizes, modes, times, links."""
+"""Lists the differences between two built trees: names, contents, sizes, modes, times, links."""
 
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from runner.dependencies.file_queries import Asked
-from runner.dependencies.query_answers import Answer, Place, answer_questions
+from runner.dependencies.file_queries import Lookups
+from runner.dependencies.query_answers import Answer, Place, answer_lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (
@@ -28,7 +28,7 @@ MAX_NAMED_DIFFERENCES = 10
 
 def find_tree_differences(base: Place, head: Place) -> list[str]:
     """Return the first differences between two trees, as clauses; empty if a tree is too large."""
-    before, after = (answer_questions(place, Asked(frozenset(_list_questions(place)))).own for place in (base, head))
+    before, after = (answer_lookups(place, Lookups(frozenset(_list_questions(place)))).own for place in (base, head))
     clauses: dict[str, list[str]] = {}
     for kind, path in sorted(before.keys() | after.keys(), key=lambda question: question[::-1]):
         left, right = before.get((kind, path)), after.get((kind, path))

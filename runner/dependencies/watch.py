@@ -1,8 +1,8 @@
-"""Follows a command and all its processes, and returns what they asked the kernel about files.
+"""Traces the file lookups of a command and all its processes.
 
-A small program (``watch.c``) becomes the parent of the command, outside of any sandbox. A filter of system calls makes
-the kernel stop the command's processes at the calls that ask about files. Following takes some 20 µs for each of them,
-and changes no fault count.
+A small program (``watch.c``) becomes the parent of the command, outside any sandbox. A seccomp filter makes the kernel
+stop the command's processes at the system calls that look up files. Tracing takes about 20 µs for each such call, and
+does not change any fault count.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from runner.dependencies.file_queries import Asked, make_unfollowed, parse_asked
+from runner.dependencies.file_queries import Lookups, make_untraced, parse_lookups
 from runner.dependencies.system_calls import open_query_filter
 from runner.errors import FaultwatchError
 from runner.execution.compilation import CompilationError, compile_program
@@ -19,19 +19,19 @@ from runner.settings import load_settings
 from runner.system.scratch import make_scratch_folder
 
 _SOURCE = Path(__file__).with_name("watch.c")
-MAX_FOLLOWED_CALLS = 20_000
-"""Calls of a measured program after which it is killed, because following it takes longer than measuring it."""
+MAX_TRACED_CALLS = 20_000
+"""Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
 
 
-class QuestionWatch:
-    """Follows one command from its start to its end; where the host does not allow that, it says so.
+class LookupTracer:
+    """Traces one command from its start to its end. If the host does not allow that, the lookups say why.
 
     Parameters
     ----------
     launched
-        Whether the launcher starts the command, and what it asks itself does not matter.
+        Whether the launcher starts the command, so that the launcher's own lookups are ignored.
     counted
-        Whether its faults are counted meanwhile.
+        Whether the faults of the command are counted at the same time.
     """
 
     def __init__(self, *, launched: bool, counted: bool) -> None:
@@ -53,7 +53,7 @@ class QuestionWatch:
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            how = (self._begin, "after" if self._counted else "before", str(MAX_FOLLOWED_CALLS * self._counted))
+            how = (self._begin, "after" if self._counted else "before", str(MAX_TRACED_CALLS * self._counted))
             self._prefix = [str(program), str(descriptor), str(self._file), *how]
             self.inherited = (descriptor,)
             self._stack = stack.pop_all()
@@ -65,14 +65,14 @@ class QuestionWatch:
         self._stack.close()
 
     def wrap_command(self, command: Sequence[str]) -> list[str]:
-        """Return the command line that runs a command under the watch."""
+        """Return the command line that runs a command under the tracer."""
         return [*self._prefix, *command]
 
-    def read_asked(self) -> Asked:
-        """Return the command's questions, after the command and before the watch has ended."""
+    def read_lookups(self) -> Lookups:
+        """Return the command's lookups. Call this after the command has ended, and before leaving the context."""
         if self._file is None:
-            return make_unfollowed(self._obstacle)
+            return make_untraced(self._obstacle)
         try:
-            return parse_asked(self._file.read_bytes())
+            return parse_lookups(self._file.read_bytes())
         except OSError:
-            return make_unfollowed("the tracer ended early")
+            return make_untraced("the tracer ended early")

@@ -48,7 +48,7 @@ class FixReport(Struct):
     changed
         By file: the previous and the new value.
     failed
-        What failed, a line each.
+        One line for each fix that failed.
     needs_root
         Checks that only root can fix.
     """

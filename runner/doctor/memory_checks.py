@@ -111,7 +111,7 @@ def check_memory(host: HostProbe) -> CheckResult:
         )
     if swapped > 0:
         return make_warning(
-            f"{finding}; {swapped // _MIB:,} MiB are swapped out and return as major faults",
+            f"{finding}; {swapped // _MIB:,} MiB are swapped out, so reading them again causes major faults",
             "sudo swapoff -a && sudo swapon -a",
         )
     return make_ok(f"{finding}; nothing is swapped out")

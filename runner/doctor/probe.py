@@ -1,4 +1,4 @@
-"""Everything that checks ask of a host: files below a root, and the few things that must be tried."""
+"""Access to a host for the checks: files below a root, and the few things that must be tried."""
 
 import os
 import shutil
@@ -45,7 +45,7 @@ def run(command: Sequence[str]) -> ProgramOutput:
 def get_free_bytes(folder: Path) -> int | None:
     """Return the free space for a folder that exists or would be created; ``None`` if it cannot be written."""
     try:
-        existing = next(place for place in (folder, *folder.parents) if place.exists())
+        existing = next(ancestor for ancestor in (folder, *folder.parents) if ancestor.exists())
     except PermissionError:
         return None
     return shutil.disk_usage(existing).free if existing.is_dir() and os.access(existing, os.W_OK | os.X_OK) else None

@@ -46,15 +46,15 @@ def make_ok(finding: str) -> CheckResult:
 
 
 def make_warning(finding: str, remedy: str) -> CheckResult:
-    """Return a result for what makes measurements worse than they could be."""
+    """Return a result for a state that makes measurements less reliable."""
     return CheckResult(CheckStatus.WARNING, finding, remedy)
 
 
 def make_problem(finding: str, remedy: str) -> CheckResult:
-    """Return a result for what prevents correct measurements."""
+    """Return a result for a state that prevents correct measurements."""
     return CheckResult(CheckStatus.PROBLEM, finding, remedy)
 
 
 def make_unknown(finding: str, remedy: str = "") -> CheckResult:
-    """Return a result for a check that could not be made."""
+    """Return a result for a check that could not be performed."""
     return CheckResult(CheckStatus.UNKNOWN, finding, remedy)

@@ -1,7 +1,7 @@
-"""Keeps what settings were before the first fix, in a folder that may belong to an ordinary user.
+"""Stores the settings from before the first fix, in a folder that may belong to an ordinary user.
 
-Root writes and reads the file, so nothing in it is trusted that another user can have written: links are not followed,
-the file has to be the caller's own, and only settings that a fix may change are put back.
+Root reads and writes the file, so content that another user may have written is not trusted: links are not followed,
+the caller must own the file, and only settings that a fix may change are restored.
 """
 
 import fnmatch
@@ -55,7 +55,7 @@ def write_record(file: Path, document: Mapping[str, object]) -> None:
 
 
 def select_restorable(settings: Mapping[object, object], tunable: Collection[str]) -> dict[str, str]:
-    """Return the settings that may be put back: files that a fix may change, with plain values.
+    """Return the settings that may be restored: files that a fix may change, with plain values.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
     Raises
     ------
     ValueError
-        If there is anything else among them.
+        There are other settings among them.
     """
     for name, value in settings.items():
         if not _is_tunable(str(name), tunable):

@@ -59,10 +59,10 @@ def find_executed_programs(
 
 def _list_command_programs(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
     """Yield the programs of one command, whose words are without quotes."""
-    place = 0
-    while place < len(words):
-        word = words[place]
-        place += 1
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
         yield from _find_named_tools(word)
         if _ASSIGNMENT.fullmatch(word) or (in_shell and word in _SHELL_KEYWORDS | _TRANSPARENT_BUILTINS):
             continue
@@ -71,9 +71,9 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
         name = _get_program_name(word)
         yield name
         if name in _SHELLS:
-            yield from _list_shell_programs(words[place:], is_program)
+            yield from _list_shell_programs(words[index:], is_program)
             return
-        for argument in words[place:]:
+        for argument in words[index:]:
             yield from _find_named_tools(argument)
         if name == "find":
             for option, program in pairwise(words):
@@ -81,8 +81,8 @@ def _list_command_programs(words: list[str], is_program: Callable[[str], bool], 
                     yield _get_program_name(program)
         if name not in _WRAPPERS:
             return
-        rest = iter(range(place, len(words)))
-        place = next((number for number in rest if is_program(_get_program_name(words[number]))), len(words))
+        rest = iter(range(index, len(words)))
+        index = next((number for number in rest if is_program(_get_program_name(words[number]))), len(words))
 
 
 def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], bool]) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
     following = iter(arguments)
     for word in following:
         if not word.startswith("-"):
-            return  # a file, which the revision holds
+            return  # a file of the revision
         if "c" in word and not word.startswith("--"):
             yield from _list_script_programs(next(following, ""), is_program)
             return

@@ -14,7 +14,7 @@ _ELF_CLASS_AND_MACHINE = (slice(0, 5), slice(18, 20))
 def find_libraries(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Iterator[Path]:
     """Yield the libraries whose file name matches the pattern, in the loader's folders, ``first`` before all others.
 
-    Like the loader, this skips libraries for another architecture.
+    Like the loader, this function skips libraries for another architecture.
     """
     own = _read_architecture(tree.path("proc/self/exe"))
     for folder in list_folders(tree, first):

@@ -1,4 +1,4 @@
-"""Finds which libraries of this host a program needs, as the loader finds them: read from the files, never run."""
+"""Finds the libraries of this host that a program needs, as the loader does, but without executing anything."""
 
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -30,10 +30,10 @@ def resolve_dependencies(tree: Tree, names: Iterable[str]) -> dict[str, Path]:
         name = waiting.pop()
         if name in paths or "/" in name or "\0" in name:
             continue
-        place = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
-        if place:
-            paths[name] = place
-            waiting += list_needed(place)
+        file = next((tree.path(folder) / name for folder in folders if (tree.path(folder) / name).is_file()), None)
+        if file:
+            paths[name] = file
+            waiting += list_needed(file)
     return paths
 
 

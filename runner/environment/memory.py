@@ -67,7 +67,7 @@ def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
         settings[f"mthp.{size}"] = tree.read_choice(f"{_THP_FOLDER}/{folder}/enabled")
         if setting := tree.read_choice(f"{_THP_FOLDER}/{folder}/shmem_enabled"):
             shared[setting].append(size)
-    if shared:  # one setting for all sizes: few use it, and eight lines more would hide the others
+    if shared:  # One setting for all sizes: it is rarely used, and eight more lines would hide the other settings.
         settings["mthp.shmem_enabled"] = " ".join(
             f"{setting}={','.join(shared[setting])}" for setting in sorted(shared)
         )

@@ -1,7 +1,7 @@
-"""The files of this host that decide what a build makes and what a program does: tools, interpreters, libraries.
+"""Reads the files of this host that influence builds and programs: tools, interpreters, libraries.
 
-They are settings of a case. They follow from the workload and from the host, never from a revision: each revision would
-otherwise have its own environment. What a program maps besides is part of its report.
+They are settings of a case. They depend on the workload and the host, but never on a revision; otherwise each revision
+would have its own environment. Other files that a program maps are part of its report.
 """
 
 import os
@@ -35,7 +35,7 @@ def read_build_settings(
 ) -> SettingValues:
     """Return the tools that a build finds on its ``PATH``: versions of compilers, and what identifies the others.
 
-    Nothing that only this ``PATH`` leads to is executed: it may be a stranger's.
+    A program that is found only through this ``PATH`` is not executed, because it may be untrusted.
 
     Parameters
     ----------
@@ -70,11 +70,11 @@ def read_run_settings(tree: Tree, program: str, path: str) -> SettingValues:
 
 
 def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
-    """Return the libraries that compilers add to programs, those needed besides, and those preloaded for all."""
+    """Return the libraries that compilers add to programs, other required libraries, and those preloaded for all."""
     loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
-        **{f"library.{name}"[:200]: _describe_library(place) for name, place in loaded.items()},
+        **{f"library.{name}"[:200]: _describe_library(file) for name, file in loaded.items()},
     }
 
 
@@ -94,7 +94,7 @@ def _describe_tool(name: str, path: str) -> str | None:
     proxy = file.resolve().with_name("rustup")
     if name == "go" and (version := _read_go_version(file)):
         return f"{_identify_program(file)}, {version}"
-    # All of Rust's tools are then links to the one program, hard or symbolic.
+    # All of Rust's tools are then hard or symbolic links to the same program.
     is_proxy = proxy.exists() and proxy.samefile(file)
     return _resolve_rust_toolchain(proxy, name) if is_proxy else _identify_program(file)
 
@@ -133,11 +133,11 @@ def _find_program(name: str, path: str) -> Path | None:
 def _identify_program(file: Path) -> str | None:
     """Return the path, size and time of a program, which identify its version without reading the file."""
     try:
-        place = file.resolve(strict=True)
-        state = place.stat()
+        target = file.resolve(strict=True)
+        state = target.stat()
     except (OSError, RuntimeError):
         return None
-    return f"{place}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
+    return f"{target}, {state.st_size} bytes of {datetime.fromtimestamp(int(state.st_mtime), UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _describe_library(file: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""Removes passwords, tokens and keys from stored and shown text."""
+"""Removes passwords, tokens and keys from text before it is stored or shown."""
 
 import re
 from collections.abc import Mapping

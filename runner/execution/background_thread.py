@@ -1,4 +1,4 @@
-"""Run a function that mostly waits while other work goes on."""
+"""Runs a function that mostly waits in the background of other work."""
 
 import threading
 from collections.abc import Callable

@@ -58,7 +58,7 @@ def compile_program(source: Path, cache: Path, *, headers: Sequence[Path] = (), 
 
 
 def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
-    """Compile; return why that failed, or an empty string."""
+    """Compile a program; return the reason for a failure, or an empty string."""
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)
     try:

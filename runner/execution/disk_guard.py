@@ -1,6 +1,6 @@
 """Limits how much a program writes into its tree: a limit on the size of one file does not limit many files.
 
-The same watch sees to the machine's memory: a sandbox's ``/tmp`` takes memory that no limit of a process covers.
+The guard also checks the machine's memory, because a sandbox's ``/tmp`` takes memory outside all process limits.
 """
 
 import os
@@ -80,7 +80,8 @@ class TreeGuard:
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
             self._why = describe_shortage(self._room, now)
-            # A file that was unlinked while it is open takes room and cannot be found: the disk's own figure counts it.
+            # An open file that was unlinked takes space but cannot be found, so the free space of the disk is read as
+            # well.
             if not self._why and self._room.bytes - now.bytes >= self._limit:
                 used = count_used_bytes(self._tree)
                 if used is None or used - self._before > self._limit:
@@ -91,7 +92,7 @@ class TreeGuard:
 
 
 class Room(Struct, frozen=True):
-    """What is free on a file system: bytes, and files (0 of both where it has no such limit); and in memory: bytes."""
+    """The free bytes and files on a file system (0 if it has no such limit), and the free bytes of memory."""
 
     bytes: int
     files: int

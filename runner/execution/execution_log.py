@@ -25,5 +25,5 @@ def log_command(words: Sequence[str | Path], directory: Path | None = None, rema
 
 
 def log_step(text: str, *arguments: object) -> None:
-    """Log something that is done or waited for; the arguments are those of :meth:`logging.Logger.info`."""
+    """Log an action or a wait; the arguments are those of :meth:`logging.Logger.info`."""
     EXECUTION_LOG.info(text, *arguments)

@@ -27,7 +27,7 @@ _MALFORMED = "the launcher sent a malformed message"
 
 
 class Ending(Struct, frozen=True):
-    """How the program ended, and the kernel's account of it and of the children that it waited for.
+    """How a program ended, and the kernel's accounting of it and of the children that it waited for.
 
     Attributes
     ----------
@@ -38,8 +38,8 @@ class Ending(Struct, frozen=True):
     max_rss
         Bytes.
     faults
-        Minor and major faults since the program was executed, also those that the kernel took to prepare memory, and
-        those of the processes that the program left behind.
+        Minor and major faults since the program was executed, including those that the kernel took to prepare memory
+        and those of processes that the program left behind.
     """
 
     status: int
@@ -61,7 +61,7 @@ class Confinement(Struct, frozen=True):
 
 
 class Start(Struct):
-    """Starts programs together, when each of them exists, is counted, and waits."""
+    """Starts programs at the same time, once all of them exist, are counted, and wait."""
 
     number: int
     _waiting: list["Launch"] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Launch:
     ending
         How it ended; None until then.
     refusal
-        Why it could not be started; empty if it could.
+        Why the program could not be started; empty if it was started.
     outlived
         The names of the processes that kept running 250 ms after the program had ended (``PATIENCE`` in ``launch.c``);
         empty if none did.
@@ -147,7 +147,7 @@ class Launch:
 
     def serve(self, _pid: int) -> bool:
         """Answer the launcher; return whether it can send more."""
-        # The launcher has its own copy by now. While this one is open, the end of the launcher goes unnoticed.
+        # The launcher has its own copy now. While this copy is open, the end of the launcher would go unnoticed.
         self._launcher_end.close()
         try:
             message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(_CREDENTIALS.size))
@@ -221,7 +221,7 @@ class Launch:
     def _handle_account(self, fields: Sequence[str]) -> None:
         """Store the program's account of its end; an implausible or a second one invalidates it.
 
-        Where the runner is not root, the program runs as the launcher's own user, and could send them in its name.
+        If the runner is not root, the program runs as the launcher's user, and could send messages in its name.
         """
         numbers = _parse_numbers(fields, 6)
         if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
@@ -245,7 +245,7 @@ class Launch:
 
 
 def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
-    """Return the fields of a message as numbers; None if there are more or fewer, or other words."""
+    """Return the fields of a message as numbers; None if their count is wrong or a field is not a number."""
     if len(fields) != count or not all(_NUMBER.fullmatch(field) for field in fields):
         return None
     return list(map(int, fields))
@@ -266,8 +266,8 @@ def resolve_program(
     Parameters
     ----------
     sees
-        Whether the program will see a file. Of others nothing is said, not even whether they exist: a stranger chooses
-        the name.
+        Returns whether the program will see a file. The reason says nothing about other files, not even whether they
+        exist, because an untrusted author chooses the name.
 
     Returns
     -------

@@ -24,7 +24,7 @@ def build_module_command(name: str, *arguments: str) -> list[str]:
 
 
 def build_installed_command(name: str, *arguments: str) -> list[str]:
-    """Return the command line that runs an installed module, whatever the current directory holds."""
+    """Return the command line that runs an installed module, regardless of the content of the current directory."""
     return [sys.executable, "-P", "-m", name, *arguments]
 
 

@@ -1,4 +1,4 @@
-"""The resource limits of a measured process, which the launcher sets: the same on every host, as far as it allows."""
+"""The resource limits of a measured process, which the launcher sets: the same on every host that allows them."""
 
 import resource
 from collections.abc import Mapping

@@ -57,10 +57,10 @@ class Sandbox(Struct, frozen=True):
     readable
         More readable folders, such as that of a compiler outside of ``/usr``. Those that do not exist are left out.
     empty
-        Folders that are empty and can be written, such as one for a cache that the program expects.
+        Writable, initially empty folders, such as a cache folder that the program expects.
     sharing
-        How many sandboxes share the limits. Where no control group bounds all sandboxes of a case together, each gets
-        an equal share.
+        How many sandboxes share the limits. If no control group limits all sandboxes of a case together, each gets an
+        equal share.
     """
 
     user: int = -1
@@ -83,7 +83,7 @@ class Sandbox(Struct, frozen=True):
     def is_visible(self, file: Path) -> bool:
         """Return whether the sandbox shows a file of the system and, for a link, its target."""
         visible = (*(Path("/", name) for name in _SYSTEM_FOLDERS), *map(Path, self.readable), *_list_visible_settings())
-        return all(any(place.is_relative_to(folder) for folder in visible) for place in (file, file.resolve()))
+        return all(any(path.is_relative_to(folder) for folder in visible) for path in (file, file.resolve()))
 
     def is_visible_in_tree(self, tree: Path, file: Path) -> bool:
         """Return whether a program that runs in a tree sees a file, of the tree or of the system."""

@@ -1,4 +1,4 @@
-"""What a workload file can ask for in a sandbox: less than the sandbox's own limits, never more."""
+"""Limits the requests of a workload file to those of the sandbox."""
 
 MAX_CONFINED_PROCESSES = 64
 """Processes of a confined case that start together. Each has its own sandbox, and perf is attached to each."""
@@ -10,7 +10,7 @@ def compute_memory_limit(requested: int | None, ceiling: int | None) -> int | No
     Parameters
     ----------
     requested
-        What the workload file says.
+        The limit in the workload file.
     ceiling
         The sandbox's limit; None outside of a sandbox.
     """

@@ -1,7 +1,10 @@
-"""Starts programs so that all that they have started ends with them, and with the runner, however it ends.
+"""Starts programs so that all their descendants end with them, and with the runner, however the runner ends.
 
-A small C program (``supervise.c``) starts the program and adopts whatever its processes leave behind, also in sessions
-of their own. A socket connects it with the runner. The kernel closes that when the runner is killed.
+A small C program
+(``supervise.c``) starts the
+program and adopts all orphaned
+processes, even those in other
+sessions. A socket connects it with the runner. The kernel closes that when the runner is killed.
 """
 
 import os
@@ -89,7 +92,7 @@ class SupervisedProcess:
         return [stream for stream in (self._popen.stdout, self._popen.stderr) if stream]
 
     def has_ended(self) -> bool:
-        """Return whether the process has ended by itself, with all its descendants."""
+        """Return whether the process and all its descendants have ended without being killed."""
         return self._popen.poll() is not None
 
     def wait(self, seconds: float) -> None:

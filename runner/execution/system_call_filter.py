@@ -1,7 +1,7 @@
 """The system calls that a sandboxed program cannot make, as a filter that bubblewrap loads.
 
-libseccomp makes the filter; this module holds the list. What is denied fails with an error and ends nothing. None of it
-is needed to allocate memory, and a filter runs in the kernel, so page-fault counts stay as they are.
+libseccomp makes the filter; this module holds the list. A denied call fails with an error and does not end the program.
+None of the calls is needed to allocate memory, and the filter runs in the kernel, so page-fault counts do not change.
 """
 
 import ctypes
@@ -90,7 +90,7 @@ def open_filter(*, no_user_namespaces: bool = False) -> Iterator[int]:
     Parameters
     ----------
     no_user_namespaces
-        Deny them too: needed where bubblewrap itself cannot.
+        Whether to deny user namespaces too, which is necessary if bubblewrap cannot do so.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
         raise FaultwatchError("libseccomp cannot create a filter")
     try:
         if other := OTHER_ARCHITECTURES.get(platform.machine()):
-            # Else a program for it is ended at its first system call.
+            # Otherwise a program for it is killed at its first system call.
             seccomp.seccomp_arch_add(context, other)
         seccomp.seccomp_attr_set(context, _OPTIMIZE, 2)
         for name in (name for names in DENIED_CALLS.values() for name in names):
@@ -129,13 +129,13 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
         for name in _NOT_IMPLEMENTED_CALLS:
             _add_denial(seccomp, context, name, errno.ENOSYS)
         for bit in _SET_ID:
-            for name, place in _MODE_ARGUMENTS.items():
-                _add_denial(seccomp, context, name, errno.EPERM, Argument(place, _MASKED_EQUAL, bit, bit))
-            for name, place in _OPEN_FLAGS_ARGUMENTS.items():
+            for name, index in _MODE_ARGUMENTS.items():
+                _add_denial(seccomp, context, name, errno.EPERM, Argument(index, _MASKED_EQUAL, bit, bit))
+            for name, index in _OPEN_FLAGS_ARGUMENTS.items():
                 for flag in _CREATING_FLAGS:
-                    creates_file = Argument(place, _MASKED_EQUAL, flag, flag)
+                    creates_file = Argument(index, _MASKED_EQUAL, flag, flag)
                     _add_denial(
-                        seccomp, context, name, errno.EPERM, creates_file, Argument(place + 1, _MASKED_EQUAL, bit, bit)
+                        seccomp, context, name, errno.EPERM, creates_file, Argument(index + 1, _MASKED_EQUAL, bit, bit)
                     )
         _add_denial(seccomp, context, "socket", errno.EAFNOSUPPORT, Argument(0, _GREATER, _MAX_ADDRESS_FAMILY, 0))
         if no_user_namespaces:
@@ -143,7 +143,7 @@ def _build_filter(no_user_namespaces: bool) -> bytes:
             _add_denial(
                 seccomp, context, "clone", errno.EPERM, Argument(0, _MASKED_EQUAL, _CLONE_NEWUSER, _CLONE_NEWUSER)
             )
-            _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # Its flags lie in memory, where no filter can look.
+            _add_denial(seccomp, context, "clone3", errno.ENOSYS)  # A filter cannot read its flags.
         return export_filter(seccomp, context)
     finally:
         seccomp.seccomp_release(context)
@@ -168,12 +168,12 @@ def add_rule(seccomp: ctypes.CDLL, context: int, name: str, action: int, *argume
         return
     array = (Argument * len(arguments))(*arguments)
     status = seccomp.seccomp_rule_add_array(context, action, number, len(arguments), array)
-    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: this architecture has no such call.
+    if status not in {0, -errno.EDOM, -errno.EFAULT}:  # The last two: no such call here.
         raise FaultwatchError(f"libseccomp cannot create a rule for {name}: {os.strerror(-status)}")
 
 
 def export_filter(seccomp: ctypes.CDLL, context: int) -> bytes:
-    """Return a filter as the kernel takes it.
+    """Return a filter in the kernel's format.
 
     Raises
     ------

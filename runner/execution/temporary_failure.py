@@ -1,4 +1,4 @@
-"""Decides whether a failed program could succeed another time, because the state of the host was the reason."""
+"""Decides whether a failed program may succeed at the next attempt, because the state of the host was the reason."""
 
 import re
 import signal
@@ -27,7 +27,7 @@ def is_disk_full(message: str) -> bool:
 
 
 def is_temporary(done: Finished) -> bool:
-    """Return whether the reason of a failure may have passed the next time: a time-out, a signal, a full disk.
+    """Return whether the reason for a failure may be temporary: a time-out, a signal, a full disk.
 
     A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
     If it prints such a line for another reason, the only price is another attempt.

@@ -45,9 +45,9 @@ def _format_rule_name(rule: FindingRule) -> str:
 
 
 def _build_result(finding: GateFinding) -> dict[str, Any]:
-    place: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
+    location: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
     if finding.file:
-        place["physicalLocation"] = {
+        location["physicalLocation"] = {
             "artifactLocation": {"uri": quote(finding.file), "uriBaseId": "%SRCROOT%"},
             "region": {"startLine": finding.line},
         }
@@ -56,6 +56,6 @@ def _build_result(finding: GateFinding) -> dict[str, Any]:
         "ruleIndex": list(_RULES).index(finding.rule),
         "level": _LEVELS[finding.level],
         "message": {"text": make_visible(f"{finding.title}: {finding.message}")},
-        "locations": [place],
+        "locations": [location],
         "partialFingerprints": {"finding/v1": compute_fingerprint(finding)},
     }

@@ -1,4 +1,4 @@
-"""Writes untrusted text so that no reader of a result file obeys it: names of cases, messages of builds, budgets.
+"""Escapes untrusted text for result files: names of cases, messages of builds, budgets.
 
 The files are read by programs that show the text in web pages: as plain text, as Markdown, or as XML.
 """

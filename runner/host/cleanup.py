@@ -1,4 +1,4 @@
-"""Clears what commands left behind that were killed, or that a power cut ended."""
+"""Removes the leftovers of commands that were killed, or that a power cut ended."""
 
 from contextlib import suppress
 
@@ -16,7 +16,7 @@ from runner.system.tree import Tree
 def remove_leftovers(settings: Settings) -> None:
     """Remove the leftovers of killed commands: kernel settings, control groups, temporary folders, unfinished builds.
 
-    Only what is this user's is removed. What cannot be removed stays; the next command tries again.
+    Only files and processes of this user are removed. Leftovers that cannot be removed stay until the next command.
     """
     tree = Tree()
     restore_grace_period(tree)

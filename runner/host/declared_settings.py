@@ -1,4 +1,4 @@
-"""The settings that the host's setup declared, compared with those that hold.
+"""Compares the settings that the host's setup declared with the actual settings.
 
 The file is JSON, in the format of ``faultwatch env --json``: its output on a correctly set up host can serve as the
 declaration.
@@ -28,7 +28,7 @@ class Declaration(Struct, frozen=True):
     problem: str = ""
 
     def list_mismatches(self, environment: Environment) -> tuple[Mismatch, ...]:
-        """Return the declared settings that do not hold, sorted by name; other settings may have any value."""
+        """Return the declared settings that have another value, sorted by name."""
         return tuple(
             Mismatch(name=name, declared=value, held=environment.settings.get(name))
             for name, value in sorted(self.settings.items())

@@ -55,7 +55,7 @@ class HostTurn:
         lock
             The file or folder to lock.
         say
-            Called with a line if another process has to be waited for.
+            Called with a line of text if the command has to wait for another process.
         prepare
             Called whenever the turn begins, before anything is measured.
         """
@@ -70,7 +70,7 @@ class HostTurn:
         Parameters
         ----------
         say
-            Called with the line instead; None for the usual function.
+            Called in place of the function of the turn; None for that function.
 
         Raises
         ------
@@ -163,7 +163,7 @@ def _get_command(process: int) -> str:
     except OSError:
         words = []
     text = " ".join(" ".join(hide_password(word) for word in words).split())
-    # The user of a command chooses its words: none of them may steer the terminal of who waits.
+    # The other user chose the words of the command, so they must not control this terminal.
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     shortened = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.

@@ -1,4 +1,4 @@
-"""What the name of a file says about its results: the revision, and the time."""
+"""Reads the revision and the time of results from the name of their file."""
 
 import re
 from datetime import UTC, datetime

@@ -75,7 +75,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
         if len(runs) > MAX_RUNS:
             raise FaultwatchError(f"{folder} contains more than {MAX_RUNS:,} runs", "import its parts one by one")
     if not recognised:
-        raise FaultwatchError(f"{folder}: none of its {len(left_out):,} files has a format that can be imported")
+        raise FaultwatchError(f"{folder}: no file in the folder has a format that can be imported")
     return FolderRuns(runs, left_out)
 
 

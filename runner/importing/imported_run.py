@@ -105,7 +105,7 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
     Raises
     ------
     FaultwatchError
-        A run has a value that no report may have, or nothing says in which order the revisions are.
+        A run has a value that is not allowed in a report, or the order of the revisions is unknown.
     """
     first: dict[tuple[str, str], datetime] = {}
     for record in runs:
@@ -119,12 +119,12 @@ def make_reports(runs: Sequence[ImportedRun], defaults: ImportDefaults) -> list[
 
 
 def _check_order(runs: Sequence[ImportedRun], unknown: Set[str]) -> None:
-    """Refuse several revisions whose order is only guessed from the times of their files."""
+    """Refuse several revisions if their order could only be guessed from the times of their files."""
     guessed = {run.revision: run.place for run in runs if run.revision in unknown and not run.time_is_known}
     if len(guessed) > 1:
-        place = next(iter(guessed.values()))
+        location = next(iter(guessed.values()))
         raise FaultwatchError(
-            f"{place}: neither the file nor its name says when this was measured, so the order of the "
+            f"{location}: neither the file nor its name says when this was measured, so the order of the "
             f"{len(guessed)} revisions is unknown",
             "pass --repo",
         )
@@ -176,7 +176,7 @@ def _make_up_commit(subject: str, revision: str, first_measured: datetime) -> Re
 
 def _make_commit_hash(text: str) -> str:
     """Return 64 hex digits, which no commit of a git repository with SHA-1 hashes can have."""
-    # JSON can hold half of a surrogate pair, which the report's own check refuses with a reason.
+    # JSON can contain half of a surrogate pair. The report's validation refuses it later, with a reason.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""When a result was measured and of which revision: what its file says, else the command line, else the file's name."""
+"""Determines the time and the revision of a result: from its file, the command line, or the file's name."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from runner.importing.source import Source
 
 
 class Placement(Struct, frozen=True):
-    """The revision and the time of a result, and whether the time is more than that of its file."""
+    """The revision and the time of a result, and whether the time is more precise than that of the file."""
 
     revision: str
     time: datetime
@@ -25,12 +25,12 @@ def locate_result(
     Parameters
     ----------
     revision, time
-        What the file says; empty or None if it says nothing.
+        The value in the file; empty or None if the file has none.
 
     Raises
     ------
     FaultwatchError
-        Nothing names the revision.
+        The revision is unknown.
     """
     names = (source.name, *source.folders)
     revision = require_value(revision or defaults.revision or _find_named_revision(names, defaults), "revision", place)

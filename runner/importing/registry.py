@@ -1,4 +1,4 @@
-"""All formats that can be imported, and which one a file has."""
+"""The formats that can be imported, and how to find the format of a file."""
 
 from collections.abc import Callable
 from functools import partial

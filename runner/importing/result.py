@@ -33,9 +33,9 @@ class Result(Struct, frozen=True):
     values
         In the order in which they were measured.
     revision, time, host, subject
-        What the file says; empty or None if it says nothing.
+        The value in the file; empty or None if the file has none.
     settings
-        What the file says about the environment and stays the same between runs.
+        Facts about the environment in the file, if they stay the same between runs.
     in_catalogue
         Whether the metric is that of the catalogue, with its unit.
     """
@@ -59,7 +59,8 @@ def make_case(name: str, parameters: Mapping[str, object] | None = None, identit
     Parameters
     ----------
     identity
-        What distinguishes it from another benchmark of the same name, such as its package. A series never spans two.
+        The distinction from other benchmarks of the same name, such as the package. A series never spans two
+        identities.
     """
     texts = {make_safe_name(key): " ".join(str(value).split())[:200] for key, value in (parameters or {}).items()}
     return Case(
@@ -83,8 +84,8 @@ def group_into_runs(
 
 def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
     first = group[0]
-    place = shorten_message(f"{source.name}: {first.case.name:.100}")
-    placed = locate_result(source, defaults, place, first.revision, first.time)
+    location = shorten_message(f"{source.name}: {first.case.name:.100}")
+    placed = locate_result(source, defaults, location, first.revision, first.time)
     columns: dict[str, tuple[float, ...]] = {}
     judged = []
     for result in group:
@@ -99,7 +100,7 @@ def _make_run(group: Sequence[Result], form: str, source: Source, defaults: Impo
         for i in range(length)
     )
     return ImportedRun(
-        place=place,
+        place=location,
         revision=placed.revision,
         case=first.case,
         started_at=placed.time,
@@ -122,6 +123,6 @@ def _build_metric_name(result: Result, better: Better | None) -> str:
 def _thin_out(values: Sequence[float]) -> tuple[float, ...]:
     if len(values) <= MAX_SAMPLES:
         return tuple(values)
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return tuple(ordered[round(place * last / (MAX_SAMPLES - 1))] for place in range(MAX_SAMPLES))
+    sorted_values = sorted(values)
+    last = len(sorted_values) - 1
+    return tuple(sorted_values[round(index * last / (MAX_SAMPLES - 1))] for index in range(MAX_SAMPLES))

@@ -1,4 +1,4 @@
-"""The text of one file to import, with what its format may ask about it. Reads nothing itself."""
+"""The text of one file to import, with access to its surroundings for its format. Reads nothing itself."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Source(Struct, frozen=True, dict=True):
 
 
 class Part(BaseModel):
-    """Base of the models of foreign files: what they do not name is ignored."""
+    """Base of the models of foreign files: unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -78,7 +78,7 @@ def check_document(model: type[T] | TypeAdapter[T], document: Any, name: str, wh
 
 
 def describe_first_mistake(error: ValidationError) -> str:
-    """Return in one line the first field that a model refuses, and why."""
+    """Return the first field that a model refuses, and the reason, in one line."""
     mistake = error.errors()[0]
     return f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}"
 

@@ -12,7 +12,7 @@ _PER_OPERATION = re.compile(r".+/(?:op|iter|iteration|call)", re.IGNORECASE)
 
 
 def find_direction(unit: str) -> Better | None:
-    """Return which direction of a unit is an improvement: of a time, a size or a cost lower, of a rate higher.
+    """Return which direction of a unit is an improvement: lower for a time, a size or a cost, higher for a rate.
 
     None if the unit does not say.
     """
@@ -29,9 +29,9 @@ def convert_to_rate(unit: str) -> tuple[str, float]:
 
     ``us/op`` becomes ``ns/op`` × 1,000; ``ops/ms`` becomes ``ops/s`` × 1,000. Other units stay.
     """
-    above, slash, below = unit.partition("/")
-    if above in NANOSECONDS:
-        return f"ns{slash}{below}", NANOSECONDS[above]
-    if slash and below in NANOSECONDS and below != "m":
-        return f"{above}/s", 1e9 / NANOSECONDS[below]
+    numerator, slash, denominator = unit.partition("/")
+    if numerator in NANOSECONDS:
+        return f"ns{slash}{denominator}", NANOSECONDS[numerator]
+    if slash and denominator in NANOSECONDS and denominator != "m":
+        return f"{numerator}/s", 1e9 / NANOSECONDS[denominator]
     return unit, 1.0

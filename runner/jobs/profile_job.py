@@ -16,11 +16,11 @@ def run(job: ClaimedJob) -> JobResult:
     profiler = Profiler(job.repository, job.workload, job.case, job.bench, job.builder)
     revisions = [revision for revision in (question.against, question.revision) if revision is not None]
     profiles = []
-    for place, revision in enumerate(revisions, 1):
+    for position, revision in enumerate(revisions, 1):
         job.announce_runs()
         profile = profiler.profile(revision, job.report_progress)
         outbox.post_now(profile)
         profiles.append(profile)
-        job.report_measured(f"{profile.revision.commit[:10]} is profiled.", len(revisions) - place)
+        job.report_measured(f"{profile.revision.commit[:10]} is profiled.", len(revisions) - position)
     names = " and ".join(profile.revision.commit[:10] for profile in profiles)
     return JobResult(f"Profiled: {names}.", {"profiles": [str(profile.profile_id) for profile in profiles]})

@@ -1,4 +1,4 @@
-"""Finds out whether a count can depend on the revision: whether what was built is what the program loaded and read."""
+"""Finds out whether a count can depend on the revision: whether the program loaded and read the built files."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -42,7 +42,7 @@ def measure_residency(descriptor: int) -> tuple[int, int]:
 
 
 class FileMapping:
-    """Maps a file in order to inspect its pages. Mapping it reads nothing of it.
+    """Maps a file in order to inspect its pages. Mapping does not read the file.
 
     Python's own ``mmap`` does not expose the address of a read-only mapping.
     """

@@ -1,7 +1,7 @@
-"""Prepares the files that a trial's program maps, before it is measured, and reports what they were.
+"""Prepares the files that a trial's program maps, before it is measured, and describes them for the report.
 
-The paths come from the program, which may be a stranger's and see other files than the runner. A file is opened only if
-the sandbox shows the program the same one.
+The paths come from the program, which may be untrusted and may see other files than the runner. A file is opened only
+if the sandbox shows the same file to the program.
 """
 
 import os
@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
-from runner.dependencies.file_queries import Asked, make_unfollowed
-from runner.dependencies.query_answers import Answered, Place, answer_questions
+from runner.dependencies.file_queries import Lookups, make_untraced
+from runner.dependencies.query_answers import Answered, Place, answer_lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
@@ -25,23 +25,23 @@ from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
 
-_NO_COPY_REASON = "and a private copy needs root or a sandbox"
+_NO_COPY_REASON = "and a private copy of the file requires root or a sandbox"
 WITH_COPIES, WITHOUT_COPIES = "prepared, shared files as private copies", "prepared, shared files as found"
 
 
 class KnownFiles(Struct):
-    """What a runner remembers about mapped files from one session to the next.
+    """The runner's knowledge about mapped files, which is kept from one session to the next.
 
     Attributes
     ----------
     preparer
-        Remembers the files that it has prepared.
+        Prepares files, and remembers which files it has prepared.
     expected
         The files that a case mapped last, by case; those in the build's directory relative to it.
     answered
-        What the program of a case asked last, by case; none if that is not wholly known.
-    unfollowed
-        The cases that cannot be followed, and why.
+        The last file lookups of a case's program with their answers, by case; missing if some are unknown.
+    untraced
+        Why a case cannot be traced, by case.
     shared
         The identity and the copy of each file that other programs map, by path.
     """
@@ -49,7 +49,7 @@ class KnownFiles(Struct):
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
     answered: dict[str, Answered] = field(default_factory=dict)
-    unfollowed: dict[str, str] = field(default_factory=dict)
+    untraced: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
 
@@ -67,8 +67,8 @@ class TrialFiles:
         The copies to mount over files, by the path of the file.
     faults
         The faults of the last watched execution; None if it could not be watched.
-    asked
-        What all watched executions asked about files.
+    lookups
+        The file lookups of all traced executions.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TrialFiles:
     ) -> None:
         self.copies: dict[str, Path] = {}
         self.faults: FaultsByFile | None = None
-        self.asked = make_unfollowed("it was not executed")
+        self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
         self._answered: Answered | None = None
@@ -92,9 +92,9 @@ class TrialFiles:
         self._known = known_files
         self._sandbox = sandbox
         self._store = PrivateCopies(load_settings().copies)
-        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # also a link that leads to itself
+        self._untouched = {Path(os.path.realpath(path)) for path in untouched}  # for example a link to itself
         self._preparations: dict[str, Preparation] = {}
-        self._is_asked = False
+        self._has_lookups = False
 
     def prepare_expected(self, program: Path) -> None:
         """Prepare the program itself and the files that the case mapped last.
@@ -106,13 +106,13 @@ class TrialFiles:
             if Path(path).is_file():
                 self._prepare_file(path)
 
-    def prepare_mapped(self, faults: FaultsByFile | None, asked: Asked, began: int) -> bool:
+    def prepare_mapped(self, faults: FaultsByFile | None, lookups: Lookups, began: int) -> bool:
         """Prepare the files that a watched execution mapped.
 
         Parameters
         ----------
         faults, asked
-            What was recorded of the execution.
+            The recorded faults and file lookups of the execution.
         began
             When it began, in nanoseconds since the epoch. Files that changed later are its own products.
 
@@ -122,8 +122,8 @@ class TrialFiles:
             Whether any of the files was unprepared during the execution.
         """
         self.faults = faults
-        self.asked = self.asked.combine(asked) if self._is_asked else asked
-        self._is_asked, self._answered = True, None
+        self.lookups = self.lookups.combine(lookups) if self._has_lookups else lookups
+        self._has_lookups, self._answered = True, None
         changed = False
         for file in faults.files if faults else ():
             if self._is_input(file, began):
@@ -138,14 +138,14 @@ class TrialFiles:
 
     @property
     def answered(self) -> Answered:
-        """The program's questions about files, with the answers."""
+        """The program's file lookups, with their answers."""
         if self._answered is None:
-            self._answered = Answered(self._place, self.asked, answer_questions(self._place, self.asked))
+            self._answered = Answered(self._place, self.lookups, answer_lookups(self._place, self.lookups))
         return self._answered
 
     @property
     def are_all_prepared(self) -> bool:
-        """Whether the state of no file in the page cache can move the count."""
+        """Whether all files are prepared, so that the page cache cannot move the count."""
         return all(preparation.cache is not CacheState.UNPREPARED for preparation in self._preparations.values())
 
     def renew(self) -> None:
@@ -166,7 +166,7 @@ class TrialFiles:
         mapped = tuple(
             self._describe_mapped_file(file) for file in self.faults.files if file.path in self._preparations
         )
-        own_bytes = "" if self.asked.objection else self.answered.answers.digest
+        own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:
             self._known.answered[self._case] = self.answered
@@ -198,22 +198,22 @@ class TrialFiles:
             for reason, paths in unprepared.items()
         ]
         mapped = self.paths
-        opened = [path for path in map(Path, self.asked.opened) if path.is_relative_to(self._tree) and path.is_file()]
+        opened = [path for path in map(Path, self.lookups.opened) if path.is_relative_to(self._tree) and path.is_file()]
         own = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = () if self.asked.objection else list_doubts(self._tree, own, system)
+        doubted = () if self.lookups.objection else list_doubts(self._tree, own, system)
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
         path = Path(file.path)
-        if file.path in self.asked.made or not self._is_shown(path):
+        if file.path in self.lookups.made or not self._is_shown(path):
             return False
         try:
             if path.resolve() in self._untouched:
                 return False
             state = path.stat()
         except OSError:
-            return False  # Created during the execution: it is gone, or only the program sees it.
+            return False  # The file was created during the execution and is gone, or only the program sees it.
         if file.path in self.copies:
             return True
         return (self._sandbox is None or _is_same_file(state, file)) and state.st_ctime_ns <= began
@@ -221,13 +221,13 @@ class TrialFiles:
     def _is_shown(self, path: Path) -> bool:
         """Return whether the sandbox shows the program the runner's file of a path.
 
-        What a stranger's program finds in its own ``/tmp``, say, may have the path and the number of a file that it
-        must not see.
+        For example, a file in the private ``/tmp`` of an untrusted program may have the path and the inode number of a
+        file that the program must not see.
         """
         if self._sandbox is None:
             return True
         if path.is_relative_to(self._tree):
-            return path.resolve() == path  # no link leads out of it
+            return path.resolve() == path  # no link leads out of the tree
         return self._sandbox.is_visible(path)
 
     def _prepare_file(self, path: str) -> bool:
@@ -279,8 +279,8 @@ class TrialFiles:
     def _compute_uncertain_faults(self) -> UncertainFaults:
         """Return the range of the faults in unprepared files while their state was renewed.
 
-        Nothing is uncertain that was not measured: where records were lost, or no state could be renewed, every
-        difference counts.
+        Only measured differences are uncertain: if records were lost, or if no state could be renewed, every difference
+        counts.
         """
         watched = [faults for faults in (self.faults, *self._renewals) if faults is not None and not faults.lost]
         if self.are_all_prepared or len(watched) < 2:

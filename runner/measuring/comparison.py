@@ -36,7 +36,7 @@ SAMPLES_IN_OTHER_PLACE = 20
 
 
 class Pairs(Struct, frozen=True):
-    """How many pairs of executions a comparison takes.
+    """The numbers of pairs of a comparison.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Compared(Struct, frozen=True):
     """The pairs that it was allowed; None if one side could not be measured."""
 
     def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
-        """Return the question that the service has decided."""
+        """Return the request that the service has decided."""
         return _make_request(self.base, self.head, judging, cases=cases, most=self.most)
 
 
@@ -186,7 +186,7 @@ def sample_interleaved(
             target = min(pairs.most, target + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
-            # It ran before head did, and runs without it: head is the reason, as where it fills the disk.
+            # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
             failed = head.report_skipped(
                 f"base fails when head runs at the same time, but not alone: {error.message}", temporary=True
             )
@@ -199,7 +199,7 @@ def _is_over(until: float | None) -> bool:
 
 
 def _can_run_alone(trial: Trial) -> bool:
-    """Return whether a program runs where its tree was put back as it was built."""
+    """Return whether a program runs after its tree was restored to its built state."""
     try:
         restore_tree(trial.tree)
         trial.warm_up()
@@ -287,7 +287,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
 
 
 def _compute_level(values: Sequence[Number]) -> Number:
-    """Return the value that most samples have, else their median."""
+    """Return the value on which most samples agree, otherwise their median."""
     most, middle = find_majority(values), median(values)
     assert middle is not None
     return most[0] if most else middle
@@ -308,8 +308,8 @@ def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, m
 def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:
     """Return the result of a comparison if a side cannot be measured.
 
-    If base is that side, head is executed alone: a change that repairs the program has to be told from one that does
-    not. If head is, base is skipped.
+    If base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head
+    cannot be measured, base is skipped.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> R
 
 @contextmanager
 def raise_priority() -> Iterator[None]:
-    """Run before the host's other processes for a while, if this user may."""
+    """Give this process priority over the host's other processes within the context, if this user may."""
     scheduling = RoundRobin()
     applied = False
     with suppress(OSError):

@@ -24,7 +24,7 @@ class Inputs(Struct, frozen=True):
     names
         Their paths in the tree.
     beside
-        The paths of all that is in their folders, as far as those are folders of the tree.
+        The paths of all files in their folders, if the folders are in the tree.
     """
 
     names: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class Inputs(Struct, frozen=True):
         return cls(names, _list_beside(names, tree))
 
     def describe_spent(self, tree: Path) -> str:
-        """Return how an execution changed its input so that the next one can fail, as a sentence; empty if not."""
+        """Return in a sentence how an execution changed its input so that the next may fail; empty if it did not."""
         if missing := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
                 f"an earlier execution removed or renamed {', '.join(missing)}, so the command works only once: let "
@@ -55,7 +55,7 @@ class Inputs(Struct, frozen=True):
 
 
 def _list_beside(names: Iterable[str], tree: Path) -> frozenset[str]:
-    """Return the paths of all that is in the folders of some files, as text that can be stored and printed."""
+    """Return the paths of all files in the folders of some files, as text that can be stored and printed."""
     folders = {(tree / name).parent for name in names if not Path(name).is_absolute()}
     entries = (entry for folder in folders if folder.is_dir() for entry in folder.iterdir())
     return frozenset(os.fsencode(entry.relative_to(tree)).decode(errors="replace") for entry in entries)

@@ -98,17 +98,17 @@ def _derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
     run = workload.run
-    text, place = execution.output, "standard output"
+    text, origin = execution.output, "standard output"
     if run.output_file is not None:
-        place = run.output_file
+        origin = run.output_file
         try:
             text = read_regular(locate_result_file(tree, run.output_file), MAX_RESULT_BYTES).decode(errors="replace")
         except OSError as error:
-            raise ExecutionFailure(f"the result file {place} cannot be read: {error.strerror}") from None
+            raise ExecutionFailure(f"the result file {origin} cannot be read: {error.strerror}") from None
     try:
         return read_work(text, run.output, run.pattern)
     except UnreadableWorkError as error:
         last_line = text.strip().splitlines()[-1:] or ["nothing"]
         raise ExecutionFailure(
-            f"{place} does not report the work done: {error}; its last line is {last_line[0][:120]!r}", text[-20_000:]
+            f"{origin} does not report the work done: {error}; its last line is {last_line[0][:120]!r}", text[-20_000:]
         ) from None

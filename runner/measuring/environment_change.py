@@ -13,7 +13,7 @@ class SpoiledSession(FaultwatchError):
 
 
 def require_unchanged(before: Environment, after: Environment) -> None:
-    """Refuse a session during which the environment changed: nobody knows in which one its samples were taken.
+    """Refuse a session during which the environment changed, because the environment of each sample is unknown.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def measure(
     except Exception as error:
         if not _is_caused_by_revision(error):
             raise
-        # A program can do what nobody has thought of. That must not end the history of the other commits.
+        # A program can fail in unexpected ways, which must not end the history of the other commits.
         message = f"this revision reveals a bug in Faultwatch: {type(error).__name__}: {error}"
         return Trial(workload, measured, bench).report_failed(
             Stage.MEASURE, message, traceback.format_exc(), temporary=True
@@ -106,7 +106,7 @@ def _is_caused_by_revision(error: Exception) -> bool:
     """Return whether an unexpected error may be the fault of the revision, so that others can be measured."""
     cause: BaseException | None = error
     while cause is not None:
-        # A class that is being made turns the interruption by a signal into another error.
+        # If a signal interrupts the creation of a class, Python raises another error.
         if isinstance(cause, FaultwatchError | KeyboardInterrupt | MemoryError):
             return False
         if isinstance(cause, OSError) and cause.errno in _HOST_ERRORS:

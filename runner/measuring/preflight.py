@@ -38,7 +38,7 @@ USER_ONLY_WARNING = (
 
 
 class Workbench(Struct, frozen=True):
-    """Everything needed to build and measure on this host."""
+    """The objects for building and measuring on this host."""
 
     bench: Bench
     builder: Builder
@@ -75,7 +75,7 @@ def prepare_bench(
     origin
         Where the code comes from: with the sandbox it decides where builds are kept.
     say
-        Called with a line for each build that has to be made again.
+        Called with a line for each build that has to be repeated.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def prepare_bench(
     try:
         trust = assess_host(settings.programs) if examined else HostTrust()
     finally:
-        scope = scope_found()  # Raise first why nothing can be counted, not what follows from that.
+        scope = scope_found()  # Raise the reason why nothing can be counted before any error that follows from it.
     box = create_sandbox() if confined else None
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))

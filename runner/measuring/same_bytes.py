@@ -1,4 +1,4 @@
-"""Recognises builds in which a program would be answered as in one that was measured, and takes its counts over.
+"""Reuses the counts of a measured build for builds in which the program's file lookups have the same answers.
 
 A revision can change a count only through what the program asks the kernel about its tree: contents, sizes, modes,
 times, links, the names in folders, and what is missing. All of it was watched where the program was measured. If the
@@ -42,12 +42,12 @@ _VARIES_REMARK = (
 
 
 class _Newest(Struct, frozen=True):
-    """The newest measured run of a case, and what its program was answered.
+    """The newest measured run of a case, with the file lookups of its program.
 
     Attributes
     ----------
     agreeing
-        Measured runs in a row that counted the same, this one among them.
+        The number of successive measured runs with the same counts, including this one.
     """
 
     report: Report
@@ -61,7 +61,7 @@ class SameBytes:
     def __init__(self, workload: Workload, bench: Bench) -> None:
         self._workload = workload
         self._bench = bench
-        # What depends on time, or on other cases, says something new each time that it is measured.
+        # Counts that depend on time or on other cases can differ at each measurement.
         self._is_usable = str(workload.run.processes) == "1" and all(
             metric(name).exact for name in workload.metrics.judge
         )
@@ -74,16 +74,16 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        alike = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
-        return newest.report if alike else None
+        has_same_answers = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
+        return newest.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
         """Return the report of a revision with the counts of a run; None if it has to be measured.
 
         That is in another environment, until enough runs have shown the level, and to check the host: one revision in
         twenty, and each one from the first on that contradicts another run, or shows that the count varies. And it is
-        if one execution, which nobody watches, counts anything else: a program may ask other questions while it is
-        followed, and answers may leave something out.
+        if one untraced execution counts anything else: a program may look up other files while it is traced, and the
+        answers may leave something out.
         """
         name = source.case.name
         if self._newest[name].agreeing < MIN_AGREEING_RUNS or name in self._contradicted:
@@ -95,7 +95,7 @@ class SameBytes:
         try:
             trial = Trial(self._workload, subject, self._bench, tree)
             restore_tree(tree)
-            counted = trial.execute_unwatched().readings
+            counted = trial.execute_untraced().readings
         except (ExecutionFailure, FaultwatchError):
             return None
         if any(name not in counted or counted[name].value != count for name, count in expected.items()):
@@ -176,8 +176,8 @@ def _collect_exact_counts(report: Report) -> Mapping[str, Number] | None:
 def _describe_varying(report: Report, expected: Mapping[str, Number], counted: Mapping[str, Number]) -> list[str]:
     """Return the counts that differ because they vary, as clauses; empty if that does not explain all differences.
 
-    A program whose threads take memory by chance counts a fault more or less. That says nothing about the host, if the
-    counts differ from the expected one by no more than from each other.
+    A program whose threads allocate memory in random order counts a fault more or less. That is no reason to distrust
+    the host if the counts differ from the expected count by no more than from each other.
     """
     clauses = []
     for name, before in expected.items():

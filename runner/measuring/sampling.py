@@ -1,4 +1,4 @@
-"""Decides when enough samples are taken, so that more of them cannot change the verdict."""
+"""Decides whether enough samples were taken, so that more samples cannot change the verdict."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -36,7 +36,7 @@ class Sampling(Struct, frozen=True):
     least, most
         Limits of the number of samples.
     precision
-        By metric: to how many percent of its level the median of a noisy metric must be known.
+        For each noisy metric, the precision to which its median must be known, in percent of its level.
     expected
         Levels of exact counts that the history shows for this case in this environment.
     """

@@ -18,8 +18,8 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
     """
     if get_process_count(workload, report.case) == 1:
         return report
-    alone = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
-    times = alone.values("elapsed") if alone else ()
+    single_process = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
+    times = single_process.values("elapsed") if single_process else ()
     if not times:
         return report
     first = median(times)

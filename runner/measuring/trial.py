@@ -26,9 +26,9 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.file_queries import Asked, make_unfollowed
+from runner.dependencies.file_queries import Lookups, make_untraced
 from runner.dependencies.query_answers import Answered
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
@@ -95,7 +95,7 @@ class Bench(Struct, frozen=True):
         bound = bind_case(workload, case)
         state = self.make_process_state(bound)
         paths = get_build_path(workload), state.environment["PATH"]
-        # A stranger's PATH must not tell which programs the host has elsewhere.
+        # The PATH of an untrusted workload must not reveal which programs the host has elsewhere.
         build, run = (self.sandbox.select_visible_path(path) for path in paths) if self.sandbox else paths
         files: SettingValues = {
             **read_build_settings(
@@ -119,7 +119,7 @@ class Bench(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """What is measured: a case of a revision, and how the revision was built."""
+    """The subject of a trial: a case of a revision, and how the revision was built."""
 
     name: str
     revision: Revision
@@ -158,7 +158,7 @@ class Trial:
 
     @property
     def obstacle(self) -> str:
-        """Why the case cannot be measured on this host, as far as is known without executing it; empty if it can."""
+        """Why the case cannot be measured on this host; empty if no reason is known before executing it."""
         if self._case.memory_limit is not None and self._environment.settings.get(MemoryGroup.setting) == "none":
             return f"the memory limit cannot be set: {MemoryGroup.remedy}"
         actual = self._environment.settings.get(HugePages.setting)
@@ -230,18 +230,18 @@ class Trial:
         self._inputs = Inputs.read(self._case.command[1:], self._tree)
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
-            faults, asked = self._execute_under_watch()
+            faults, lookups = self._trace_execution()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
-            changed = self._files.prepare_mapped(faults, asked, began)
+            changed = self._files.prepare_mapped(faults, lookups, began)
             if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
-            for _ in range(2):  # once as it is after that, and once as the first leaves it
-                self._files.record_renewal(self._execute_watched(None))
+            for _ in range(2):  # once with the evicted files, and once in the state that the first execution leaves
+                self._files.record_renewal(self._execute_traced(None))
 
-    def execute_unwatched(self) -> Sample:
+    def execute_untraced(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
 
         Raises
@@ -264,28 +264,30 @@ class Trial:
         self._renewed = True
         self.execute()
 
-    def _execute_under_watch(self) -> tuple[FaultsByFile | None, Asked]:
-        """Execute the case once under the watch; return its faults and its questions about files.
+    def _trace_execution(self) -> tuple[FaultsByFile | None, Lookups]:
+        """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
-        A program that fails while it is followed, as one does that traces itself, is executed again without. One that
-        was stopped is not: it would be stopped again, or fail over what it left.
+        If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
+        the tracer. If it was stopped, it is not executed again: it would be stopped again, or fail because of the files
+        that it left behind.
         """
-        unknown = self._bench.known_files.unfollowed
-        if why := unknown.get(self.subject.case.name):
-            return self._execute_watched(None), make_unfollowed(why)
+        reasons = self._bench.known_files.untraced
+        case = self.subject.case.name
+        if case in reasons:
+            return self._execute_traced(None), make_untraced(reasons[case])
         try:
-            with QuestionWatch(launched=True, counted=True) as watch:
-                return self._execute_watched(watch), watch.read_asked()
+            with LookupTracer(launched=True, counted=True) as tracer:
+                return self._execute_traced(tracer), tracer.read_lookups()
         except ExecutionFailure as failure:
             if failure.was_stopped:
                 raise
-            faults = self._execute_watched(None)
-            unknown[self.subject.case.name] = f"it fails while it is traced: {failure.message}"
-            return faults, make_unfollowed(unknown[self.subject.case.name])
+            faults = self._execute_traced(None)
+            reasons[case] = f"it fails while it is traced: {failure.message}"
+            return faults, make_untraced(reasons[case])
 
-    def _execute_watched(self, watch: QuestionWatch | None) -> FaultsByFile | None:
+    def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
         recorder = FaultsByFileRecorder()
-        self.execute(recording=Recording((), recorder, watch))
+        self.execute(recording=Recording((), recorder, tracer))
         return recorder.get_result()
 
     def execute(
@@ -300,7 +302,7 @@ class Trial:
         processes
             How many to run at once; by default as many as the case says.
         as_left
-            Leave the page cache as the execution before left it.
+            Whether to leave the page cache in the state after the previous execution.
 
         Raises
         ------
@@ -342,7 +344,7 @@ class Trial:
         try:
             locate_result_file(self._tree, name).unlink(missing_ok=True)
         except NotADirectoryError:
-            pass  # As if it did not exist.
+            pass  # Treated as missing.
         except OSError as error:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
@@ -373,7 +375,7 @@ class Trial:
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:
         """Return the report of this revision with counts of a run with the same bytes, which is not executed again.
 
-        None if the environment has changed since that run, or if it has the state of a file among its conditions.
+        None if the environment has changed since that run, or if it depends on the state of a file.
         """
         if self.obstacle or self.is_cold or self._environment.hash != source.environment.hash:
             return None

@@ -24,7 +24,7 @@ def describe_unusable_watch(faults: FaultsByFile | None, variables: Mapping[str,
             f"executes {', '.join(map(repr, faults.hidden[:3]))}, which the kernel hides from perf: it changes its "
             "user (set-user-ID), or this user may not read it"
         )
-    if faults.lost:  # Nothing follows from what is absent.
+    if faults.lost:  # A missing record does not prove anything.
         return ""
     mapped = {PurePosixPath(file.path).name for file in faults.files}
     for entry in filter(None, re.split(r"[ :]+", variables.get("LD_PRELOAD", ""))):

@@ -52,7 +52,7 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
         The matrix names no hosts, so the machines are unknown before the jobs run.
     """
     if not matrix.hosts:
-        raise FaultwatchError(f"{matrix.path} names no hosts", "add [hosts.NAME] for each machine")
+        raise FaultwatchError(f"{matrix.path} does not name any hosts", "add [hosts.NAME] for each machine")
     used = {host for host, _, _ in _list_places(matrix)}
     return [
         {"host": name, "labels": list(host.labels or ("self-hosted", name))}
@@ -67,14 +67,14 @@ def _list_places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
         for configuration in matrix.configuration_names:
             for entry in matrix.workloads:
                 on_host = host in (entry.hosts or matrix.host_names)
-                place = host, configuration, entry.path
+                key = host, configuration, entry.path
                 if on_host and configuration in (entry.configurations or matrix.configuration_names):
-                    if place in seen:
+                    if key in seen:
                         raise FaultwatchError(
                             f"{matrix.path}: {entry.path} is listed twice for {configuration} on {host}",
                             "put all of its parameters into one entry",
                         )
-                    seen.add(place)
+                    seen.add(key)
                     yield host, configuration, entry
 
 

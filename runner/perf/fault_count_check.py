@@ -1,4 +1,4 @@
-"""Says if perf counted an execution whole: what perf counted has a witness in the kernel's own records.
+"""Checks the count of perf against the kernel's own accounts of the same execution.
 
 Two accounts of the kernel have the faults of an execution besides perf: the one of each process, which the launcher
 takes of all that it waits for, and the one of the control group. Each is an exact sum, and they differ from perf by
@@ -36,7 +36,7 @@ def explain_miscount(perf: int | float, accounts: int | float, lost: LostProgram
     perf
         The faults, minor and major, that perf counted.
     accounts
-        Those that the kernel's own account has, the larger one.
+        The faults in the larger of the kernel's own accounts.
     """
     counts = f"perf counted {perf:,} faults, the kernel's account has {accounts:,}"
     if lost.names:

@@ -20,14 +20,14 @@ _TIMEOUT_SECONDS = 10.0
 
 
 class LostPrograms(Struct, frozen=True):
-    """What perf lost of an execution.
+    """The programs of an execution that perf lost.
 
     Attributes
     ----------
     names
-        The programs that it lost.
+        The names of the lost programs.
     complete
-        The list is all of it. Records may not have fitted, or the execution could not be watched.
+        Whether the list is complete. Records may have been lost, or the execution could not be watched.
     """
 
     names: tuple[str, ...] = ()

@@ -25,8 +25,8 @@ class Layout:
     def show(self) -> str:
         """Return ``off`` or ``on``, and the other flags of the personality if there are any."""
         flags = system_calls.get_personality()
-        off = flags & system_calls.ADDR_NO_RANDOMIZE
-        randomization = "off" if off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
+        is_off = flags & system_calls.ADDR_NO_RANDOMIZE
+        randomization = "off" if is_off or self._tree.read_text("proc/sys/kernel/randomize_va_space") == "0" else "on"
         other_flags = flags & ~system_calls.ADDR_NO_RANDOMIZE
         return f"{randomization} (personality {other_flags:#x})" if other_flags else randomization
 

@@ -61,11 +61,11 @@ class Dissection(Struct):
     Attributes
     ----------
     period
-        One fault was recorded for this many.
+        The number of faults for which one fault was recorded.
     page_size
         Bytes of a page of the kernel that made the recording.
     access
-        Tells how memory was accessed, on the architecture on which it was made.
+        Determines how memory was accessed, on the architecture of the recording.
     """
 
     period: int
@@ -117,7 +117,8 @@ class Dissection(Struct):
     def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.
 
-        It tells of its own how programs begin and what they map, which must not undo what is known of the faults.
+        Its own records of program starts and mappings are ignored, because they would mix with those of the recorded
+        faults.
         """
         apart = Dissection(self.period, self.page_size, self.access)
         apart.add_events(events)

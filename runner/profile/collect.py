@@ -56,7 +56,7 @@ class Collector(Struct):
     table
         The frames of all stacks.
     without_callers
-        The kinds of stacks of which nearly all have one frame.
+        The kinds of stacks that nearly all consist of a single frame.
     """
 
     trial: Trial
@@ -72,7 +72,7 @@ class Collector(Struct):
     def for_trial(
         cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path
     ) -> "Collector":
-        """Return the collector of a trial's profile, which has nothing yet."""
+        """Return a new, empty collector for the profile of a trial."""
         within = build_reader_prefix(trial.sandbox, scratch, trial.tree)
         return cls(
             trial, call_graph, permissions, scratch, within, FrameTable(partial(find_source_lines, within=within))
@@ -126,22 +126,22 @@ class Collector(Struct):
 
     def record_times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
         """Record where the CPU time goes and where threads wait, in one execution."""
-        on, off = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
+        on_cpu, off_cpu = self.scratch / "on-cpu.data", self.scratch / "off-cpu.data"
         clock = recording_plan.compute_clock_period(expected, self.call_graph)
         apart = recording_plan.compute_stacks_period(expected.switches, self.call_graph)
         plans = (
-            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock, self.call_graph), on),
+            RecordPlan(recording_plan.build_stack_options("cpu-clock", clock, self.call_graph), on_cpu),
             RecordPlan(
                 (*recording_plan.build_stack_options("context-switches", apart, self.call_graph), "--switch-events"),
-                off,
+                off_cpu,
             ),
         )
         self.trial.execute(recording=Recording(plans))
-        running = count_stacks(self._read_events(on, *STACK_FIELDS))
-        waiting = sum_blocked_time(self._read_events(off, *STACK_FIELDS))
+        running = count_stacks(self._read_events(on_cpu, *STACK_FIELDS))
+        waiting = sum_blocked_time(self._read_events(off_cpu, *STACK_FIELDS))
         return (
-            self._build_stack_profile(StackKind.ON_CPU, running, clock, on, running.samples * clock),
-            self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off, waiting.stacks.total() * apart),
+            self._build_stack_profile(StackKind.ON_CPU, running, clock, on_cpu, running.samples * clock),
+            self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off_cpu, waiting.stacks.total() * apart),
         )
 
     def _read_events(self, file: Path, *fields: str) -> Iterator[Event]:
@@ -219,7 +219,7 @@ def collect_profile(
         if times:
             progress("recording CPU time and waiting")
             on_cpu, off_cpu = collector.record_times(expected)
-    # Put the profile together, with paths relative to the tree.
+    # Assemble the profile, with paths relative to the tree.
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
     collector.remarks += describe_missing_callers(collector.without_callers, chosen)

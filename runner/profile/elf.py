@@ -1,4 +1,4 @@
-"""Reads the segments and sections of ELF files, as far as profiles need them."""
+"""Reads the segments and sections of ELF files that profiles need."""
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class Segment(Struct, frozen=True):
 
 
 class Sections(Struct, frozen=True):
-    """What the sections of a program or library say about it."""
+    """Facts about a program or library, from its sections."""
 
     is_go: bool
     """Whether Go's linker wrote it."""
@@ -115,5 +115,5 @@ def _read_table(
         raise ValueError
     stream.seek(start)
     table = stream.read(min(size * number, _MAX_TABLE_BYTES))
-    for place in range(0, len(table) - entry.size + 1, size):
-        yield entry.unpack_from(table, place)
+    for offset in range(0, len(table) - entry.size + 1, size):
+        yield entry.unpack_from(table, offset)

@@ -1,4 +1,4 @@
-"""Tells how a program accessed the page of a fault: from what the kernel of an x86 says, or from an A64 instruction."""
+"""Determines how a program accessed the page of a fault: from the error code on x86, or from the A64 instruction."""
 
 import re
 import struct
@@ -102,7 +102,7 @@ def classify_error_code(code: int) -> Access:
 
 
 def classify_instruction(word: int) -> Access:
-    """Return how an A64 instruction accesses memory; what reads and writes at once, such as a swap, writes.
+    """Return how an A64 instruction accesses memory; one that reads and writes, such as a swap, counts as a write.
 
     Source: Arm Architecture Reference Manual for A-profile, C4.1, "Loads and Stores" and "SVE encodings".
     """

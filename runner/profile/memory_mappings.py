@@ -67,9 +67,9 @@ class ProcessMappings(Struct):
 
     def find(self, address: int) -> MemoryMapping | None:
         """Return the mapping that contains an address."""
-        place = bisect_right(self._starts, address) - 1
-        if place >= 0 and address < self._all[place].end:
-            return self._all[place]
+        index = bisect_right(self._starts, address) - 1
+        if index >= 0 and address < self._all[index].end:
+            return self._all[index]
         return None
 
     def copy(self) -> "ProcessMappings":

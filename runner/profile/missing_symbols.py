@@ -30,8 +30,8 @@ def has_no_callers(weighed: Weighed) -> bool:
     """Return whether nearly all of the recorded stacks have one frame of the program; the kernel's do not count."""
     depths = [(sum(map(is_user_frame, stack)), weight) for stack, weight in weighed.stacks.items()]
     with_user_frames = sum(weight for depth, weight in depths if depth)
-    alone = sum(weight for depth, weight in depths if depth == 1)
-    return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= alone
+    single_frame_weight = sum(weight for depth, weight in depths if depth == 1)
+    return weighed.samples >= _MIN_STACKS and 0 < with_user_frames * _MIN_SINGLE_FRAME_SHARE <= single_frame_weight
 
 
 def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Iterator[str]:

@@ -139,7 +139,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Event]:
     Raises
     ------
     ScriptError
-        A line is not one of those that perf was asked to print.
+        A line is not in one of the formats that perf was asked to print.
     """
     parser = _Lines()
     head: _Head | None = None
@@ -310,7 +310,7 @@ def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Ev
                 return None
             if match is None:
                 raise ScriptError
-            start, size, offset = (int(match[place], 16) for place in (1, 2, 3))
+            start, size, offset = (int(match[index], 16) for index in (1, 2, 3))
             return Mapped(_parse_owner(rest), start, size, offset, match[4], match[5])
         case "SWITCH" | "SWITCH_CPU_WIDE":
             words = rest.split()

@@ -1,5 +1,6 @@
 """The client of the service's HTTP API."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
@@ -101,12 +102,12 @@ class Service:
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
         self._shown = hide_password(self.url)
-        # A proxy of the environment leads elsewhere: its own loopback is another one.
+        # A proxy from the environment may be on another machine, which has its own loopback interface.
         self._proxies: Any = dict.fromkeys(("http", "https", "all")) if _is_loopback(self.url) else None
         self._session = requests.Session()
         self._session.auth = _Bearer(token) if token else None
         if self._proxies:
-            # A new connection on this machine costs nothing, and one that is kept delays the stop of a local service.
+            # A new local connection costs nothing, and a kept connection would delay the stop of a local service.
             self._session.headers["Connection"] = "close"
         retry = _BoundedRetry(
             total=4,
@@ -174,7 +175,7 @@ class Service:
         return self._request_model(Comparison, "POST", "/comparisons", request)
 
     def prove(self, request: ComparisonRequest) -> Comparison:
-        """Have the service remember what the pairs of two commits decide; return it."""
+        """Store the verdict on the interleaved pairs of two commits in the service, and return it."""
         return self._request_model(Comparison, "POST", "/proofs", request)
 
     def list_nominations(self, **filters: str) -> NominationList:
@@ -193,9 +194,9 @@ class Service:
         """Ask for the diagnosis of a profile."""
         return self._request_model(Diagnosis, "POST", "/diagnoses", request)
 
-    def sign_in(self, identity: str) -> str:
-        """Exchange the identity of a CI job for a token."""
-        return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=identity)).token
+    def sign_in(self, id_token: str) -> str:
+        """Exchange the ID token of a CI job for a token of the service."""
+        return self._request_model(Admission, "POST", "/sign-in/actions", Identity(token=id_token)).token
 
     def find_stored_base(self, query: BaseQuery) -> Report | None:
         """Return a stored run that can serve as the base of a comparison, if there is one."""
@@ -210,7 +211,7 @@ class Service:
         return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
     def find_nightly_run(self, name: str, *, judged: bool = True) -> NightlyDigest:
-        """Return the digest of a nightly run: once all of its runs are judged, or as it is."""
+        """Return the digest of a nightly run; with ``judged``, only after all of its runs are judged."""
         return self._request_model(
             NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None
         )
@@ -269,17 +270,17 @@ class Service:
                 return items
 
     def check(self) -> None:
-        """Check that the service answers, before long work whose result it has to receive.
+        """Check that the service answers, before long work whose result is to be sent to it.
 
         Raises
         ------
         FaultwatchError
-            There is none at this address.
+            No service answers at this URL.
         """
         self._request_with_retries("GET", "/health")
 
     def connect_patiently(self, say: Callable[[str], None]) -> "Service":
-        """Return another connection that waits and says so while the service does not answer, for long work."""
+        """Return another connection, for long work: it waits while the service does not answer, and says so."""
         connection = self.clone_connection(RETRY_SECONDS)
         connection._say = say
         return connection
@@ -342,7 +343,7 @@ class Service:
             self._token = self._sign_in()
             self._session.auth = _Bearer(self._token) if self._token else None
             return self._request(method, path, body, params, expired=True)
-        # Raise the error that says what the command can do about it.
+        # Raise the error with a suitable remedy.
         if not response.ok:
             reason = _extract_problem(response, f"{method} {path}")
             message = f"the service at {self._shown} refused this: {reason}"
@@ -357,12 +358,19 @@ class Service:
             if response.status_code == HTTPStatus.GONE:
                 raise AlreadyEnded(reason)
             if response.status_code in {401, 403}:
-                raise FaultwatchError(message, "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token")
+                raise FaultwatchError(message, self._suggest_authentication())
             raise ServerError(message) if response.status_code == 500 else FaultwatchError(message)
         try:
             return response.json()
         except ValueError:
             self._raise_not_a_service()
+
+    def _suggest_authentication(self) -> str:
+        remedy = "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token"
+        if self._token or os.environ.get("GITHUB_ACTIONS") != "true":
+            return remedy
+        # Without this permission, GitHub does not tell the job where to request an OIDC token.
+        return f"give the job `permissions: id-token: write`, or {remedy}"
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
         answer = self._request_with_retries("PUT", path, document)
@@ -383,7 +391,7 @@ def _is_loopback(url: str) -> bool:
 
 
 def _extract_problem(response: requests.Response, request: str) -> str:
-    """Return the most specific line of a problem document, or else the request and the status."""
+    """Return the most specific line of a problem document; without such a document, the request and the status."""
     try:
         document = response.json()
         return str(document.get("detail") or document["title"])

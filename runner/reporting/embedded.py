@@ -21,20 +21,20 @@ START_TIMEOUT_SECONDS = 30.0
 
 @contextmanager
 def connect(settings: Settings) -> Iterator[Service]:
-    """Connect to the service that the settings name, or start one on the local database and stop it afterwards.
+    """Connect to the configured service, or start one on the local database and stop it afterwards.
 
     Raises
     ------
     FaultwatchError
         The embedded service does not start; the message contains its last line of output.
     """
-    # A service that the settings name.
+    # A configured service.
     if settings.url:
         url = settings.url
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
         return
-    # A service of our own, which ends with the command.
+    # An embedded service, which ends with the command.
     with make_scratch_folder() as scratch:
         port_file = scratch / "port"
         log = scratch / "log"

@@ -41,7 +41,7 @@ class Outbox:
         return len(self._posted.intersection(self.spool.list_waiting()))
 
     def post(self, *documents: SpooledDocument) -> None:
-        """Store reports or profiles on disk, then try to send everything that waits.
+        """Store reports or profiles on disk, then try to send all waiting documents.
 
         All of them are stored before the first is sent, so that a process that is killed in between loses none.
 
@@ -72,7 +72,7 @@ class Outbox:
         self.deliver()
 
     def deliver(self, *, at_once: bool = False) -> None:
-        """Send everything that waits; after a failure, wait for the pause to end, unless ``at_once``."""
+        """Send all waiting documents; after a failure, only once a pause is over, unless ``at_once``."""
         if not at_once and self._clock() < self._not_before:
             return
         try:

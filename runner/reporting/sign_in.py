@@ -1,4 +1,4 @@
-"""Signs in to the service with the identity that GitHub gives a job, so that no secret needs to be stored."""
+"""Signs in to the service with the OIDC token that GitHub issues to a job, so that no secret needs to be stored."""
 
 import os
 from collections.abc import Mapping
@@ -13,30 +13,32 @@ _TOKEN = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"  # noqa: S105 - the name of a variable
 
 
 def sign_in(url: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return a token for the service at an address; None outside a job with an identity.
+    """Return a token for the service at a URL; None outside a job that may request an OIDC token.
+
+    GitHub sets the variables only for jobs with `permissions: id-token: write`. If they are missing, the client names
+    that permission once the service refuses a request without a token.
 
     Raises
     ------
     FaultwatchError
-        GitHub provides no identity, or the service does not accept it.
+        GitHub does not issue an OIDC token, or the service does not accept it.
     """
-    address, bearer = environment.get(_URL), environment.get(_TOKEN)
-    if not address or not bearer:
+    request_url, request_token = environment.get(_URL), environment.get(_TOKEN)
+    if not request_url or not request_token:
         return None
     audience = url.rstrip("/")
     try:
-        # The address may already contain a query.
+        # The URL may already contain a query.
         answer = requests.get(
-            address,
+            request_url,
             params={"audience": audience},
-            headers={"Authorization": f"Bearer {bearer}"},
+            headers={"Authorization": f"Bearer {request_token}"},
             timeout=TIMEOUT_SECONDS,
         )
         answer.raise_for_status()
-        identity = str(answer.json()["value"])
+        id_token = str(answer.json()["value"])
     except (requests.RequestException, ValueError, KeyError, TypeError) as error:
         raise FaultwatchError(
-            f"GitHub provides no identity for this job: {type(error).__name__}",
-            "give the job `permissions: id-token: write`",
+            f"GitHub did not issue an OIDC token for this job: {type(error).__name__}", "run the job again"
         ) from None
-    return Service(url).sign_in(identity)
+    return Service(url).sign_in(id_token)

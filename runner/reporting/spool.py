@@ -73,7 +73,8 @@ class Spool(Struct, frozen=True):
                 _move_to_refused(file, error.what)
                 continue
             except ServiceUnavailable:
-                # A proxy also says so of a document that it cannot pass on: the next attempt starts with another one.
+                # A proxy returns the same status for a document that it cannot forward, so the next attempt starts with
+                # another one.
                 _read_to_end(file)
                 raise
             except ServerError as error:

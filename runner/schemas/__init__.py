@@ -1,4 +1,4 @@
-"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, from which editors complete and check."""
+"""The JSON Schemas of ``workload.toml`` and ``matrix.toml``, which editors validate with."""
 
 from importlib import resources
 

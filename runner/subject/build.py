@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
-from runner.dependencies.file_queries import Asked, make_unfollowed
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.file_queries import Lookups, make_untraced
+from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
@@ -56,7 +56,7 @@ class BuildFailure(Exception):
     temporary
         The state of this host is the reason, so another attempt can succeed.
     lacks_programs
-        It was not tried, because this host does not have the programs that the workload says it needs.
+        Whether the build was not tried, because this host lacks programs that the workload requires.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class BuildFailure(Exception):
 
     @property
     def timed_out(self) -> bool:
-        """Whether the build took longer than it may."""
+        """Whether the build exceeded its time limit."""
         return TIMEOUT_WORDS in self.message
 
 
@@ -89,16 +89,16 @@ class Builder(Struct, frozen=True):
     places
         Where the builds are kept.
     machine
-        What else than the build's tools decides what they make: the processor, the C library.
+        The settings besides the build's tools that influence their output: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
     say
-        Called with a line about a build that is made again.
+        Called with a line about a build that is repeated.
     again
         Build a revision again whose build failed.
-    follow
-        Find out which files a build depends on, so that it may serve other revisions, too.
+    traces_lookups
+        Whether to trace the file lookups of a build, so that the build can be reused for other revisions.
     """
 
     places: BuildPlaces
@@ -106,7 +106,7 @@ class Builder(Struct, frozen=True):
     sandbox: Sandbox | None = None
     say: Callable[[str], None] = lambda _: None
     again: bool = False
-    follow: bool = False
+    traces_lookups: bool = False
     reveals_host: bool = False
     """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
     the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
@@ -118,8 +118,8 @@ class Builder(Struct, frozen=True):
         Parameters
         ----------
         number
-            Which build of the revision: others than the first, 0, show what is due to the revision and what to one
-            build.
+            The number of the build of the revision. Builds after the first (0) show which differences are due to the
+            revision, and which to a single build.
 
         Raises
         ------
@@ -129,8 +129,8 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if lacking := find_missing_programs(workload, self._hiding_sandbox):
-            raise BuildFailure(lacking, Build(), temporary=True, lacks_programs=True)
+        if missing := find_missing_programs(workload, self._hiding_sandbox):
+            raise BuildFailure(missing, Build(), temporary=True, lacks_programs=True)
         place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
@@ -148,9 +148,10 @@ class Builder(Struct, frozen=True):
     def build_in_other_place(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
     ) -> Iterator[Path]:
-        """Build a revision where another one was built, which is put back afterwards; yield the folder.
+        """Build a revision in the folder of another one, which is restored afterwards; yield the folder.
 
-        What depends on the path, or on when and where the host has stored the files, is then as it was for the other.
+        Effects of the path, and of when and where the host stored the files, are then the same as for the other
+        revision.
 
         Raises
         ------
@@ -161,7 +162,8 @@ class Builder(Struct, frozen=True):
         aside = move_aside(place)
         try:
             place.mkdir()
-            # Without a record: should this process be killed, nobody takes it for the build of the other revision.
+            # Without a record, so that the tree is not taken for the build of the other revision if this process is
+            # killed.
             record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
@@ -172,13 +174,14 @@ class Builder(Struct, frozen=True):
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
-        """The sandbox, if messages must not reveal what lies outside of it; else None."""
+        """The sandbox, if messages must not reveal what lies outside it; otherwise None."""
         return None if self.reveals_host else self.sandbox
 
     def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
 
-        That is so if the commits differ only in files that the build has not read. None if the commit has to be built.
+        The builds are the same if the commits differ only in files that the build has not read. None if the commit must
+        be built.
         """
         changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
         if changed is None:
@@ -199,7 +202,7 @@ class Builder(Struct, frozen=True):
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
     ) -> frozenset[str] | None:
-        """Return the files that two commits differ in, if the build of a known commit reads none of them; else None."""
+        """Return the files that differ between two commits; None if the build of a known commit reads one of them."""
         if not _may_reuse(workload):
             return None
         changed = find_changed_files(repository, before, after)
@@ -209,7 +212,7 @@ class Builder(Struct, frozen=True):
         return None if any(map(inputs.may_depend_on, changed)) else changed
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
-        """Return whether the cache seems to have a build, as far as can be seen without using it."""
+        """Return whether the cache seems to have a build; its tree is not checked."""
         record = self._read_record(repository, commit, workload)
         return record is not None and record.is_usable(self.again)
 
@@ -225,7 +228,7 @@ class Builder(Struct, frozen=True):
             return None
 
     def _find_usable(self, place: Path) -> BuildRecord | None:
-        """Return the record of a build that can be used now, with its tree as it was built; None if there is none."""
+        """Return the record of a usable build, with its tree in the built state; None if there is none."""
         try:
             record = read_record(place)
             if record is None or not record.is_usable(self.again):
@@ -244,7 +247,7 @@ class Builder(Struct, frozen=True):
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
         host = {**self.machine, **read_library_settings(Tree()), **tools}
-        # The result file is not part of the tree's fingerprint. Nothing else of [run] matters to a build.
+        # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
         made_by = [workload.build.identity, workload.run.output_file]
         readable = self.sandbox.readable if self.sandbox else None
         recipe = [commit, repository.name, made_by, host, readable]
@@ -254,7 +257,7 @@ class Builder(Struct, frozen=True):
             recipe.append(hash_visible_tags(repository, commit))
         if number:
             recipe.append(f"build {number}")
-        # The commit is shown for people, and short: the path of a build has to be.
+        # The commit is for people, and abbreviated because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
     def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
@@ -277,12 +280,12 @@ class Builder(Struct, frozen=True):
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         began = time.time_ns()
         self._write_files(repository, commit, workload, tree)
-        failure, build, asked = self._run_build(repository, commit, workload, tree)
+        failure, build, lookups = self._run_build(repository, commit, workload, tree)
         if not failure and (objection := explain_unusable_tree(tree)):
             failure = f"the tree {objection}"
         if failure:
             return BuildRecord(build=build, failure=failure)
-        write_inputs(tree, asked)
+        write_inputs(tree, lookups)
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
@@ -292,27 +295,27 @@ class Builder(Struct, frozen=True):
 
     def _run_build(
         self, repository: Repository, commit: str, workload: Workload, tree: Path
-    ) -> tuple[str, Build, Asked]:
-        """Run the build command; return why it failed, the build, and what it asked about files.
+    ) -> tuple[str, Build, Lookups]:
+        """Run the build command; return why it failed, the build, and its file lookups.
 
-        A build that fails while it is followed, as one does that traces processes itself, is made again without.
+        If a build fails while it is traced, for example because it uses ptrace itself, it is run again untraced.
 
         Raises
         ------
         BuildFailure
             It failed for a reason that must not be cached.
         """
-        if not self.follow or not _may_reuse(workload):
+        if not self.traces_lookups or not _may_reuse(workload):
             built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, make_unfollowed("the questions of the build were not recorded"))
-        with QuestionWatch(launched=self.sandbox is not None, counted=False) as watch, suppress(BuildFailure):
-            failure, build = run_build_command(workload, tree, self.sandbox, watch, reveals_host=self.reveals_host)
+            return (*built, make_untraced("the file lookups of the build were not traced"))
+        with LookupTracer(launched=self.sandbox is not None, counted=False) as tracer, suppress(BuildFailure):
+            failure, build = run_build_command(workload, tree, self.sandbox, tracer, reveals_host=self.reveals_host)
             if not failure:
-                return "", build, watch.read_asked()
+                return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
         built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, make_unfollowed("it fails while it is traced"))
+        return (*built, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         if workload.build.directory == "workload":
@@ -347,12 +350,12 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     Parameters
     ----------
     hidden_from
-        The sandbox that must see them; nothing is said then of what is elsewhere on this host.
+        The sandbox that must see the programs. The sentence then reveals nothing about programs elsewhere on this host.
     """
     path = get_build_path(workload)
     if hidden_from:
-        seen = hidden_from.select_visible_path(path)
-        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=seen)]
+        visible_path = hidden_from.select_visible_path(path)
+        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)]
         return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:
@@ -365,7 +368,7 @@ def run_build_command(
     workload: Workload,
     tree: Path,
     sandbox: Sandbox | None,
-    watch: QuestionWatch | None = None,
+    tracer: LookupTracer | None = None,
     *,
     reveals_host: bool = False,
 ) -> tuple[str, Build]:
@@ -373,8 +376,8 @@ def run_build_command(
 
     Parameters
     ----------
-    watch
-        Follows the build, if any.
+    tracer
+        Traces the file lookups of the build; None if they are not needed.
 
     Raises
     ------
@@ -384,7 +387,7 @@ def run_build_command(
     command = get_build_command(workload)
     if command is None:
         return "", Build()
-    written = shlex.join(workload.build.command or ())  # as people know it, with its placeholders
+    written = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
     environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -402,17 +405,17 @@ def run_build_command(
                 tree=tree,
                 environment=environment,
                 timeout=timeout,
-                watch=watch,
+                tracer=tracer,
                 reveals_host=reveals_host,
             )
         else:
             done = execute(
-                watch.wrap_command(command) if watch else command,
+                tracer.wrap_command(command) if tracer else command,
                 directory=tree,
                 environment=environment,
                 timeout=timeout,
                 merge=True,
-                inherited=watch.inherited if watch else (),
+                inherited=tracer.inherited if tracer else (),
             )
     except (FileNotFoundError, PermissionError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
@@ -440,16 +443,16 @@ def run_build_command(
         hint = hint or (
             describe_sandbox_failure(command, tool, environment, sandbox, tree, done.output) if sandbox else ""
         )
-    # Outside of a sandbox that is no more than what the build itself says, and may pass.
+    # Outside a sandbox, this is the build's own message, and the failure may be temporary.
     offline = "" if hint or sandbox else _explain_missing_network(done.output)
     failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
-    if hint or is_temporary(done):  # what the hint says to change is no part of the revision, so the failure may pass
+    if hint or is_temporary(done):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
 
 
 def _explain_missing_network(log: str) -> str:
-    """Return that a build lacked a network, and what CMake can do without it; empty if it did not."""
+    """Return that a build lacked a network, and how CMake can work without one; empty if it did not lack it."""
     line = hide_password(find_network_error(log))
     remedy = describe_offline_remedy(log)
     return f"{line}{f'. {remedy}' if remedy else ''}" if line else ""

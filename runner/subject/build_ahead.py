@@ -70,7 +70,7 @@ class BuildAhead:
         at_once
             Build the first commits side by side, too, before it is known whether that is worthwhile.
         """
-        self._builder = replace(builder, follow=not build_all)
+        self._builder = replace(builder, traces_lookups=not build_all)
         self._repository = repository
         self._workload = workload
         self._next = deque(dict.fromkeys(commits))
@@ -135,7 +135,7 @@ class BuildAhead:
         return build.model_copy(update={"cached": False}) if commit in self._ordered else build
 
     def _find_same_build(self, commit: str) -> tuple[Path, Build] | None:
-        """Return the last build, if that of a commit would be the same and is not there."""
+        """Return the last build, if that of a commit would be the same and is not in the cache."""
         if self._builds_all or not self._built or is_checked(commit):
             return None
         if self._builder.has_build(self._repository, commit, self._workload):
@@ -143,8 +143,8 @@ class BuildAhead:
         return self._builder.reuse(self._repository, self._built, commit, self._workload)
 
     def _find_earlier_build(self, commit: str) -> str:
-        """Return the nearest earlier commit whose build is kept; empty if there is none near."""
-        with suppress(GitError):  # it is the first commit
+        """Return the nearest earlier commit whose build is kept; empty if none is near."""
+        with suppress(GitError):  # this is the first commit
             earlier = self._repository.git(
                 "rev-list", "--first-parent", f"--max-count={_COMMITS_PER_CHECK}", f"{commit}^"
             )
@@ -189,7 +189,7 @@ class BuildAhead:
             self._assign_next()
 
     def pause_builds(self) -> AbstractContextManager[None]:
-        """Return a context in which nothing is built."""
+        """Return a context in which no builds run."""
         return self._pause_builds() if self._workers else nullcontext()
 
     @contextmanager
@@ -216,7 +216,7 @@ class BuildAhead:
         worker.start_build(commit)
 
     def _start_workers(self) -> None:
-        """Start the workers that are missing; none if the host has no supervisor to end them."""
+        """Start the missing workers; start none if the host has no supervisor to end them."""
         program = get_supervisor(load_settings().programs)
         while program is not None and len(self._workers) < self._jobs:
             self._workers.append(_Worker(program, encode_order(self._builder, self._repository, self._workload)))
@@ -233,7 +233,7 @@ class _Worker:
     Attributes
     ----------
     commit
-        What it is building; None if it is idle.
+        The commit that it is building; None if it is idle.
     """
 
     def __init__(self, program: Path, order: str) -> None:
@@ -246,7 +246,7 @@ class _Worker:
                 build_module_command("runner.subject.build_worker", str(other.fileno())),
                 supervisor=program,
                 directory=Path(SAFE_DIRECTORY),
-                environment=build_own_environment(credentials=True),  # to take them out of the logs of builds
+                environment=build_own_environment(credentials=True),  # to remove their values from the logs of builds
                 merge=True,
                 inherited=[other.fileno()],
             )

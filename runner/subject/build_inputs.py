@@ -1,8 +1,9 @@
-"""Knows on which files of a checkout a build depends, because it was followed while it ran.
+"""Finds the files of a checkout on which a build depends, by the file lookups that were traced while it ran.
 
-A revision that changes only other files need not be built: its build would be the same. What the build opened, looked
-at or executed counts, by whatever name, and so does what it moved or removed. One such revision in twenty is built all
-the same. A build that could not be followed, as one that talks to a server, is used for no other revision.
+A revision that changes only other files need not be built, because its build would be the same. A build depends on each
+file that it opened, looked at or executed, under any name, and on each file that it moved or removed. As a check, one
+such revision in twenty is built nevertheless. A build that could not be traced, for example because it talks to a
+server, is not reused for another revision.
 """
 
 import os
@@ -10,7 +11,7 @@ from collections.abc import Container, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from runner.dependencies.file_queries import Asked
+from runner.dependencies.file_queries import Lookups
 from runner.subject.hardened_git import GitError
 from runner.subject.repository import Repository
 from runner.system.tree_walk import walk_tree
@@ -20,14 +21,14 @@ _READ_BY_GIT = frozenset({".gitattributes", ".gitmodules"})
 """Files that decide how others are checked out."""
 
 
-def write_inputs(tree: Path, asked: Asked) -> None:
-    """Write the files that a build has read beside its tree; nothing if they are not completely known."""
+def write_inputs(tree: Path, lookups: Lookups) -> None:
+    """Write a list of the files that a build has looked up, beside its tree; no list if the lookups are incomplete."""
     file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
-    if asked.unfollowed:
+    if lookups.untraced:
         return
-    questions = {path for _, path in asked.questions} | asked.made
-    rows = [*_select_paths_below(tree, questions), "", *_select_paths_below(tree, asked.changed)]
+    paths = {path for _, path in lookups.entries} | lookups.made
+    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed)]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 
@@ -38,29 +39,31 @@ def _select_paths_below(tree: Path, paths: Iterable[str]) -> list[str]:
 
 
 class Inputs:
-    """What a build asked of its checkout; of a build that is not known, everything."""
+    """The files of the checkout that a build looked up; all files if its lookups are unknown."""
 
     def __init__(self, place: Path) -> None:
-        self._asked: frozenset[str] | None = None
+        self._looked_up: frozenset[str] | None = None
         self._changed: frozenset[str] = frozenset()
         with suppress(OSError):
-            asked, _, changed = (place / _NAMES_FILE).read_bytes().partition(b"\0\0")
-            self._asked, self._changed = (frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (asked, changed))
+            looked_up, _, changed = (place / _NAMES_FILE).read_bytes().partition(b"\0\0")
+            self._looked_up, self._changed = (
+                frozenset(map(os.fsdecode, rows.split(b"\0"))) for rows in (looked_up, changed)
+            )
 
     def may_depend_on(self, name: str) -> bool:
         """Return whether the build depends on a file of the checkout, or may."""
-        if self._asked is None or name in self._asked:
+        if self._looked_up is None or name in self._looked_up:
             return True
-        # A folder that was moved can be read by another name.
+        # The build can have read the file under another name, if it moved the folder of the file.
         return not self._changed.isdisjoint((name, *map(str, Path(name).parents)))
 
 
 def find_changed_files(repository: Repository, before: str, after: str) -> frozenset[str] | None:
-    """Return the files whose content two commits differ in; None if they differ in more than that."""
+    """Return the files whose content differs between two commits; None if anything else differs too."""
     options = ("-r", "-z", "--raw", "--no-renames", "--ignore-submodules=none")
     try:
         return parse_changes(repository.git("diff-tree", *options, before, after))
-    except GitError:  # a damaged commit, of which the checkout says more
+    except GitError:  # a damaged commit, about which the checkout reports more
         return None
 
 

@@ -41,11 +41,12 @@ class BuildPlaces(Struct, frozen=True):
     folder
         The folder of all stores.
     store
-        The store: what one kind of code built is never executed for another.
+        The store. A build of one kind of code is never executed for another kind.
     most_bytes
-        Bytes that the builds of the store may take; beyond, the least recently used go. None for no limit.
+        The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
+        None for no limit.
     most_days
-        Days after which an unused build goes; None for no limit.
+        Days after which an unused build is removed; None for no limit.
     """
 
     folder: Path
@@ -197,7 +198,7 @@ def _try_lock(lock: Path) -> int | None:
         except BlockingIOError:
             os.close(descriptor)
             return None
-        # The process that removed the build has removed the lock too: then nobody holds this one.
+        # The process that removed the build also removed the lock file, so this file is not the lock any more.
         with suppress(FileNotFoundError):
             if os.path.samestat(lock.stat(), os.fstat(descriptor)):
                 return descriptor

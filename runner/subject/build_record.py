@@ -1,4 +1,4 @@
-"""Stores what is known about a build in ``build.json``, which is written last: without it there is no build."""
+"""Stores the record of a build in ``build.json``, which is written last: a folder without it is not a build."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +14,7 @@ RECORD_FILE = "build.json"
 
 
 class DamagedBuild(FaultwatchError):
-    """A stored build cannot be used, as after a power cut; says what is wrong with it."""
+    """A stored build cannot be used, for example after a power cut; the message says why."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, "try again: then the revision is rebuilt")
@@ -27,7 +27,7 @@ class BuildRecord(Strict):
     began: int = 0
     """When the making of the tree began, in nanoseconds since the epoch."""
     failure: str = ""
-    """Why the revision does not build; empty if it does."""
+    """Why the revision does not build; empty if it builds."""
     tree: str = ""
     """Fingerprint of the tree after it was last built or restored."""
     copy_of_tree: str = ""

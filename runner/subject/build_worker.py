@@ -1,7 +1,7 @@
-"""Builds revisions in its own process, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
+"""Builds revisions in a separate process, ahead of their measurement: see :mod:`runner.subject.build_ahead`.
 
-Reads an order, a line of JSON, and then commits, a line each. Answers each commit with a line when its build has ended.
-How it ended is in the cache: the process that measures the revision finds it there.
+Reads an order, a line of JSON, and then commits, one a line. Answers each commit with a line when its build has ended.
+The outcome is in the cache, where the measuring process finds it.
 """
 
 import json
@@ -22,13 +22,13 @@ from runner.workload.workload_lookup import find_workload
 
 
 class BuildOrder(Struct, frozen=True):
-    """Whose revisions a worker builds, and how. ``workload`` is the path of the workload's file."""
+    """Which repository's revisions a worker builds, and how. ``workload`` is the path of the workload file."""
 
     places: BuildPlaces
     machine: dict[str, str]
     sandbox: Sandbox | None
     again: bool
-    follow: bool
+    traces_lookups: bool
     reveals_host: bool
     repository: Repository
     workload: str
@@ -41,12 +41,12 @@ def encode_order(builder: Builder, repository: Repository, workload: Workload) -
         machine=dict(builder.machine),
         sandbox=builder.sandbox,
         again=builder.again,
-        follow=builder.follow,
+        traces_lookups=builder.traces_lookups,
         reveals_host=builder.reveals_host,
         repository=repository,
         workload=str(workload.path),
     )
-    # The hook is for paths. By Python's own encoder, which escapes what a path may have that is no UTF-8.
+    # The hook encodes paths. Python's own encoder is used, because it escapes bytes of a path that are not UTF-8.
     return json.dumps(to_builtins(order, enc_hook=str))
 
 
@@ -58,7 +58,7 @@ def decode_order(line: str) -> tuple[Builder, Repository, Workload]:
         order.machine,
         order.sandbox,
         again=order.again,
-        follow=order.follow,
+        traces_lookups=order.traces_lookups,
         reveals_host=order.reveals_host,
     )
     return builder, order.repository, find_workload(order.workload)

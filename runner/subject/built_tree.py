@@ -1,4 +1,4 @@
-"""Puts the tree of a build back as it was built, at the beginning of each session.
+"""Restores the tree of a build to its built state, at the beginning of each session.
 
 A later commit whose build would be the same uses the tree too: with the files that it has changed laid over.
 
@@ -23,7 +23,7 @@ from runner.system.tree_walk import TreeTooLarge, compute_fingerprint, remove_tr
 
 
 class UnreadableTree(Exception):
-    """A build left what the runner must not read; says what."""
+    """A build left files that the runner must not read; the message says which."""
 
 
 TREE_FOLDER = "tree"
@@ -111,7 +111,7 @@ def restore_original_tree(tree: Path) -> None:
 
 
 def _remove_later_files(place: Path) -> BuildRecord:
-    """Remove the files of a later commit; return the record that says so, which is not written yet."""
+    """Remove the files of a later commit; return the record that lists them, which is not written yet."""
     record = read_record(place)
     assert record is not None
     remove_tree(place / _LATER_FILES_FOLDER)

@@ -1,7 +1,7 @@
-"""Writes all files of a commit, also those that it only refers to: of submodules, and those that Git LFS keeps.
+"""Writes all files of a commit, including those that it only refers to: submodules, and files in Git LFS.
 
-Only what the clone already holds is used. Nothing is downloaded, and neither hooks nor filters run: a commit decides
-what it refers to, and it may be untrusted.
+Only the content of the clone is used. Nothing is downloaded, and neither hooks nor filters run, because an untrusted
+commit decides what it refers to.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ _POINTER = re.compile(
 
 
 class IncompleteCheckout(Exception):
-    """A clone lacks what a commit refers to; says what, and how to get it.
+    """A clone lacks objects that a commit refers to; the message says which, and how to get them.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class IncompleteCheckout(Exception):
 
 
 class TooLargeCheckout(Exception):
-    """The files of a commit are too many or too large; says how many or how large."""
+    """The files of a commit are too many or too large; the message says how many or how large."""
 
 
 class _Rules(Struct, frozen=True):
-    """What :func:`write_commit` refuses."""
+    """The kinds of commits that :func:`write_commit` refuses."""
 
     bounded: bool
     whole: bool
@@ -118,7 +118,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     """
     listing, objection = read_listing(repository.iterate_git(*LIST_FILES, commit))
     if objection:
-        return None  # The checkout is refused where that matters.
+        return None  # The checkout is refused later if the part is needed.
     entries = list(_parse_entries(listing))
     absent = next((entry for entry in entries if entry.size is None and entry.mode != _SUBMODULE_MODE), None)
     if absent:
@@ -165,8 +165,9 @@ def _refuse_missing_large_files(repository: Repository, commit: str, entries: li
 def _set_times(tree: Path) -> None:
     """Set the times of all files to one that is the same for all commits.
 
-    Otherwise their order would be that in which git wrote them, and generated files that are committed could seem to be
-    older than their sources. And a commit that changes nothing would change what a program or a build sees of a file.
+    Otherwise the order of the times would be that in which git wrote the files, and committed generated files could
+    seem older than their sources. Besides, a program or a build could see other times after a commit that changes
+    nothing.
     """
     with suppress(TreeTooLarge):  # The caller refuses such a tree.
         for entry in walk_tree(tree):
@@ -192,9 +193,9 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
             raise TooLargeCheckout(f"submodules are nested more than {_MAX_LEVELS} levels deep")
         with rules.guard_parts():
             submodule = _open_submodule(repository.get_common_directory(), names[link.path], link)
-            place = tree / link.path
-            _remove_submodule_folder(place, tree)
-            _write_level(submodule, link.name, place, rules, level + 1)
+            folder = tree / link.path
+            _remove_submodule_folder(folder, tree)
+            _write_level(submodule, link.name, folder, rules, level + 1)
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
@@ -222,12 +223,12 @@ def _open_submodule(store: Path, name: str, link: _Entry) -> Repository:
     Raises
     ------
     IncompleteCheckout
-        If it is not there, or lacks the commit.
+        The clone is missing, or lacks the commit.
     """
     parts = PurePosixPath(name).parts
-    place = store / "modules" / name
-    if ".." not in parts and not name.startswith("/") and is_git_directory(place):
-        submodule = Repository(place, name, bare=True)
+    git_directory = store / "modules" / name
+    if ".." not in parts and not name.startswith("/") and is_git_directory(git_directory):
+        submodule = Repository(git_directory, name, bare=True)
         try:
             submodule.git("cat-file", "-e", f"{link.name}^{{commit}}")
             return submodule
@@ -276,7 +277,7 @@ def _find_large_file(repository: Repository, path: str, name: str, size: int, *,
     Raises
     ------
     IncompleteCheckout
-        It is not there, or not that.
+        The file is missing or damaged.
     """
     source = repository.get_common_directory() / "lfs" / "objects" / name[:2] / name[2:4] / name
     if not _is_intact(source, name if whole else "", size):

@@ -1,4 +1,4 @@
-"""Decides from git's own list whether a commit can be checked out: what takes kilobytes in git can fill a disk."""
+"""Decides from git's listing whether a commit can be checked out: kilobytes in git can fill a disk."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ MAX_LEVELS = 256
 def read_listing(entries: Iterable[str]) -> tuple[list[str], str]:
     """Return the entries of a checkout, and why it is refused; empty if it is not.
 
-    No more is taken than decides that: a few folders that contain each other many times have 10,000,000,000 files.
+    It is read only as far as necessary: a few folders that contain each other many times can have 10,000,000,000 files.
 
     Parameters
     ----------

@@ -126,7 +126,7 @@ class _CommitTree(Struct, frozen=True):
         return self._read_mode(path) in {_FILE_MODE, _PROGRAM_MODE, _LINK_MODE}
 
     def _read_mode(self, path: str) -> str:
-        """Return the mode of what the commit has at a path; empty if there is nothing."""
+        """Return the mode of the commit's entry at a path; empty if there is none."""
         return self._read_entry(self.commit, path)[0] if path else ""
 
     def _load_workload(self, path: str) -> Workload:

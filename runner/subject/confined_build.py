@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.watch import LookupTracer
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.environment_padding import BASE_VARIABLES
@@ -25,14 +25,14 @@ def execute_confined(
     tree: Path,
     environment: Mapping[str, str],
     timeout: float,
-    watch: QuestionWatch | None = None,
+    tracer: LookupTracer | None = None,
     reveals_host: bool = False,
 ) -> Finished:
     """Run a command in a tree that it owns; standard error is merged into its output.
 
     Parameters
     ----------
-    watch
+    tracer
         Follows it, if any.
     reveals_host
         Find the program also where the sandbox does not show it, so that the kernel's refusal tells the owner.
@@ -71,16 +71,16 @@ def execute_confined(
             *launch.build_command_line(str(binary), path, command, environment, sandbox.confinement),
         ]
         done = execute(
-            watch.wrap_command(words) if watch else words,
+            tracer.wrap_command(words) if tracer else words,
             directory=tree,
             environment=BASE_VARIABLES,
             timeout=timeout,
             merge=True,
             companions=[launch, guard],
-            inherited=[seccomp, *(watch.inherited if watch else ())],
+            inherited=[seccomp, *(tracer.inherited if tracer else ())],
         )
         launch.finish()
-    # Say why it ended.
+    # Describe why the command ended.
     if launch.program is None and done.status is not None:
         reason = launch.refusal or done.output.strip().rpartition("\n")[2]
         raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")

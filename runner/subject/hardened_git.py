@@ -67,7 +67,7 @@ _FILE_READING_VERBS = frozenset({"checkout-index", "read-tree", "status"})
 
 
 class Checkout(Struct, frozen=True):
-    """The work tree and the index of one git command, outside of the repository."""
+    """The work tree and the index of one git command, outside the repository."""
 
     tree: Path
     index: Path
@@ -85,7 +85,7 @@ COMPLETE_CLONE_HINT = (
 
 
 class GitError(FaultwatchError):
-    """Git refused; holds what it said, and how to complete a clone that lacks an object."""
+    """Git failed; contains its message, and how to complete a clone that lacks an object."""
 
 
 def run_git(
@@ -224,7 +224,7 @@ def build_hardened_environment(
         # ext:: and the like run commands. Unlike the settings protocol.*.allow, no configuration can add to this.
         "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
         "GIT_ATTR_NOSYSTEM": "1",
-        # A commit has the content and the parents that its hash stands for, also where this clone replaces them.
+        # A commit has the content and the parents of its hash, even if this clone has replacement objects.
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_GRAFT_FILE": "/dev/null",
     }
@@ -251,14 +251,14 @@ def _read_configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
 def execute_git(
     arguments: Sequence[str], verb: str, environment: Mapping[str, str], data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git to its end, whatever it returns.
+    """Run git to its end, regardless of its exit code.
 
     Parameters
     ----------
     verb
         The command, for messages; it also decides how long it may take.
     data
-        What git reads from its standard input.
+        The standard input of git.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def execute_git(
 def _end_process(process: "subprocess.Popen[bytes]") -> None:
     """End git and its transfer processes, which would go on waiting for the other host."""
     helpers = list_descendants([process.pid])
-    process.terminate()  # A clone removes what it has begun.
+    process.terminate()  # An interrupted clone removes its own files.
     for helper in helpers:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(helper, signal.SIGTERM)

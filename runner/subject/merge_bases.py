@@ -1,4 +1,4 @@
-"""Decides what a gate compares: head with its merge base, or what merging would make with the tip that it goes into.
+"""Decides what a gate compares: head with its merge base, or the result of merging head with the target's tip.
 
 Where two branches have several merge bases, as after criss-cross merges, the author of one of them chooses which is the
 newest, and head's difference from it is not what merging changes: a mend that one merge base has can be lost. So the
@@ -32,16 +32,16 @@ _MERGE_SETTINGS = {
 
 
 class GateEnds(Struct, frozen=True):
-    """The two commits that a gate compares, and why those.
+    """The two commits that a gate compares, and how they were chosen.
 
     Attributes
     ----------
     repository
         Has both commits.
     target
-        The tip that head is to be merged into: the only commit of which head's author decides nothing.
+        The tip that head is to be merged into: the only commit that head's author cannot influence.
     head
-        The head that the gate is about.
+        The head of the pull request.
     base, measured
         What is compared: ``measured`` is head, or the merge of head into the target.
     merge_bases
@@ -77,8 +77,8 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
             f"{head} is contained in {base} already, so there is nothing to compare",
             "put the target branch of the merge first, as in main..HEAD",
         )
-    cut = repository.is_shallow()
-    if cut and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
+    is_shallow = repository.is_shallow()
+    if is_shallow and (len(bases) > 1 or repository.may_lack_fork_point(base, head)):
         raise FaultwatchError(
             f"{repository.name} is a shallow clone that may lack the commit at which {base} and {head} parted",
             FULL_HISTORY_HINT,
@@ -88,9 +88,9 @@ def prepare_gate_ends(repository: Repository, base: str, head: str) -> Iterator[
         yield ends
         return
     with make_scratch_folder() as scratch:
-        beside = _separate_new_objects(repository, scratch)
-        merge = _create_merge_commit(beside, (base, head), ends, scratch)
-        yield replace(ends, repository=beside, base=target, measured=merge)
+        separated = _separate_new_objects(repository, scratch)
+        merge = _create_merge_commit(separated, (base, head), ends, scratch)
+        yield replace(ends, repository=separated, base=target, measured=merge)
 
 
 def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
@@ -103,7 +103,7 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
 
 
 def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
-    """Make the commit that merging head into the target would make; its hash depends on nothing else."""
+    """Create the commit that merging head into the target would create; its hash depends only on these two commits."""
     base, head = names
     tree = _write_merged_tree(beside, names, ends, scratch)
     moment = max(beside.get_revision(commit).committed_at for commit in (ends.target, ends.head))

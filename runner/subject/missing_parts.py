@@ -1,4 +1,4 @@
-"""Checks that a clone has what a command asks for, before the command waits for its turn on this host."""
+"""Checks that a clone contains the requested commits, before the command waits for its turn on this host."""
 
 from collections.abc import Iterable
 
@@ -38,7 +38,7 @@ def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revi
 
 
 def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
-    """Refuse a list of revisions if the clone lacks a part of each, whatever builds them.
+    """Refuse a list of revisions if the clone lacks a part of each, regardless of how they are built.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) 
         try:
             problem = find_missing_part(repository, revision.commit)
         except GitError as error:
-            if not error.remedy:  # of a damaged commit, the build says what is wrong
+            if not error.remedy:  # the build reports what is wrong with a damaged commit
                 return
             problem = IncompleteCheckout(error.what, error.remedy)
         if problem is None:

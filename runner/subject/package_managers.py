@@ -1,4 +1,4 @@
-"""Package managers: where they keep what they have downloaded, and how to tell that a build wanted to download more."""
+"""Package managers: where they keep downloaded packages, and how to recognise that a build tried to download more."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,11 +15,11 @@ class PackageManager(Struct, frozen=True):
     name
         As people call it.
     programs
-        The words that start it.
+        The commands that start it.
     variable
-        Names the folder with what was downloaded.
+        The variable that names the folder of downloaded packages.
     folder
-        Where that folder is, as a workload file says it.
+        The path of that folder, as a workload file writes it.
     parts
         What of the folder holds packages; everything if empty. Beside them may lie what nobody else should read, such
         as Cargo's credentials.
@@ -39,7 +39,7 @@ class PackageManager(Struct, frozen=True):
         return [folder / part for part in self.parts if (folder / part).exists()] if self.parts else [folder]
 
     def describe_filling(self, command: Iterable[str]) -> str:
-        """Return how people fill the folder for a build command."""
+        """Return how a user can fill the folder for a build command."""
         if self.download and not any(self.download in part for part in command):
             return f"fill it with `{self.download} --dest FOLDER PACKAGE...`"
         return (
@@ -77,7 +77,7 @@ def find_managers(command: Iterable[str]) -> list[PackageManager]:
 
 
 def find_network_error(log: str) -> str:
-    """Return the line of a failed build that blames the network; empty if none does."""
+    """Return the line of a failed build's log that reports a network error; empty if there is none."""
     return next((line.strip()[:_MAX_LINE_CHARACTERS] for line in log.splitlines() if _NETWORK_ERROR.search(line)), "")
 
 

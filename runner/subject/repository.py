@@ -66,7 +66,7 @@ class Repository(Struct, frozen=True):
         variables
             More variables, such as the author of a commit.
         paths
-            Whether paths are read from what git prints, as in :func:`run_git`.
+            Whether the output of git consists of paths, as in :func:`run_git`.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Repository(Struct, frozen=True):
         """
         start, dots, end = span.partition("..")
         if end.startswith("."):
-            raise FaultwatchError(f"{span!r} is a symmetric range", "write A..B with two dots")
+            raise FaultwatchError(f"{span!r} is a symmetric difference (three dots), not a range", "use two dots: A..B")
         if not dots:
             start, end = "", span
         ends = [self.resolve(end or "HEAD")]
@@ -143,7 +143,7 @@ class Repository(Struct, frozen=True):
         return commits
 
     def list_refs(self) -> tuple[Ref, ...]:
-        """Return the newest tags and branches, those of remotes with the name of the remote."""
+        """Return the newest tags and branches; those of remotes begin with the name of the remote."""
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
@@ -164,7 +164,7 @@ class Repository(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            There is none in this clone.
+            This clone does not contain one.
         """
         commits = self.resolve(base), self.resolve(head)
         if not self._does_git_succeed("merge-base", *commits):
@@ -254,7 +254,7 @@ class Repository(Struct, frozen=True):
         """Return the paths of the files in the work tree that differ from the last commit, new ones left out."""
         if self.git("rev-parse", "--is-bare-repository").strip() == "true":
             return []
-        # In a clone that was made with --no-checkout, nobody has removed the files.
+        # In a clone that was made with --no-checkout, the missing files do not count as removed.
         if not Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index").strip()).exists():
             return []
         lines = self.git("status", "--porcelain", "--no-renames", "--untracked-files=no").splitlines()
@@ -312,12 +312,12 @@ def _lock_clone(clone: Path) -> Iterator[None]:
 
 
 def _convert_date(seconds: str) -> datetime:
-    """Return the date of a commit; 1970 for one before that, or that no calendar has: a commit can hold any number.
+    """Return the date of a commit; 1970 if it is earlier or invalid, because a commit can contain any number.
 
     Parameters
     ----------
     seconds
-        Since 1970. Of a date it would have to write, git ends at some: those that its time zone moves beyond 64 bits.
+        Seconds since 1970. Git itself aborts if it has to print a date that the time zone moves beyond 64 bits.
     """
     try:
         return max(datetime.fromtimestamp(int(seconds), UTC), _EPOCH)
@@ -344,7 +344,7 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
         if not isinstance(error, GitError):  # git is not installed, or does not answer.
             raise
         raise FaultwatchError(f"{path} is not a git repository", "pass a clone, or an address to clone from") from None
-    # The clones of a project are one subject, in whichever folders people, worktrees and CI systems keep them.
+    # All clones of a project are one subject, in whatever folders users, worktrees and CI systems keep them.
     origin = ""
     with suppress(GitError):  # It has no remote of this name.
         origin = run_git("config", "--get", "remote.origin.url", git_dir=top).strip()
@@ -354,14 +354,15 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
 def _derive_name(address: str) -> str:
     """Derive a repository's name from its address or path; empty if neither is meaningful.
 
-    A mirror on this host may be a folder ``repo`` in one of the project's name. Its clones are named as it is.
+    A mirror on this host may be a folder ``repo`` inside a folder with the project's name. Its clones get the same
+    name.
     """
     name = _get_last_part(address).strip(".")
-    place = Path(address.removeprefix("file://"))
-    is_mirror = name in _GENERIC_NAMES and place.is_absolute() and is_git_directory(place)
-    return place.parent.name if is_mirror else name
+    path = Path(address.removeprefix("file://"))
+    is_mirror = name in _GENERIC_NAMES and path.is_absolute() and is_git_directory(path)
+    return path.parent.name if is_mirror else name
 
 
 def _get_last_part(address: str) -> str:
-    """Return the last part of an address or path of a repository, which is what people call it."""
+    """Return the last part of a repository's URL or path, which is its usual name."""
     return re.split("[/:]", address.rstrip("/").removesuffix("/.git").removesuffix(".git"))[-1]

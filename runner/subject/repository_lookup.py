@@ -23,17 +23,17 @@ _MAX_NAMED_FILES = 3
 def find_workload_and_repository(
     settings: Settings, workload_name: str | None, repo: str | None
 ) -> tuple[Workload, Repository]:
-    """Find the workload and the repository of a command; if only one is named, look for the other in it.
+    """Find the workload and the repository of a command; if only one is named, it determines the other.
 
-    A workload is named by its path, or as its file names it: then it is looked for in the repository, or in the current
-    folder, and among the shipped ones.
+    A workload is named by its path or by the name in its file. A name is looked up in the repository, or in the current
+    folder, and among the shipped workloads.
 
     Raises
     ------
     FaultwatchError
-        One of them does not exist, or none is named and the current folder has no workload.
+        The workload or the repository does not exist, or none is named and the current folder has no workload.
     """
-    start_in_background(load_validation)  # While git answers.
+    start_in_background(load_validation)  # While git runs.
     repository = open_repository(repo, settings.clones) if repo else None
     if not workload_name:
         workload = find_workload(_find_own_workload(repository.path if repository else Path.cwd(), settings))
@@ -43,7 +43,7 @@ def find_workload_and_repository(
 
 
 def _find_named(name: str, repository: Repository | None, settings: Settings) -> Workload:
-    """Return the workload at a path, or that a repository or Faultwatch itself calls by a name."""
+    """Return the workload at a path, or the workload with a name in a repository or among the shipped ones."""
     if is_path(name) or not repository:
         return find_workload(name)
     names = set()
@@ -61,9 +61,9 @@ def _find_named(name: str, repository: Repository | None, settings: Settings) ->
 
 
 def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
-    """Return the workload that a file of a repository, or one that this host measured it with, gives this name.
+    """Return the workload with a name, of a repository's files or of those that measured it on this host; or None.
 
-    None if there is none. A file that cannot be read has no name.
+    An unreadable file has no name.
     """
     return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
 
@@ -75,7 +75,7 @@ def _list_workloads(name: str, repository: Repository, settings: Settings) -> It
 
 
 def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
-    """Yield the files to look at: that at the top first, then where this host measured it, then other folders."""
+    """Yield the candidate files: the file at the top, those that this host has measured with, then other folders."""
     top = repository.path / WORKLOAD_FILE
     if top.is_file():
         yield top
@@ -110,7 +110,7 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
     Raises
     ------
     FaultwatchError
-        There is none, or it is a shipped workload that builds another repository.
+        There is no repository, or the workload is a shipped one that builds another repository.
     """
     if workload.path.is_relative_to(SHIPPED_WORKLOADS):
         if workload.build.directory == "subject":
@@ -126,7 +126,7 @@ def _open_repository(workload: Workload, settings: Settings) -> Repository:
 def refuse_dirty(repository: Repository, workload: Workload, *, allow: bool) -> None:
     """Refuse a repository whose work tree has uncommitted changes: only commits are measured.
 
-    But for the workload file: it says how to measure, and is read as it is.
+    The workload file is an exception: it says how to measure, and is read from the work tree.
 
     Raises
     ------

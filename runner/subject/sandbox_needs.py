@@ -1,4 +1,4 @@
-"""Finds what a build needs and its sandbox does not give: folders of tools and packages, and a network."""
+"""Finds what a build needs but its sandbox does not provide: folders of tools and packages, and a network."""
 
 import os
 import shutil
@@ -26,12 +26,12 @@ HIDDEN_NETWORK_HINT = (
 
 
 class Need(Struct, frozen=True):
-    """A folder outside of the tree.
+    """A folder outside the tree.
 
     Attributes
     ----------
     why
-        The tool or the variable that leads to it.
+        The tool or the variable that refers to it.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
     environment
         The variables of the build.
     tree
-        Its own folder, which needs nothing.
+        The folder of the build itself, which the sandbox shows anyway.
     """
     needs = []
     for tool in tools:
@@ -62,7 +62,7 @@ def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path 
             continue
         manager = _MANAGER_BY_VARIABLE.get(name)
         places = manager.list_places(Path(text)) if manager else [Path(text)]
-        needs += [Need(place, name) for place in places]
+        needs += [Need(folder, name) for folder in places]
     return [need for need in needs if tree is None or not need.folder.is_relative_to(tree)]
 
 
@@ -91,10 +91,10 @@ def _is_shown(folder: str, sandbox: Sandbox) -> bool:
 
 
 def explain_missing_network(log: str) -> str:
-    """Return why a stranger's build may have failed in its sandbox; empty if it wanted no network.
+    """Return why an untrusted build may have failed in its sandbox; empty if it did not try to use the network.
 
-    It chooses between two fixed texts by what the stranger's build printed, and says nothing of this host. Where to
-    find packages and tools, :func:`describe_sandbox_failure` tells the owner of the code.
+    The text is one of two fixed texts, chosen by the build's output, and reveals nothing about this host. The owner of
+    the code learns from :func:`describe_sandbox_failure` where packages and tools are.
     """
     return HIDDEN_NETWORK_HINT if find_network_error(log) else ""
 
@@ -107,9 +107,9 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     Parameters
     ----------
     tool
-        The program that could not be started, or that was.
+        The program that was started, or that could not be started.
     log
-        What the build printed. It lacks a folder that does not exist only if it says so.
+        The output of the build. A folder that does not exist counts as missing only if the output says so.
     """
     needed = list_needs([tool], environment, tree)
     unseen = list_hidden(needed, sandbox)
@@ -135,7 +135,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
 def _explain_missing_packages(
     command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]
 ) -> str:
-    """Return where the packages are that the build would download, and how the sandbox gets them."""
+    """Return where the packages that the build would download are, and how to make them available in the sandbox."""
     used = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in find_managers(command) if manager not in used), None)
     if manager:
@@ -175,8 +175,8 @@ def _find_installation(folder: Path) -> Path:
     """Return the folder of a tool's installation: ``/opt/x`` for ``/opt/x/bin``, but never a whole home."""
     home = Path.home()
     shared = {home, home / ".local", home / ".cargo"}
-    alone = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
-    return folder if alone else folder.parent
+    is_whole_folder = folder.name != "bin" or folder.parent in shared or (folder / "rustup").exists()
+    return folder if is_whole_folder else folder.parent
 
 
 def _join_folders(needs: Iterable[Need]) -> str:
@@ -189,5 +189,5 @@ def _suggest_setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
 
 
 def _list_missing_parents(folder: Path) -> list[Path]:
-    """Return those of a folder and its parents that do not exist."""
+    """Return the folders that do not exist, among a folder and its parents."""
     return [path for path in (folder, *folder.parents) if not path.exists()]

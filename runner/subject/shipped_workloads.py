@@ -18,7 +18,7 @@ _DATE_FILE = ".date"
 
 
 def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None:
-    """Return a repository whose newest commit is a folder of shipped workloads; None in a clone, which is one itself.
+    """Return a repository whose newest commit is a folder of shipped workloads; None in a clone of Faultwatch.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def prepare_shipped_repository(workloads: Path, home: Path) -> Repository | None
             try:
                 rename_folder_durably(scratch / "new", git_dir)
             except OSError:
-                if not git_dir.exists():  # Else another command made it meanwhile.
+                if not git_dir.exists():  # Otherwise another command has created it in the meantime.
                     raise
     with make_scratch_folder(home) as scratch:
         _commit_files(git_dir, Checkout(workloads, scratch / "index"), date.read_text(encoding="ascii").strip())
@@ -49,7 +49,7 @@ def _commit_files(git_dir: Path, checkout: Checkout, date: str) -> None:
     def git(*arguments: str, **variables: str) -> str:
         return run_git(*arguments, git_dir=str(git_dir), checkout=checkout, variables=variables).strip()
 
-    # Python compiles some of the files where they are installed.
+    # Python stores compiled versions of some files in the installation folder.
     git("-C", str(checkout.tree), "add", "--all", "--force", "--", ".", ":(exclude,glob)**/__pycache__/**")
     tree = git("write-tree")
     try:

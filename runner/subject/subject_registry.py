@@ -65,7 +65,7 @@ def find_subject(settings: Settings, subject: str) -> SubjectEntry:
 
 
 def _get_location(settings: Settings, repository: Repository) -> str:
-    """Return the path of a repository, or the address that it was cloned from."""
+    """Return the path of a repository, or the URL that it was cloned from."""
     if not repository.path.is_relative_to(settings.clones):
         return str(repository.path)
     # Not `git remote get-url`: it rewrites the address by url.*.insteadOf, which can add a password.

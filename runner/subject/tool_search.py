@@ -28,7 +28,7 @@ def read_usual_path() -> list[str]:
 
 
 def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] = os.environ) -> Path | None:
-    """Return where a tool is that the build's ``PATH`` lacks: on the caller's ``PATH``, or in a usual folder.
+    """Return the path of a tool outside the build's ``PATH``: on the caller's ``PATH``, or in a usual folder.
 
     Returns None if the build finds the tool, or if the tool is nowhere.
     """
@@ -39,7 +39,7 @@ def find_tool_outside(tool: str, build_path: str, variables: Mapping[str, str] =
 
 
 def suggest_path(tool: str, build_path: str) -> str:
-    """Return where a missing tool is and what makes it available to the build, as a sentence; empty if unknown."""
+    """Return where a missing tool is and how to make it available to the build, as a sentence; empty if unknown."""
     file = find_tool_outside(tool, build_path)
     if file is None:
         return ""
@@ -50,7 +50,7 @@ def suggest_path(tool: str, build_path: str) -> str:
 
 
 def describe_missing_tool(log: str) -> str:
-    """Return the program that a build's log reports as missing; empty if there is none."""
+    """Return the program that a build's log reports as missing; empty if it reports none."""
     for line in reversed(log.splitlines()[-50:]):
         for pattern in _MISSING_TOOL_PATTERNS:
             if match := pattern.match(line.strip()):

@@ -1,4 +1,4 @@
-"""Lists the workload files that a repository has."""
+"""Lists the workload files of a repository."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ _MAX_WORKLOAD_FILES = 100
 
 
 def list_workload_files(repository: Repository) -> list[Path]:
-    """Return the workload files in a work tree that git does not ignore: that at the top, then the others by path.
+    """Return the workload files in a work tree that git does not ignore: the one at the top first, then by path.
 
-    A clone of an address has no files beside its history, and so none.
+    A clone in the cache has no work tree, and therefore no such files.
     """
     options = ("--cached", "--others", "--exclude-standard")
     try:

@@ -16,9 +16,9 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
     processes: set[int] = set()
     waiting = list(roots)
     while waiting:
-        below = children[waiting.pop()]
-        processes.update(below)
-        waiting += below
+        child_ids = children[waiting.pop()]
+        processes.update(child_ids)
+        waiting += child_ids
     return processes
 
 

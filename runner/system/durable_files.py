@@ -1,4 +1,4 @@
-"""Writes files and folders so that a power cut leaves the old one, the new one, or none: never half of one."""
+"""Writes files and folders so that a power cut leaves the old one, the new one, or none, but never a partial one."""
 
 import os
 from pathlib import Path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 def forbids_programs(folder: Path) -> bool:
     """Return whether no program in a folder, which may not exist yet, can be executed (mount option ``noexec``)."""
-    for place in (folder, *folder.parents):
+    for ancestor in (folder, *folder.parents):
         with suppress(OSError):
-            return bool(os.statvfs(place).f_flag & os.ST_NOEXEC)
+            return bool(os.statvfs(ancestor).f_flag & os.ST_NOEXEC)
     return False

@@ -30,6 +30,6 @@ def pad_path(folder: Path, name: str, length: int, below: str = "") -> Path:
     Parameters
     ----------
     below
-        What is seen of it is this path in it, such as ``tree``: the length is that of the whole.
+        The path within the result that programs see, such as ``tree``; ``length`` is that of the whole path.
     """
     return folder / (name + _FILL_CHARACTER * (length - len(os.fsencode(folder / name / below))))

@@ -15,7 +15,7 @@ def make_private_folder(folder: Path) -> Path:
         It cannot be made.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(OSError):  # Another user's, who shares it on purpose.
+    with suppress(OSError):  # The folder belongs to another user, who shares it on purpose.
         mode = folder.stat().st_mode
         if mode & _OTHERS_MODE:
             folder.chmod(mode & 0o700)

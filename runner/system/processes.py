@@ -1,4 +1,4 @@
-"""Identifies processes for longer than the kernel does: it gives the number of an ended process to another one."""
+"""Identifies processes by more than their process id, which the kernel gives to other processes later."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ _START_TIME_FIELD = 19
 
 
 def get_start_ticks(process: int) -> int | None:
-    """Return when a process started, in clock ticks since the boot; None if there is none or it cannot be seen."""
+    """Return when a process started, in clock ticks since the boot; None if it does not exist or is hidden."""
     fields = _read_status(process)
     return int(fields[_START_TIME_FIELD]) if len(fields) > _START_TIME_FIELD else None
 
@@ -22,7 +22,7 @@ def is_stopped(process: int) -> bool:
 
 
 def has_ended(process: int) -> bool:
-    """Return whether there is no process of this number, even where others' processes are hidden."""
+    """Return whether no process has this id, even if other users' processes are hidden."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -55,7 +55,7 @@ def get_process_name(process: int) -> str:
 def is_alive(name: str) -> bool:
     """Return whether the process of a name may still run. An invalid name belongs to no process.
 
-    Several machines can share a folder. What runs on another one cannot be seen, so it counts as alive.
+    Several machines can share a folder. A process on another machine is invisible, so it counts as alive.
     """
     parts = name.split("-")
     if len(parts) != 3 or not parts[0].isdecimal():
@@ -67,10 +67,10 @@ def is_alive(name: str) -> bool:
 @lru_cache
 def _identify_machine() -> str:
     try:
-        identity = Path("/etc/machine-id").read_bytes()
+        machine_id = Path("/etc/machine-id").read_bytes()
     except OSError:
-        identity = b""
-    return hashlib.sha256(identity + os.uname().nodename.encode()).hexdigest()[:8]
+        machine_id = b""
+    return hashlib.sha256(machine_id + os.uname().nodename.encode()).hexdigest()[:8]
 
 
 def read_start_time(process: int) -> datetime | None:

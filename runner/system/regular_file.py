@@ -41,8 +41,8 @@ def read_regular(file: Path | str, limit: int, *, links: bool = True) -> bytes:
         If it cannot be opened, is not a regular file, or is larger.
     """
     with open_regular(file, links=links) as stream:
-        # Files of /proc have no size, and a sparse file has a large one: one more byte tells. Not the limit at once,
-        # because as much memory as is asked for is reserved first.
+        # Files of /proc have no size, and a sparse file has a large one: reading one more byte shows it. The limit is
+        # not read at once, because that would reserve as much memory.
         data = stream.read(min(limit, os.fstat(stream.fileno()).st_size) + 1)
         if len(data) <= limit:
             data += stream.read(limit + 1 - len(data)) if stream.peek(1) else b""

@@ -14,7 +14,7 @@ _TOO_DEEP = "has folders so deep that their paths are too long"
 
 
 class TreeTooLarge(Exception):
-    """A tree has too many entries, or paths longer than the kernel takes; says which."""
+    """A tree has too many entries, or paths that are too long for the kernel; the message says which."""
 
 
 def walk_tree(tree: Path) -> Iterator[os.DirEntry[str]]:
@@ -59,7 +59,7 @@ def explain_unusable_tree(tree: Path) -> str:
 def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
     """Return a hash of a tree that changes with any of its files.
 
-    Times of change are part of it. Only the kernel sets those, so that a program cannot hide what it has changed.
+    It includes the times of change, which only the kernel sets, so a program cannot hide its changes.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
         if name == ignored:
             continue
         state = entry.stat(follow_symlinks=False)
-        # The times of a folder change with each file that comes and goes in it, and those are listed.
+        # The times of a folder are left out: they change with its files, which are listed themselves.
         own = () if stat.S_ISDIR(state.st_mode) else (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         lines.append(repr((name, state.st_mode, state.st_uid, *own)))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
@@ -81,7 +81,7 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
 def remove_tree(tree: Path) -> None:
     """Remove a tree, however deep it is; ``shutil.rmtree`` takes a thousand levels at most.
 
-    A program may have left folders that their owner must not change: their modes are set first.
+    A program may have left folders that their owner cannot write, so their modes are set first.
     """
     command = ["rm", "-rf", "--one-file-system", "--", os.fspath(tree)]
     subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
@@ -90,5 +90,5 @@ def remove_tree(tree: Path) -> None:
         subprocess.run(modes, check=False, stdin=subprocess.DEVNULL, capture_output=True)
         subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     if os.path.lexists(tree):
-        # Not what rm says: it names files as a program has named them.
+        # The message of rm is not quoted, because it contains names that a program has chosen.
         print(f"{tree} cannot be removed", file=sys.stderr)

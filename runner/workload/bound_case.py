@@ -18,7 +18,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class BoundCase(Struct, frozen=True):
-    """What ``[run]`` says of one case.
+    """The values of ``[run]`` for one case.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
     Raises
     ------
     FaultwatchError
-        Where a filled value is not valid for its key: names the file, the key and the value.
+        A filled value is not valid for its key; the message names the file, the key and the value.
     """
     run = workload.run
     folder = provide_own_folder(workload)
@@ -92,7 +92,7 @@ def get_process_count(workload: Workload, case: Case) -> int:
     Raises
     ------
     FaultwatchError
-        Where that is not a number from 1 to 1024.
+        The value is not a number from 1 to 1024.
     """
     text = fill_placeholders(str(workload.run.processes), case.parameters)
     if not re.fullmatch(r"[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_PROCESSES:
@@ -106,7 +106,7 @@ def parse_size(text: str, where: str = "") -> int:
     Raises
     ------
     FaultwatchError
-        Where the text is no size.
+        The text is not a size.
     """
     match = re.fullmatch(r"([1-9][0-9]{0,14})([KMG]?)", text)
     if not match:

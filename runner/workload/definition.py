@@ -214,9 +214,9 @@ class Workload(Table):
         return self.workload.name
 
     def list_own_files(self) -> list[SourceFile]:
-        """Return the files of the workload's folder that its build gets: all but what defines the workload.
+        """Return the files of the workload's folder that its build gets: all except the workload file.
 
-        So nothing that a build or an execution can read is missing in the definition.
+        The definition therefore covers every file that a build or an execution can read.
         """
         return [file for file in select_build_files(list_source_files(self.path.parent)) if file.name != self.path.name]
 

@@ -1,7 +1,7 @@
-"""Decides by which workload file each case of a gate is built, run and judged, and what head changes of it.
+"""Decides by which workload file each case of a gate is built, run and judged, and lists head's changes to that file.
 
-The file of the branch into which head is to be merged judges: a pull request cannot weaken its own judge. How base and
-head are built and run, each one's own file says.
+The file of the target branch says how the gate judges, so that a pull request cannot weaken its own gate. Base and head
+are each built and run according to their own file.
 """
 
 import shlex
@@ -68,7 +68,7 @@ class Contest(Struct, frozen=True):
 
 
 def apply_judge(own: Workload, judge: Workload) -> Workload:
-    """Return a workload that is built and run as its own file says, and measured and judged as another one says."""
+    """Return a workload that is built and run by its own file, and measured and judged by another file."""
     if (own.workload, own.metrics) == (judge.workload, judge.metrics):
         return own
     own_tables = {name: getattr(own, name) for name in ("run", "build", "matrix", "include", "exclude", "path")}
@@ -76,7 +76,7 @@ def apply_judge(own: Workload, judge: Workload) -> Workload:
 
 
 def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
-    """Return the cases of a gate: all that the judge has, and after them those that head adds.
+    """Return the cases of a gate: all cases of the judging file, then those that head adds.
 
     Parameters
     ----------
@@ -90,15 +90,15 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
     """
     judge = files.judge
     base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
-    of_judge, of_base, of_head = (_map_points(list_cases(workload)) for workload in (judge, base, head))
-    judged_points = {**of_base, **of_judge}
+    judge_points, base_points, head_points = (_map_points(list_cases(workload)) for workload in (judge, base, head))
+    judged_points = {**base_points, **judge_points}
     contests = [
-        Contest(base if key in of_base else judge, head if key in of_head else judge, point)
-        for key, point in of_judge.items()
+        Contest(base if key in base_points else judge, head if key in head_points else judge, point)
+        for key, point in judge_points.items()
     ]
     added = [
         Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
-        for key, point in of_head.items()
+        for key, point in head_points.items()
         if key not in judged_points
     ]
     chosen = _choose_contests(judge, [*contests, *added], choices, names)
@@ -122,9 +122,9 @@ def _choose_contests(
 
 
 def list_changes(files: Files) -> tuple[JudgeChange, ...]:
-    """Return the keys of the workload file that head changes: those that differ from base and from the judge.
+    """Return the keys of the workload file that head changes: those that differ from base and from the judging file.
 
-    A branch that is behind changes nothing of what was changed meanwhile.
+    Changes of the target branch since base therefore do not count as changes of head.
     """
     documents = [_collect_keys(workload) for workload in (files.base, files.judge, files.head)]
     before, now, after = documents

@@ -1,4 +1,4 @@
-"""Decides whether a workload file may be read where it is found: an untrusted checkout may hold links."""
+"""Decides whether a workload file may be read, because an untrusted checkout may contain links."""
 
 import os
 from pathlib import Path
@@ -14,21 +14,21 @@ def locate_workload(path: Path) -> Path:
     Raises
     ------
     FaultwatchError
-        If a link leads out of the folder that a person named.
+        A link leads out of the folder that the user named.
     """
     trusted = _find_trusted_part(path)
     folder = path.parent.resolve()
-    place = folder / path.name
+    file = folder / path.name
     inside = trusted is None or folder.is_relative_to(trusted.resolve())
-    if inside and place.is_symlink():
-        inside = place.resolve().is_relative_to(folder)
+    if inside and file.is_symlink():
+        inside = file.resolve().is_relative_to(folder)
     if not inside:
         raise FaultwatchError(f"{path} is a link that points outside its folder", "pass the workload file itself")
-    return place
+    return file
 
 
 def _find_trusted_part(path: Path) -> Path | None:
-    """Return the folder from which a relative path goes down; None if the path is absolute: a person wrote it."""
+    """Return the folder that a relative path starts from; None for an absolute path, which the user wrote."""
     if path.is_absolute():
         return None
     up = 0

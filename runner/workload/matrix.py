@@ -37,7 +37,7 @@ def list_cases(workload: Workload, choices: Iterable[str] = ()) -> tuple[Case, .
 def choose_points(
     workload: Workload, points: list[dict[str, Parameter]], choices: Iterable[str]
 ) -> list[dict[str, Parameter]]:
-    """Return those of some points that match all choices; see :func:`list_cases`."""
+    """Return the points that match all choices; see :func:`list_cases`."""
     for choice in choices:
         points = _select_points(workload, points, choice)
     return points

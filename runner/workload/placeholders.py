@@ -1,7 +1,7 @@
 """Replaces ``{workload}``, the folder of the workload file, and ``{home}``, the home of the runner's user.
 
-A program never sees the folder itself but a copy of it, named by a digest of its content: what the definition of the
-workload covers is what the program reads. A sandbox shows the copy, which is read-only.
+A program never sees the folder itself, but a copy that is named by a digest of its content: the program reads exactly
+the files that the workload's definition covers. A sandbox shows the copy read-only.
 """
 
 import os
@@ -58,10 +58,10 @@ def provide_own_folder(workload: Workload) -> Path | None:
         return None
     digest = workload.own_digest
     settings = load_settings()
-    place = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
-    if not place.is_dir():
-        _remove_unused(place.parent)
-        part = place.with_name(f".{place.name}.{read_own_name()}")
+    copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
+    if not copy.is_dir():
+        _remove_unused(copy.parent)
+        part = copy.with_name(f".{copy.name}.{read_own_name()}")
         try:
             copy_sources(workload.list_own_files(), part)
             if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
@@ -70,11 +70,11 @@ def provide_own_folder(workload: Workload) -> Path | None:
                 )
             _make_readable(part)
             with suppress(OSError):  # Another process was faster.
-                rename_folder_durably(part, place)
+                rename_folder_durably(part, copy)
         finally:
             remove_tree(part)
-    os.utime(place)
-    return place
+    os.utime(copy)
+    return copy
 
 
 def _replace_placeholders(text: str, workload: Workload) -> str:
@@ -97,7 +97,7 @@ def _make_readable(tree: Path) -> None:
 def _remove_unused(folder: Path) -> None:
     """Remove the copies that nobody has used for as long as builds are kept."""
     oldest = time.time() - MAX_BUILDS_DAYS * 86_400
-    for place in folder.glob("*"):
+    for copy in folder.glob("*"):
         with suppress(OSError):
-            if place.stat().st_mtime < oldest:
-                remove_tree(place)
+            if copy.stat().st_mtime < oldest:
+                remove_tree(copy)

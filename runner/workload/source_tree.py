@@ -1,4 +1,4 @@
-"""The files of a workload's own folder: listed once, so that what is hashed is what is copied.
+"""The files of a workload's own folder: listed once, so that the same files are hashed and copied.
 
 The folder may be part of an untrusted checkout. Links to files within the same work tree are followed, since shipped
 workloads share headers; every other link is refused at any depth, and so are pipes, sockets and devices.
@@ -73,13 +73,13 @@ def copy_sources(files: Sequence[SourceFile], target: Path) -> None:
     """Copy files into a new folder, with their times and their permission to be executed."""
     target.mkdir(parents=True)
     for file in files:
-        place = target / file.name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with open_regular(file.file) as source, place.open("xb") as copy:
+        destination = target / file.name
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        with open_regular(file.file) as source, destination.open("xb") as copy:
             shutil.copyfileobj(source, copy)
             state = os.fstat(source.fileno())
-        place.chmod(stat.S_IMODE(state.st_mode) & 0o777)
-        os.utime(place, ns=(state.st_atime_ns, state.st_mtime_ns))
+        destination.chmod(stat.S_IMODE(state.st_mode) & 0o777)
+        os.utime(destination, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 def compute_digest(file: SourceFile) -> str:
@@ -101,12 +101,12 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
     """Yield all entries below a folder except folders, without following links."""
     waiting = [(folder, 0)]
     while waiting:
-        place, level = waiting.pop()
+        folder_path, level = waiting.pop()
         if level > _MAX_LEVELS:
             raise FaultwatchError(
                 f"{folder} has folders more than {_MAX_LEVELS} levels deep", "use fewer levels of folders"
             )
-        with os.scandir(place) as entries:
+        with os.scandir(folder_path) as entries:
             for entry in entries:
                 if entry.name in _IGNORED_FOLDERS:
                     continue
@@ -134,4 +134,4 @@ def _follow_link(link: Path, boundary: Path) -> Path:
 def _find_work_tree(folder: Path) -> Path:
     """Return the work tree that holds a folder; outside of any, the folder around it."""
     places = (folder, *folder.parents)
-    return next((place for place in places if (place / ".git").exists()), folder.parent)
+    return next((ancestor for ancestor in places if (ancestor / ".git").exists()), folder.parent)

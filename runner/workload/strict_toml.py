@@ -44,10 +44,10 @@ def read_toml(file: Path, what: str, remedy: str) -> dict[str, Any]:
         raise FaultwatchError(f"{file}: cannot be read: {error}") from None
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         raise FaultwatchError(f"{file}: not valid TOML: {error}") from None
-    place = next(_find_null_bytes(content), None)
-    if place is not None:
+    location = next(_find_null_bytes(content), None)
+    if location is not None:
         raise FaultwatchError(
-            f"{file}: {_format_place(place)}: contains a null byte, which no program, variable or path can"
+            f"{file}: {_format_place(location)}: contains a null byte, which no program, variable or path can"
         )
     return content
 
@@ -78,15 +78,15 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
     mistake = min(error.errors(), key=lambda entry: entry["type"] != "extra_forbidden")
     where = mistake["loc"]
     key = str(where[-1]) if where else ""
-    place = _format_place(where) if where else ""
+    location = _format_place(where) if where else ""
     if mistake["type"] == "extra_forbidden":
         keys = _list_keys(where[:-1], model)
         near = difflib.get_close_matches(key, keys, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(keys))}"
-        return f"{place}: unknown key; {hint}"
+        return f"{location}: unknown key; {hint}"
     if mistake["type"] == "missing":
-        return f"{place}: this key is required"
-    return f"{place}: {mistake['msg'].removeprefix('Value error, ')}"
+        return f"{location}: this key is required"
+    return f"{location}: {mistake['msg'].removeprefix('Value error, ')}"
 
 
 def _list_keys(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:

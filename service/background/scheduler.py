@@ -105,8 +105,8 @@ class BackgroundScheduler:
                 for entry in self._entries.values():
                     if not entry.running and entry.due <= now:
                         self._start_task(entry, now)
-                due = min((entry.due for entry in self._entries.values() if not entry.running), default=math.inf)
-                self._changed.wait(None if due == math.inf else max(0.0, due - now))
+                next_due = min((entry.due for entry in self._entries.values() if not entry.running), default=math.inf)
+                self._changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
 
     def _start_task(self, entry: _Entry, now: float) -> None:
         entry.running, entry.due = True, math.inf
@@ -134,12 +134,12 @@ class BackgroundScheduler:
             with self.database.run_exclusively(task.name) as is_locked:
                 if not is_locked:
                     return min(_BUSY_SECONDS, task.interval)
-                due = task.work()
+                is_due = task.work()
         else:
-            due = task.work()
-        if due is None:
+            is_due = task.work()
+        if is_due is None:
             return task.interval
-        return min(max((due - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
+        return min(max((is_due - datetime.now(UTC)).total_seconds(), _MIN_WAIT_SECONDS), task.interval)
 
 
 def _log_error(entry: _Entry, error: Exception) -> None:

@@ -246,7 +246,7 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
 
     with show_progress("exporting runs") as report_progress:
         added = parquet_export.export_columns(database, folder, subject, report_progress)
-    return f"{added.runs:,} runs with {added.rows:,} rows were added to {folder}"
+    return f"Runs added to {folder}: {added.runs:,}, with {added.rows:,} rows"
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> str:

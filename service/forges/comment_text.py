@@ -285,7 +285,7 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:
     addresses = (("Compare", links.compare), ("Log", links.log))
-    parts = [f"[{name}]({address})" for name, address in addresses if address]
+    parts = [f"[{name}]({url})" for name, url in addresses if url]
     parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")
     return f"{' · '.join(parts)}\n"
 

@@ -111,4 +111,4 @@ class Forge(Protocol):
         """Do what only the forge can do, such as to answer a command."""
 
     def find_refusal(self, error: Exception) -> Refusal | None:
-        """Return why a call failed; None for an exception that is no answer of the forge."""
+        """Return why a call failed; None for an exception that is not a response of the forge."""

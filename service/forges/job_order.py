@@ -41,7 +41,7 @@ def order_job(
 
 
 def build_question(command: Command, report: GateReport) -> Question | str:
-    """Return the question of the job, or why there is none. All but the case comes from the gate's report."""
+    """Return the question of the job, or why there is none. Everything except the case comes from the gate's report."""
     cases = {outcome.name: outcome for outcome in judge_gate(report, None).cases}
     outcome = cases.get(command.text)
     if outcome is None:
@@ -66,7 +66,7 @@ def build_question(command: Command, report: GateReport) -> Question | str:
 
 
 def _choose_metric_to_bisect(outcome: CaseOutcome) -> str:
-    """Return the first metric over its budget, else one that changed, else minor faults."""
+    """Return the first metric over its budget, otherwise one that changed, otherwise minor faults."""
     metrics = outcome.comparison.metrics if outcome.comparison else ()
     changed = [verdict for verdict in metrics if verdict.verdict is Verdict.CHANGED]
     first = sorted(changed, key=lambda verdict: (not verdict.over, not verdict.counts))

@@ -34,7 +34,7 @@ def schedule_retry(refusal: Refusal | None, error: Exception, attempts: int, now
     Parameters
     ----------
     refusal
-        Why the forge's call failed; None if something else did.
+        Why the call to the forge failed; None if something else failed.
     error
         The exception.
     attempts

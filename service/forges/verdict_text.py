@@ -28,10 +28,11 @@ _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN
 
 
 def describe_verdict(outcome: GateOutcome, show: Show) -> str:
-    """Return the verdict as one sentence that names the worst case."""
-    first = "This pull request changes how it is judged, and nobody has accepted that. "
-    lead = first if outcome.weaker_judge and outcome.accepted is None else ""
-    return f"{lead}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
+    """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
+    warning = ""
+    if outcome.weaker_judge and outcome.accepted is None:
+        warning = "This pull request changes how it is judged, and nobody has accepted that. "
+    return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
 
 
 def describe_judge(outcome: GateOutcome, show: Show) -> str:
@@ -81,7 +82,7 @@ def _judge_change(change: JudgeChange, show: Show) -> str:
 
 
 def _group_digits(text: str) -> str:
-    """Return a whole number with commas, and any other text as it is."""
+    """Return an integer with commas, and any other text unchanged."""
     return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
 
 
@@ -167,8 +168,8 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     metrics = missing or head_lacks or rows
     titles, where = describe_rows(metrics, show)
     if missing:
-        sides = {_describe_lacking_side(row.metric_verdict) for row in missing}
-        return f"{sides.pop() if len(sides) == 1 else 'one side lacks'} {titles} in {where}"
+        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing}
+        return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {where}"
     if head_lacks:
         return f"some executions of head lack {titles} in {where}"
     if all(row.metric_verdict.may_exceed for row in metrics):
@@ -182,7 +183,7 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
 
 
 def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
-    """Return of which metrics rows are, and of which cases."""
+    """Return the metrics of some rows, and their cases, each in words."""
     titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, show) for row in rows)))
     cases = list(dict.fromkeys(row.case for row in rows))
     return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
@@ -192,7 +193,8 @@ def _choose_verb(titles: str, singular: str, plural: str) -> str:
     return plural if titles.endswith("faults") or " and " in titles else singular
 
 
-def _describe_lacking_side(verdict: MetricVerdict) -> str:
+def _describe_side_without_value(verdict: MetricVerdict) -> str:
+    """Return which side has no sample of the metric, as a subject and a verb; the metric follows in the sentence."""
     if not verdict.base.n and not verdict.head.n:
         return "base and head lack"
     return "base lacks" if not verdict.base.n else "head lacks"

@@ -1,4 +1,4 @@
-"""What the service does for a webhook of a forge, whichever forge it is.
+"""The actions of the service after a webhook, the same for all forges.
 
 A repository is named as :mod:`service.forges.qualified_names` writes it.
 """

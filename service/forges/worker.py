@@ -161,16 +161,16 @@ class ForgeWorker:
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
                 return False, "This service does not order jobs."
-            address = self._find_address(split_name(comment.repository)[0])
-            ordered = job_order.order_job(self.jobs, comment, command, head, address)
-            if ordered[0]:
+            url = self._find_address(split_name(comment.repository)[0])
+            reply = job_order.order_job(self.jobs, comment, command, head, url)
+            if reply[0]:
                 target = f"{comment.repository}#{comment.number}"
                 detail = {"kind": command.verb.value, "case": command.text, "head": head}
                 with self.database.writing() as session:
                     audit.record_entry(
                         session, Actor(comment.author), AuditAction.JOB_ORDERED, target, detail, now=self.now()
                     )
-            return ordered
+            return reply
 
         return Handlers(accept, order_job)
 
@@ -197,7 +197,7 @@ class ForgeWorker:
         """Do some work with a forge; if it fails, return when to retry it and what happened."""
         forge = self.forges.get(kind)
         if forge is None:
-            return Retry(None), f"the settings name no {kind}"
+            return Retry(None), f"no {kind} is configured"
         try:
             work(forge)
         except Exception as error:

@@ -154,17 +154,17 @@ def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: 
 
 def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, str]]:
     rows = session.execute(select(Environment.id, Environment.settings).where(Environment.id.in_(list(ids))))
-    return {identity: settings for identity, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
+    return {row_id: settings for row_id, settings in rows}  # noqa: C416 - the rows are no pairs to mypy
 
 
 def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
     for name in metrics:
-        of_metric = [sample["readings"].get(name, {}) for sample in samples]
-        values = [reading.get("value") for reading in of_metric]
+        readings_of_metric = [sample["readings"].get(name, {}) for sample in samples]
+        values = [reading.get("value") for reading in readings_of_metric]
         if any(value is not None for value in values):
-            are_counted = all(reading.get("status", "counted") == "counted" for reading in of_metric)
+            are_counted = all(reading.get("status", "counted") == "counted" for reading in readings_of_metric)
             readings[name] = Readings(values, are_counted)  # type: ignore[arg-type]
     build: Mapping[str, float] = document.get("build") or {}  # type: ignore[assignment]
     return LabReport(readings, 0.0 if build.get("cached") else float(build.get("seconds", 0.0)))

@@ -191,8 +191,8 @@ def _find_oldest_positions(points: Iterable[RecentPoint]) -> dict[int, int]:
 def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> list[ColumnLabel]:
     """Return for each column of a table how it differs from the other columns of its host there."""
     labels: list[ColumnLabel] = []
-    for _, of_host in groupby(part.columns, key=lambda column: column.host):
-        columns = [[settings.get(environment, {}) for environment in column.environments] for column in of_host]
+    for _, columns_of_host in groupby(part.columns, key=lambda column: column.host):
+        columns = [[settings.get(environment, {}) for environment in column.environments] for column in columns_of_host]
         # What differs within a column tells its cases apart, not the columns.
         differing = {
             name

@@ -87,7 +87,7 @@ def split_into_parts(message: Message, max_characters: int, chat: Chat) -> Itera
 
 
 def neutralise_line(line: str, *, markdown: bool) -> str:
-    """Return a line that is shown as it is: no markup, no mention and, except for commands, no address to click."""
+    """Return a line as plain text: without markup or mentions and, except for commands, without clickable URLs."""
     text = _MARKUP_CHARACTER.sub(r"\\\1", line) if markdown else line
     text = _MENTION.sub(f"@{_ZERO_WIDTH_SPACE}", text)
     return text if line.startswith("Next: ") else _ADDRESS.sub(f":{_ZERO_WIDTH_SPACE}", text)

@@ -75,18 +75,18 @@ def write_message(
     head = f"[faultwatch] {len(events)} events: {worse} worse, {len(events) - worse - withdrawn} better"
     if withdrawn:
         head += f", {withdrawn} withdrawn"
-    above = [event for event in events if not event.below_floor] or list(events)
-    shown_events = above[:MAX_EVENTS]
+    above_floor = [event for event in events if not event.below_floor] or list(events)
+    shown_events = above_floor[:MAX_EVENTS]
     lines = [
         line
         for event in shown_events
         for line in (describe_subject(event), *_describe_event(event, base, steps)[1:], "")
     ]
-    if len(above) > len(shown_events):
-        lines += [f"… and {len(above) - len(shown_events)} more.", ""]
-    if len(events) > len(above):
+    if len(above_floor) > len(shown_events):
+        lines += [f"… and {len(above_floor) - len(shown_events)} more.", ""]
+    if len(events) > len(above_floor):
         lines += [
-            f"{len(events) - len(above)} more below the floor: runs with the same bytes can differ by as much.",
+            f"{len(events) - len(above_floor)} more below the floor: runs with the same bytes can differ by as much.",
             "",
         ]
     return Message(key, head, (*lines, build_link(base)), links)
@@ -143,6 +143,6 @@ def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     runs = f" with about {step.runs} measurements" if step.runs else ""
     if orders_bisects(step.policy):
         return (f"Next: the service bisects the commits{runs}",)
-    # A command that a line cannot hold as it is would do something else.
+    # A command that does not fit into one line unchanged would do something else.
     command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
     return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)

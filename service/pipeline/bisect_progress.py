@@ -104,7 +104,7 @@ def _find_request(session: Session, job: Job, search: Search | None) -> SearchRe
 
 
 def _find_commit(session: Session, subject: str, name: str) -> str | None:
-    """Return the commit with a hash or a unique prefix of one. Other names, such as tags, only git can resolve."""
+    """Return the commit with a hash or a unique prefix of one. Only git can resolve other names, such as tags."""
     commits = session.scalars(
         select(Revision.commit)
         .join(Subject, Revision.subject_id == Subject.id)

@@ -48,14 +48,14 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
 
 def search_settings(session: Session, request: SettingSearchRequest) -> SettingSearch:
     """Return the state of a search for settings."""
-    seen = bisect_inputs.read_mixtures(session, request)
+    mixtures = bisect_inputs.read_mixtures(session, request)
     question = SettingQuestion(
         settings=tuple(setting.name for setting in request.settings),
         exact=metric(request.metric).exact,
         least=request.least,
         unit=metric(request.metric).unit,
     )
-    return SettingSearch(known=len(seen), answer=setting_search.search_settings(question, seen))
+    return SettingSearch(known=len(mixtures), answer=setting_search.search_settings(question, mixtures))
 
 
 def _decide_next_step(

@@ -53,7 +53,7 @@ class KnownNames:
 
 
 def list_known_names(session: Session, subject: str, limit: int) -> KnownNames:
-    """Return the names to complete a form with: those of a subject if it is known, else those of all."""
+    """Return the names to complete a form with: those of the subject if it exists, otherwise those of all subjects."""
     series = select(Series).join(Series.subject).join(Series.case).join(Series.host)
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     if subject in subjects:

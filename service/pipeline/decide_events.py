@@ -29,7 +29,7 @@ def add_decision(session: Session, event: Event, request: DecisionRequest, autho
     Raises
     ------
     DecisionNotAllowedError
-        Where the event's state does not allow it.
+        The event's state does not allow the decision.
     """
     if request.action not in list_allowed_actions(event.state, Direction(event.document["direction"])):
         raise DecisionNotAllowedError(event.state)
@@ -94,12 +94,12 @@ def _update_state(session: Session, event: Event, at: datetime) -> None:
 
 def _mark_series_stale(session: Session, event: Event) -> None:
     """Mark the series of an event to be judged again: its decision adds or removes their baseline."""
-    of_event = select(EventDriftRow.series_id).where(
+    series_of_event = select(EventDriftRow.series_id).where(
         EventDriftRow.event_id == event.id, EventDriftRow.series_id.is_not(None)
     )
     session.execute(
         update(Series)
-        .where(Series.id.in_(of_event))
+        .where(Series.id.in_(series_of_event))
         .values(version=Series.version + 1)
         .execution_options(synchronize_session=False)
     )

@@ -54,13 +54,13 @@ def judge_stale_series(
 ) -> bool:
     """Judge the series that have changed since they were judged: all, or those that some filter selects.
 
-    A series that cannot be judged stays as it is. What changes while others are judged is left to the request that
-    changed it, so this ends however many runs arrive.
+    A series that cannot be judged does not change. Series that change in the meantime are left to the request that
+    changed them, so this function ends even if runs keep arriving.
 
     Returns
     -------
     bool
-        Whether all are judged, and have their events; False if that takes longer than so many seconds.
+        Whether all are judged and have their events; False if the time limit was exceeded.
     """
     deadline = time.monotonic() + seconds
     is_last = False
@@ -101,7 +101,7 @@ def _judge_until(deadline: float, database: Database, filters: Collection[Series
             with database.reading() as session:
                 judged, not_judged = judge(session, batch)
             _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in not_judged)
-            if judged:  # else another process was faster
+            if judged:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in judged}) as session:
                     _store_results(session, judged)
         stale = {
@@ -126,12 +126,12 @@ def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _
 
 def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches. Neighbours are often metrics of one case."""
-    ordered = sorted(stale)
+    sorted_ids = sorted(stale)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
-    start = random.randrange(len(ordered))  # noqa: S311 - guards nothing
+    start = random.randrange(len(sorted_ids))  # noqa: S311 - guards nothing
     batch: list[int] = []
     room = _POINTS_AT_ONCE
-    for entry in ordered[start:] + ordered[:start]:
+    for entry in sorted_ids[start:] + sorted_ids[:start]:
         if batch and (stale[entry].n_points > room or len(batch) == _SERIES_AT_ONCE):
             yield batch
             batch, room = [], _POINTS_AT_ONCE
@@ -142,8 +142,8 @@ def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]
 
 def _store_results(session: Session, judged: Sequence[JudgedSeries]) -> None:
     """Store the results of series that have neither changed nor been judged since they were read."""
-    of_batch = select(Series.id, Series.version, Series.judged_version)
-    rows = session.execute(of_batch.where(Series.id.in_([result.series_id for result in judged])))
+    versions_query = select(Series.id, Series.version, Series.judged_version)
+    rows = session.execute(versions_query.where(Series.id.in_([result.series_id for result in judged])))
     versions = {series_id: (version, judged_version) for series_id, version, judged_version in rows}
     current = {
         result.series_id: result

@@ -1,4 +1,4 @@
-"""Detects shifts of whole suites: changes of many series at once that none of them shows by itself."""
+"""Detects shifts of whole suites: simultaneous changes of many series, too small to be detected in one of them."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Suite:
 def detect_shifts(database: Database) -> None:
     """Check the newest revision of each subject on each host, once, when all its cases are measured."""
     with database.reading() as session:
-        due = list(_select_due(session))
-    for suite, metric in due:
+        due_suites = list(_select_due(session))
+    for suite, metric in due_suites:
         with database.reading() as session:
             shift = _judge_suite(session, suite, metric)
         with database.writing([suite.subject.name]) as session:
             _store_shift(session, suite, metric, shift)
-    if due:
+    if due_suites:
         update_events.update_events(database)
 
 
@@ -67,8 +67,8 @@ def _list_suites(session: Session) -> Iterator[Suite]:
     for subject_id, host_id in session.execute(places.order_by("subject_id", "host_id")).all():
         subject, host = session.get_one(Subject, subject_id), session.get_one(Host, host_id)
         measured = select(Run.number).where(Run.revision_id == Revision.id, Run.host_id == host_id).exists()
-        of_subject = select(Revision).where(Revision.subject_id == subject_id, measured)
-        newest = session.scalars(of_subject.order_by(Revision.position.desc()).limit(2)).all()
+        revisions_query = select(Revision).where(Revision.subject_id == subject_id, measured)
+        newest = session.scalars(revisions_query.order_by(Revision.position.desc()).limit(2)).all()
         if len(newest) == 2:
             yield Suite(subject, host, *newest)
 
@@ -129,15 +129,15 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         .where(changes.series_id == Series.id, changes.position >= newest.position)
         .exists()
     )
-    of_suite = select(Series.id).where(
+    series_query = select(Series.id).where(
         Series.subject_id == suite.subject.id, Series.host_id == suite.host.id, Series.metric == metric, ~drifted
     )
     # Their paths: of a window first, in full where that does not decide.
     since = points.find_first_revision_of_window(session, suite.subject.id, suite.host.id, _MAX_REVISIONS)
     paths = []
-    for chunk in bulk.split_into_chunks(session.scalars(of_suite.order_by(Series.id)).all(), _SERIES_PER_QUERY):
-        of_series = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
-        last: dict[int, int] = dict(session.execute(of_series.group_by(DriftRow.series_id)).all())
+    for chunk in bulk.split_into_chunks(session.scalars(series_query.order_by(Series.id)).all(), _SERIES_PER_QUERY):
+        drift_positions = select(DriftRow.series_id, func.max(DriftRow.position)).where(DriftRow.series_id.in_(chunk))
+        last: dict[int, int] = dict(session.execute(drift_positions.group_by(DriftRow.series_id)).all())
         trends = points.arrange_trends(session, chunk, since)
         if since is not None:
             start = since.position
@@ -169,7 +169,7 @@ def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift
     }
     if session.scalar(select(SuiteLook.id).filter_by(**key)) is not None:
         return
-    identity = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
-    session.add(SuiteLook(id=identity, **key, document=shift and shift.model_dump(mode="json")))
+    shift_id = hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit])
+    session.add(SuiteLook(id=shift_id, **key, document=shift and shift.model_dump(mode="json")))
     if shift is not None:
         session.get_one(Subject, suite.subject.id).drifts_version += 1

@@ -27,7 +27,7 @@ _NEAREST_RUNS = 5
 
 
 class DriftFacts:
-    """Reads what drifts are described with, each once: a change shows in many metrics of the same runs."""
+    """Reads the facts for the descriptions of drifts, each once: a change shows in many metrics of the same runs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -50,8 +50,8 @@ class DriftFacts:
     def find_description_facts(self, row: Series, drift: SeriesDrift) -> DriftContext:
         """Return the commits, settings, levels and costs that the description of a drift needs."""
         parents = self._parents(row.subject_id)
-        of_subject = select(Revision).where(Revision.subject_id == row.subject_id)
-        blamed = self._session.scalars(of_subject.where(Revision.commit == drift.after.revision)).one()
+        revisions_query = select(Revision).where(Revision.subject_id == row.subject_id)
+        blamed = self._session.scalars(revisions_query.where(Revision.commit == drift.after.revision)).one()
         candidates = list_commits_between(parents, *drift.suspects)
         settings_before, settings_after = self._read_settings_of_sides(drift)
         return DriftContext(

@@ -91,7 +91,7 @@ def split_into_parts(
 
 
 def store_reports(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
-    """Store the reports that are new, with their points. A report that is already stored stays as it is."""
+    """Store the reports that are new, with their points. A stored report is never replaced."""
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
     for report in prepared:

@@ -27,18 +27,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """What a series shows.
+    """The judgement of a series.
 
     Attributes
     ----------
     subject, series_id
         The series.
     version, judged_version
-        The version of it that was judged, and the one that was judged before.
+        The version that was judged, and the version that was judged before.
     drifts
-        Its drifts, as they are stored.
+        Its drifts in their stored form.
     differ
-        Whether they are others than those stored of the version that was judged before.
+        Whether they differ from the stored drifts of the version that was judged before.
     sparkline
         Its sparkline; None without any point.
     withdrawn
@@ -63,14 +63,15 @@ class _Settled(NamedTuple):
 
 
 def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
-    """Judge those of some series that have changed since they were judged.
+    """Judge the series that have changed since they were last judged, among some series.
 
-    They are judged together, so that what they share is read once. Where that fails, each is judged by itself.
+    They are judged together, so that shared data is read once. If that fails, each is judged separately.
 
     Returns
     -------
     tuple
-        What the series show, and the ids of those that cannot be judged: they must not keep the others from it.
+        The judgements, and the ids of the series that cannot be judged, which must not prevent the others from being
+        judged.
     """
     try:
         return _judge_together(session, series_ids), set()

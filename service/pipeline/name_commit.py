@@ -1,4 +1,4 @@
-"""Finds the one commit that a text names, or says in a sentence why there is none."""
+"""Finds the commit that a text names, or explains in a sentence why there is none."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def name_commit(session: Session, text: str, subject: str | None = None) -> tupl
     )
     if len(commits) == 1:
         return commits[0], ""
-    of_subject = f" of {subject}" if subject else ""
+    subject_phrase = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{of_subject}. {NAMING_ADVICE}{_describe_newest(session, subject)}"
+        return None, f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest(session, subject)}"
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
-        return None, f"{text} can mean several commits{of_subject}: {names}. Write more digits."
+        return None, f"{text} can mean several commits{subject_phrase}: {names}. Write more digits."
     names = ", ".join(f"{entry.commit[:12]} of {entry.subject}" for entry in commits)
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 

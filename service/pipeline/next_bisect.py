@@ -85,8 +85,8 @@ def choose_drift_to_order(
 ) -> tuple[Drift | None, int]:
     """Return the drift for which the service is to order a bisect by itself, and how many runs that may take.
 
-    The drift is None if it is to order none: the policy, the day's runs or the hosts do not allow any, or no
-    measurement makes the commit of an open event more certain.
+    The drift is None if the policy, the day's runs or the hosts do not allow a bisect, or if no measurement would make
+    the commit of an open event more certain.
     """
     policy = subjects.map_bisect_policies(session, [subject])[subject]
     allowed = drifts_to_bisect.count_allowed_runs(

@@ -53,16 +53,18 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:
-    """Return the neighbours on a level that differ although each of them repeats its count, the largest step first.
+    """Return the pairs of adjacent points with exact but different counts, by index, the largest step first.
 
-    Several successive commits that each move an exact count look like noise.
+    If several successive commits each move an exact count, the series looks noisy, so that no drift is found. These
+    steps are therefore nominated here.
     """
-    steps = [
-        (abs(after.value - before.value), place)
-        for place, (before, after) in enumerate(pairwise(level))
-        if len(set(before.samples)) == 1 == len(set(after.samples)) and before.value != after.value
-    ]
-    return [(place, place + 1) for _, place in sorted(steps, key=lambda step: (-step[0], step[1]))[:MAX_EXACT_STEPS]]
+    steps: list[tuple[float, int]] = []
+    for index, (before, after) in enumerate(pairwise(level)):
+        are_exact = len(set(before.samples)) == 1 and len(set(after.samples)) == 1
+        if are_exact and before.value != after.value:
+            steps.append((abs(after.value - before.value), index))
+    steps.sort(key=lambda step: (-step[0], step[1]))
+    return [(index, index + 1) for _, index in steps[:MAX_EXACT_STEPS]]
 
 
 def _build_case(head: SeriesHead) -> Case:

@@ -23,16 +23,16 @@ from service.store.runs.range_runs import CaseOnHost, Durations
 
 @dataclass(frozen=True, slots=True)
 class BisectPreview:
-    """What the form of a bisect will order.
+    """The bisect that a form will order.
 
     Attributes
     ----------
     good, bad
         The ends of the range.
     levels
-        The newest level at each of them; None if it was not measured there.
+        The newest level at each end; None if the end was not measured.
     commits
-        How many commits ``bad`` contains and ``good`` does not.
+        The number of commits that ``bad`` contains but ``good`` does not.
     measured
         How many of them were measured on the host before. Runs in its present environment are not measured again.
     host

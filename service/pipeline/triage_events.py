@@ -23,14 +23,14 @@ from service.store.series import series
 
 
 def triage_events(session: Session, request: TriageRequest, author: str, now: datetime) -> TriageReceipt:
-    """Decide about each event. Those that do not allow it stay as they are, and the receipt says why.
+    """Decide about each event. Events that do not allow the decision do not change, and the receipt says why.
 
     Parameters
     ----------
     author
-        Who decides.
+        The author of the decisions.
     now
-        A snooze ends after this time.
+        The present time; a snooze must end later.
     """
     done: list[str] = []
     refused: list[Refusal] = []
@@ -45,7 +45,7 @@ def triage_events(session: Session, request: TriageRequest, author: str, now: da
 
 
 def _decide_event(session: Session, event_id: str, request: TriageRequest, author: str, now: datetime) -> str:
-    """Decide about one event; return why it does not allow that, if it does not."""
+    """Decide about one event; return why it does not allow the decision, or an empty text."""
     event = events.find_event(session, event_id)
     if event is None:
         return "There is no such event."
@@ -57,7 +57,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
     try:
         decide_events.add_decision(session, event, DecisionRequest(action=decision, reason=request.reason), author)
     except decide_events.DecisionNotAllowedError as error:
-        return f"It is {error.state.replace('_', ' ')} already."
+        return f"The event is already {error.state.replace('_', ' ')}."
     return ""
 
 

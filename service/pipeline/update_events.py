@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service.pipeline import decide_events, order_cross_measurements
 from service.rules.events import headline, importance, narrowing
 from service.rules.events.assemble import AssembledEvents, assemble_events
-from service.rules.events.automatic_decisions import build_sureness_entry, decide_automatically
+from service.rules.events.automatic_decisions import build_certainty_entry, decide_automatically
 from service.rules.events.event_matching import KnownEvent
 from service.rules.events.grouping import LocatedDrift
 from service.rules.events.narrowing import BisectResult
@@ -138,13 +138,13 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     events = {event.id: event for event in session.scalars(select(Event).where(Event.subject_id == subject_id))}
     assembled = assemble_events(current, _read_known_events(stored, events))
     _add_new_events(session, subject_id, assembled, events, now)
-    was_sure = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
+    was_certain = {name for name, event in events.items() if event.found and event.confirmed and not event.merged_into}
     assigned = _assign_drifts(session, assembled, new_rows, stored, events)
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(session, assembled, events, now, stored=stored, refreshed=updated.refreshed, results=results)
     _decide_automatically(session, subject_id, assembled, events, now)
-    _log_withdrawals(session, events, was_sure, now)
+    _log_withdrawals(session, events, was_certain, now)
     return is_stale, assigned
 
 
@@ -280,17 +280,19 @@ def _decide_automatically(
             decide_events.add_entry(session, events[name], entry, SERVICE, now)
 
 
-def _log_withdrawals(session: Session, events: Mapping[str, Event], was_sure: Set[str], now: datetime) -> None:
-    """Log which events are no longer sure, with the reason, and which are sure again."""
-    is_sure = {name for name, event in events.items() if event.found and event.confirmed}
-    in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (was_sure - is_sure)
+def _log_withdrawals(session: Session, events: Mapping[str, Event], was_certain: Set[str], now: datetime) -> None:
+    """Log which events are no longer certain, with the reason, and which are certain again."""
+    is_certain = {name for name, event in events.items() if event.found and event.confirmed}
+    in_question = {name for name, event in events.items() if event.state is State.WITHDRAWN} | (
+        was_certain - is_certain
+    )
     changed = {name: events[name] for name in sorted(in_question) if not events[name].merged_into}
     withdrawn = event_drifts.list_withdrawn(session, list(changed))
     for name, event in changed.items():
-        entry = build_sureness_entry(
+        entry = build_certainty_entry(
             event.state,
-            was_sure=name in was_sure,
-            is_sure=name in is_sure,
+            was_certain=name in was_certain,
+            is_certain=name in is_certain,
             reasons=[row.withdrawal for row in withdrawn.get(name, []) if row.withdrawal],
         )
         if entry is not None:

@@ -96,12 +96,12 @@ def _read_levels(
         .where(Run.revision_id.in_([row.id for row in nearest]), Run.quarantine.is_(None), Series.judged)
         .order_by(Run.started_at if newest else Run.started_at.desc())
     ).all()
-    order = {row.id: place for place, row in enumerate(nearest)}
+    order = {row.id: index for index, row in enumerate(nearest)}
     levels: dict[int, tuple[int, Number]] = {}
     for series_id, revision_id, _, value in rows:
-        place = order[revision_id]
-        if value is not None and (series_id not in levels or place <= levels[series_id][0]):
-            levels[series_id] = place, value
+        index = order[revision_id]
+        if value is not None and (series_id not in levels or index <= levels[series_id][0]):
+            levels[series_id] = index, value
     return {series_id: level for series_id, (_, level) in levels.items()}, nearest[0].commit if nearest else None
 
 

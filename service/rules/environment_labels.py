@@ -1,4 +1,4 @@
-"""Says in a few words how the environments of neighbouring columns differ.
+"""Describes in a few words how the environments of adjacent columns differ.
 
 An environment holds a hundred settings. A reader of a table needs the few that differ between its columns, and of a
 tool not where its file lies and how large it is, but that it is another one.
@@ -23,14 +23,14 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 @dataclass(frozen=True, slots=True)
 class ColumnLabel:
-    """How a column differs from its neighbours.
+    """The label of a column: how it differs from its neighbours.
 
     Attributes
     ----------
     text
-        The most telling differences, and how many more there are; empty if there is none.
+        The most important differences, and the number of others; empty if there are none.
     all
-        The names of all settings that differ.
+        The names of all differing settings.
     """
 
     text: str = ""
@@ -44,8 +44,8 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
     differ = {name: texts for name, texts in values.items() if len(set(texts)) > 1}
     words = {name: _describe_values(name, texts) for name, texts in differ.items()}
     return [
-        _build_label([texts_of_setting[place] for texts_of_setting in words.values()], tuple(differ))
-        for place in range(len(columns))
+        _build_label([texts_of_setting[index] for texts_of_setting in words.values()], tuple(differ))
+        for index in range(len(columns))
     ]
 
 

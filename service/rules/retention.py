@@ -36,9 +36,9 @@ def reduce_report(report: Report) -> tuple[Report, Mapping[str, Sequence[Number]
     """
     thinned, remaining = thin_report(report), dict(_list_remaining(report))
     samples = []
-    for place, sample in enumerate(thinned.samples):
+    for index, sample in enumerate(thinned.samples):
         readings_ = {name: reading for name, reading in sample.readings.items() if name not in remaining}
-        readings_ |= {name: readings[place] for name, readings in remaining.items() if place < len(readings)}
+        readings_ |= {name: readings[index] for name, readings in remaining.items() if index < len(readings)}
         if readings_:
             samples.append(sample.model_copy(update={"readings": readings_}))
     values = {name: [reading.value or 0 for reading in readings] for name, readings in remaining.items()}

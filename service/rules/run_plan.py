@@ -29,7 +29,7 @@ class Orders:
     cross_measured
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
-        Whether the level of the newest runs in that environment is in doubt.
+        Whether the level of the newest runs in that environment is uncertain.
     shorter
         The newest revision on the level before, if the doubt is about a change of which fewer runs show that level than
         the new one; else None.
@@ -92,17 +92,17 @@ def make_plan(
         settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
         missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
-        ordered = [(revision, Reason.MISSING) for revision in missing]
+        requested = [(revision, Reason.MISSING) for revision in missing]
         # The anchor, cross-measurements, and a rerun.
         anchor = _choose_anchor(missing[0], runs, settled, request.environment.hash, positions) if missing else None
         if anchor is not None:
-            ordered.append((anchor, Reason.ANCHOR))
+            requested.append((anchor, Reason.ANCHOR))
         order = orders.get(index, _NO_ORDERS)
-        ordered += _choose_cross_measured(order, runs, settled, ordered, positions)
-        ordered += _choose_rerun(order, runs, request.environment.hash, missing, positions)
+        requested += _choose_cross_measured(order, runs, settled, requested, positions)
+        requested += _choose_rerun(order, runs, request.environment.hash, missing, positions)
         planned += [
             (positions[revision], index, PlannedRun(revision=revision, case=case, reason=reason))
-            for revision, reason in ordered
+            for revision, reason in requested
         ]
     planned.sort(key=lambda entry: entry[:2])
     ordered_runs = tuple(run for _, _, run in planned)

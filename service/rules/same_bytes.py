@@ -1,7 +1,7 @@
-"""Compares what programs were answered when they asked about their files.
+"""Compares the answers to the file lookups of programs.
 
-Two programs that were answered the same have no reason to count differently. That may save a measurement, or point at a
-suspect; it never changes what a measurement says. Faults in unprepared files depend on the page cache: by how much, was
+Two programs with the same answers have no reason to count differently. This may save a measurement or point at a
+suspect, but never changes a measured result. Faults in unprepared files depend on the page cache; the extent was
 measured while its state was renewed.
 """
 

@@ -1,4 +1,4 @@
-"""Defines what a change can be blamed on, and how sure that is."""
+"""Defines what a change can be blamed on, and how certain that is."""
 
 from __future__ import annotations
 
@@ -32,20 +32,22 @@ class Certainty(StrEnum):
 
 
 def decide_certainty(
-    cause: Cause, n_candidates: int, *, sure: bool, all_known: bool, proven: bool = False
+    cause: Cause, n_candidates: int, *, certain: bool, all_known: bool, proven: bool = False
 ) -> Certainty:
-    """Return how sure a change and its cause are.
+    """Return how certain a change and its cause are.
 
     Parameters
     ----------
-    n_candidates, all_known
-        How many commits can have caused it, and whether there are no others.
-    sure
-        Whether the change is a fact.
+    n_candidates
+        The number of known commits that can have caused the change.
+    certain
+        Whether the change itself is certain, so that no rerun is needed.
+    all_known
+        Whether all commits that can have caused the change are known.
     proven
         Whether interleaved pairs have proven the commits that caused it.
     """
-    if not sure:
+    if not certain:
         return Certainty.PROVISIONAL
     if proven:
         return Certainty.PROVEN

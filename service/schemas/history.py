@@ -295,7 +295,7 @@ class Drift(View):
         certainty_ = decide_certainty(
             Cause(values["cause"]),
             len(candidates),
-            sure=not _get_value(values["evidence"], "wants_rerun"),
+            certain=not _get_value(values["evidence"], "wants_rerun"),
             all_known=values.get("candidates_known", True),
         )
         is_single = certainty_ is Certainty.SINGLE

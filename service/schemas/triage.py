@@ -414,7 +414,7 @@ class EventSummary(View):
             values.get("candidates_known", True),
         )
         culprits = [Candidate.model_validate(entry) for entry in values.get("culprits", ())]
-        certainty_ = decide_certainty(cause, n, sure=values["confirmed"], all_known=all_known, proven=bool(culprits))
+        certainty_ = decide_certainty(cause, n, certain=values["confirmed"], all_known=all_known, proven=bool(culprits))
         fields: dict[str, str] = {"title": "", "author": ""}
         if len(culprits) == 1:
             fields = {"title": culprits[0].title, "author": culprits[0].author}

@@ -66,11 +66,11 @@ def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
         .group_by(Host.name)
         .order_by(Host.name)
     )
-    by_host = dict(session.execute(counts).all())
+    counts_by_host = dict(session.execute(counts).all())
     return EnvironmentEntry(
         hash=row.hash,
-        hosts=list(by_host),
-        runs=sum(by_host.values()),
+        hosts=list(counts_by_host),
+        runs=sum(counts_by_host.values()),
         first_seen=first,
         last_seen=last,
         settings=row.settings,

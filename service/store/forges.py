@@ -87,7 +87,7 @@ def postpone_all_of_forge(session: Session, time: datetime, forge: ForgeKind) ->
 
 
 def get_or_create_gate(session: Session, repository: str, number: int, head: str) -> ForgeGate:
-    """Return the gate of a head of a pull request; create it where there is none."""
+    """Return the gate of a head of a pull request; create it if there is none."""
     repository = repository.lower()
     pull = session.scalar(select(ForgePull).where(ForgePull.repository == repository, ForgePull.number == number))
     if pull is None:

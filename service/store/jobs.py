@@ -115,7 +115,7 @@ def list_measured(row: Job) -> set[UUID]:
 
 
 def build_question_document(question: Question) -> dict[str, Any]:
-    """Return a question as it is stored."""
+    """Return the stored form of a question."""
     return question.model_dump(mode="json", exclude_defaults=True) | {"kind": question.kind}
 
 
@@ -141,12 +141,12 @@ def build_view(row: Job) -> JobView:
 
 
 def move_to_next_state(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
-    """Move a job to the state that an act leads to, and log it.
+    """Apply an act to a job: change its state, and log the act.
 
     Raises
     ------
     JobTransitionError
-        Where the job's state does not allow the act.
+        The job's state does not allow the act.
     """
     row.state = states.get_next_state(row.state, act)
     row.changed_at = now

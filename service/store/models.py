@@ -307,17 +307,17 @@ class LastNumber(Base):
     number: Mapped[int]
 
 
-class LoosePart(Base):
-    """Runs whose partition of PostgreSQL's tables is to be written again."""
+class LoosePartition(Base):
+    """A partition of PostgreSQL's tables in which space was freed, by its first run."""
 
     __tablename__ = "loose_part"
     first_run: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     freed: Mapped[int] = mapped_column(BigInteger)
-    """Bytes that were deleted since it was written."""
+    """Bytes that were deleted since the partition was written."""
 
 
 class Point(Base):
-    """One metric of one run. PostgreSQL stores it in parts: see :mod:`service.store.engine.table_partitions`."""
+    """One metric of one run. PostgreSQL partitions the table: see :mod:`service.store.engine.table_partitions`."""
 
     __tablename__ = "point"
     # Stored in the order of the primary key, so that a series lies together on disk.
@@ -469,7 +469,7 @@ class EventDriftRow(Base):
     returned: Mapped[bool]
     found: Mapped[bool]
     withdrawal: Mapped[str | None] = mapped_column(Text)
-    """Why the drift, which was sure, is no longer sure or no longer found; None if it is sure, or never was."""
+    """Why the drift is no longer certain or no longer found; None if it is certain, or has never been."""
     found_at: Mapped[datetime]
     """When it was first found."""
     reported_in: Mapped[str | None] = mapped_column(String(100))

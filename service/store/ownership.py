@@ -1,4 +1,4 @@
-"""Which repository owns a subject or a nightly run: the one whose job first reported about it, if it may own it."""
+"""Stores which repository owns a subject or a nightly run: the one whose job first reported it, if it may own it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.store.models import NightlyRun, Subject
 def map_foreign_owners(
     session: Session, repository: str, subjects: Iterable[str], assigned: Patterns | None
 ) -> dict[str, str | None]:
-    """Return the subjects that are not a repository's, with their owners; None if nobody owns one.
+    """Return the subjects that a repository does not own, with their owners; None for a subject without an owner.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def map_foreign_owners(
 
 
 def claim_subjects(session: Session, repository: str, subjects: Iterable[str]) -> None:
-    """Give the subjects without an owner to a repository."""
+    """Make a repository the owner of subjects that have none."""
     ids = shared_rows.ensure_subjects(session, subjects)
     for subject in session.scalars(select(Subject).where(Subject.id.in_(ids.values()), Subject.repository.is_(None))):
         subject.repository = repository

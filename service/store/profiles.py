@@ -29,7 +29,7 @@ _COMPRESSION_LEVEL = 3
 
 
 class StoreResult(Enum):
-    """What became of a profile that was sent."""
+    """The result of storing a profile."""
 
     CREATED = "created"
     KNOWN = "known"
@@ -38,7 +38,7 @@ class StoreResult(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PreparedProfile:
-    """A profile with everything computed that is stored of it, before the write lock is taken."""
+    """A profile with all its stored values, which are computed before the write lock is taken."""
 
     profile: Profile
     digest: str
@@ -81,13 +81,13 @@ def read_seconds_per_fault(session: Session, profile_filter: ProfileFilter, envi
 
 
 def prepare_profile(profile: Profile) -> PreparedProfile:
-    """Compute what is stored of a profile."""
+    """Compute the stored values of a profile."""
     text = _encode_profile(profile)
     return PreparedProfile(profile, sha256(text).hexdigest(), _pack_summary(profile), _compress_profile(text))
 
 
 def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
-    """Store a profile that is new. One that is already stored stays as it is."""
+    """Store a profile if it is new. A stored profile is never replaced."""
     sent = prepared.profile
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
     if digest is not None:
@@ -206,7 +206,7 @@ def delete_old(database: Database, before: datetime, subjects: Collection[str] =
 def count_old(
     database: Database, thin: datetime | None, drop: datetime | None, subjects: Collection[str] = ()
 ) -> tuple[int, int, int]:
-    """Return how many profiles would be thinned and deleted, and the bytes that the deleted ones take.
+    """Return how many profiles would be thinned and deleted, and the size of those to delete in bytes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The figures by which operators monitor the service. No query takes longer as more is measured."""
+"""The figures by which operators monitor the service. Each query takes constant time."""
 
 from __future__ import annotations
 

@@ -50,8 +50,8 @@ def ensure_shared_rows(
 ) -> SharedIds:
     """Return the ids of hosts, cases and environments; create the missing ones.
 
-    One function does it for all three, because every writer has to add them in the same order: two that add the same
-    rows in different orders would wait for each other for ever.
+    One function adds all three, because every writer has to add them in the same order: two writers that add the same
+    rows in different orders would deadlock.
     """
     case_rows = {
         key: {

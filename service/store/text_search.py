@@ -44,7 +44,7 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
 
 
 def _find_named(text: str, commit: refs.NamedCommit) -> str:
-    """Return what is said of a commit that a text names: the text, if it is not the beginning of its hash."""
+    """Return the label of a commit that a text names: the text, unless it is a prefix of the hash."""
     return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 
 

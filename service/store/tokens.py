@@ -21,7 +21,7 @@ _LIMITS = ("hosts", "subjects", "repositories")
 
 
 class WrongTokenError(ValueError):
-    """No token can have this name, or these limits."""
+    """The name or the limits are not valid for a token."""
 
     def __init__(self, part: str, detail: str) -> None:
         super().__init__(detail)
@@ -36,7 +36,7 @@ def issue_token(
     Raises
     ------
     WrongTokenError
-        Where the name is empty, too long or not printable, or the limits do not fit the scopes.
+        The name is empty, too long or not printable, or the limits do not match the scopes.
     """
     scopes = sorted(set(scopes))
     name = name.strip()
@@ -110,13 +110,13 @@ def record_identity(session: Session, jti: str, expires_at: datetime, now: datet
 
 
 def list_failed_sign_ins(session: Session, now: datetime, address: str | None = None) -> list[datetime]:
-    """Return when sign-ins have failed within the window, at any process: of one address or of all."""
+    """Return the times of failed sign-ins within the window, in all processes: from one address, or from all."""
     query = select(FailedSignIn.at).where(FailedSignIn.at > now - WINDOW)
     return list(session.scalars(query if address is None else query.where(FailedSignIn.address == address)))
 
 
 def record_failed_sign_in(session: Session, address: str, now: datetime) -> None:
-    """Add a failed sign-in, and delete those that count no longer."""
+    """Add a failed sign-in, and delete those outside the window."""
     session.execute(delete(FailedSignIn).where(FailedSignIn.at <= now - WINDOW))
     session.add(FailedSignIn(address=address, at=now))
 

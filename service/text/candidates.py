@@ -13,7 +13,7 @@ _MAX_COMMITS = 3
 
 
 def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = True, confirmed: bool = True) -> str:
-    """Return the text for the cause in a headline: the only candidate by its title, else the range of commits.
+    """Return the text for the cause in a headline: the title of the only candidate, otherwise the range of commits.
 
     While the change waits for further runs, the sentence says so before it names anything, so that no list cuts it off.
 
@@ -24,7 +24,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
     title
         The title of the newest one.
     all_known
-        Whether there are no others.
+        Whether all candidates are known.
     confirmed
         Whether the change is a fact.
     """

@@ -1,7 +1,7 @@
-"""Lets no more requests store runs at a time than leaves threads for everybody else, and others for other subjects.
+"""Limits the requests that store runs at the same time, so that threads remain for other requests and other subjects.
 
-Who is refused is told when to come back. Runners do, by themselves. Without a limit, a nightly run of many hosts would
-take all threads, and the pages would wait behind it.
+A refused caller is told when to retry, which runners do automatically. Without a limit, a nightly run of many hosts
+would take all threads, and the pages would have to wait.
 """
 
 from __future__ import annotations

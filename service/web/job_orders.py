@@ -50,7 +50,7 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
 
 
 def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
-    """Pause, resume or cancel a job in the name of the caller.
+    """Pause, resume or cancel a job on behalf of the caller.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
 def open_for_change(
     job_id: int, *, own: bool = False, claiming: str | None = None
 ) -> Iterator[tuple[Session, JobRow, datetime]]:
-    """Open a job for a change; what its state does not allow is a problem document.
+    """Open a job for a change; if its state does not allow the change, respond with a problem document.
 
     Parameters
     ----------

@@ -9,8 +9,8 @@ from runner.adoption.sources import Sources
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to configure and make; ``configure`` is generated first if it is not committed.
 
-    Libtool makes each program a script that starts the real one, unless it is linked statically. The faults of the
-    shell would then be counted too, and they vary.
+    Libtool replaces each program by a script that starts the real program, unless it is linked statically. The varying
+    faults of the shell would then be counted too.
     """
     recipe = next((name for name in ("configure.ac", "configure.in") if sources.has(name)), None)
     if recipe is None and not sources.has("configure"):

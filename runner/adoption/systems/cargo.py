@@ -1,4 +1,4 @@
-"""Cargo: programs, else benchmarks that can run once, else examples."""
+"""Cargo: programs; otherwise benchmarks that can run once; otherwise examples."""
 
 import tomllib
 from pathlib import PurePosixPath

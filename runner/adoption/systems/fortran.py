@@ -24,16 +24,16 @@ def propose(sources: Sources) -> list[BuildProposal]:
     }
     programs = [file for file, text in files.items() if _PROGRAM.search(text)]
     if len(programs) == 1:
-        ordered = sort_by_dependency(files)
-        command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(ordered)}")
+        sorted_files = sort_by_dependency(files)
+        command = build_shell_command(f"gfortran -O2 -g -o program {' '.join(sorted_files)}")
         proposals.append(BuildProposal("Fortran", command, ("gfortran",), runs=(RunProposal("./program"),)))
     return proposals
 
 
 def sort_by_dependency(files: dict[str, str]) -> list[str]:
-    """Return files so that each comes after those whose modules it uses. Files in a circle keep their order."""
+    """Return files so that each comes after those whose modules it uses. Files of an import cycle keep their order."""
     owner = {name.lower(): file for file, text in files.items() for name in _MODULE.findall(text)}
-    ordered: dict[str, None] = {}
+    sorted_files: dict[str, None] = {}
     entered: set[str] = set()
 
     def visit(file: str) -> None:
@@ -43,8 +43,8 @@ def sort_by_dependency(files: dict[str, str]) -> list[str]:
         for name in _USE.findall(files[file]):
             if name.lower() in owner:
                 visit(owner[name.lower()])
-        ordered[file] = None
+        sorted_files[file] = None
 
     for file in files:
         visit(file)
-    return list(ordered)
+    return list(sorted_files)

@@ -46,7 +46,7 @@ def _propose_module_build(sources: Sources, module: str, files: list[str]) -> li
     oldest = _MIN_VERSION.search(sources.read_text(str(own / "go.mod")))
     least = {"go": oldest[1]} if oldest else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
-    # Go itself leaves out the folders that begin with these, which hold what is not for users.
+    # Go itself ignores folders whose names begin with these characters.
     for_users = [file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(own)))]
     programs = _count_matches_by_folder(
         sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN
@@ -94,7 +94,7 @@ def _list_module_paths(sources: Sources) -> list[str]:
 
 
 def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
-    """Return the pattern of the benchmarks to run: of those that compare libraries, only the project's own.
+    """Return the pattern of the benchmarks to run; if they compare libraries, only those of this project's library.
 
     Parameters
     ----------

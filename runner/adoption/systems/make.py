@@ -36,7 +36,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def find_leaving_targets(text: str) -> set[str]:
-    """Return the targets that start a container or become another user, also through a prerequisite."""
+    """Return the targets that start a container or change the user, directly or through a prerequisite."""
     rules = _parse_rules(text)
     outside = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
     while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
@@ -45,7 +45,7 @@ def find_leaving_targets(text: str) -> set[str]:
 
 
 class _Rule(Struct, dict=True):
-    """What a target needs, and how it is made, with the values of variables."""
+    """The prerequisites and the recipe of a target, with variables expanded."""
 
     needs: set[str] = field(default_factory=set)
     recipe: str = ""

@@ -38,8 +38,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
     ][:_MAX_SCRIPTS]
     if not (sources.has("setup.py") or "project" in project or "build-system" in project):
         return _propose_scripts(sources, scripts)
-    # Where it is installed, it has its version. In the sources it asks git for it whenever it is imported: then the
-    # faults of git are counted, which differ from commit to commit.
+    # An installed package knows its version. A package in its sources runs git whenever it is imported, so that git's
+    # faults, which differ from commit to commit, would be counted.
     asks = _needs_git(sources)
     python = f"{_PYTHON} -P" if asks else _PYTHON
     runs = (*(RunProposal(f"{_PYTHON} {file}") for file in scripts), *_list_entry_points(sources, project, python))
@@ -90,7 +90,7 @@ def _list_asv_folders(sources: Sources) -> tuple[str, ...]:
 
 
 def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildProposal]:
-    """Propose to run scripts that belong to no package, with what ``requirements.txt`` names."""
+    """Propose to run scripts outside a package, with the packages that ``requirements.txt`` lists."""
     at_top = [file for file in sources.find_files_by_suffix(".py") if "/" not in file and not is_auxiliary(file)]
     files = [file for file in dict.fromkeys([*benchmarks, *at_top[:_MAX_SCRIPTS]]) if " " not in file]
     if not files:
@@ -104,12 +104,12 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
 def _propose_environments(
     offline: str, online: str, runs: tuple[RunProposal, ...], needed: list[str]
 ) -> list[BuildProposal]:
-    """Return the builds that let pip install something: with what this host has, and with downloads.
+    """Return the builds with `pip install`: first with the packages of this host, then with downloads.
 
     Parameters
     ----------
     needed
-        What the second one keeps for later builds and for the gate, which has no network.
+        The packages that the second build keeps for later builds and for the gate, which has no network access.
     """
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
@@ -182,7 +182,7 @@ def _is_benchmark(file: str) -> bool:
 
 
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
-    """Return the ways to run a package: its modules that are programs, its commands, and its import."""
+    """Return the ways to run a package: its executable modules, its commands, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
     tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
@@ -208,7 +208,7 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
 
 
 def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
-    """Return the modules of a project without a package: its extensions and files, else a module of its name."""
+    """Return the modules of a project without a package: its extensions and files, otherwise a module of its name."""
     setup = sources.read_text("setup.py")
     listed = _MODULES.search(setup)
     tool = project.get("tool")

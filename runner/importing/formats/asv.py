@@ -80,10 +80,10 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
-    place = f"{source.name}: {name:.100}"
+    location = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
-    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), place, "an asv result")
-    benchmark = check_document(_Benchmark, described or {}, place, "an asv benchmark")
+    columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), location, "an asv result")
+    benchmark = check_document(_Benchmark, described or {}, location, "an asv benchmark")
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0
@@ -91,7 +91,7 @@ def _list_results(name: str, row: list[Any], file: _File, described: object, sou
     if points is None:
         if columns.result is None:
             return
-        raise FaultwatchError(f"{place}: the number of results does not match the parameters")
+        raise FaultwatchError(f"{location}: the number of results does not match the parameters")
     started = datetime.fromtimestamp((columns.started_at or file.date) / 1000, UTC)
     for value, point, samples in zip_longest(columns.result or (), points, (columns.samples or ())[: len(points)]):
         if value is None or not abs(value) < 2**64:  # NaN: skipped

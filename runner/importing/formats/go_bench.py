@@ -27,7 +27,7 @@ _TITLES = {"ns/op": "time", "B/op": "allocated", "allocs/op": "allocations", "MB
 
 
 class _State(Struct, dict=True):
-    """What the lines so far say about the results that follow."""
+    """The configuration that the lines so far set for the following results."""
 
     config: dict[str, str] = field(default_factory=dict)
     better: dict[str, Better] = field(default_factory=dict)
@@ -59,9 +59,9 @@ def parse(source: Source) -> list[Result]:
 def _list_results(source: Source) -> Iterator[Result]:
     state = _State()
     for number, raw in enumerate(source.text.splitlines(), start=1):
-        line, place = raw.rstrip(), f"{source.name}: line {number}"
+        line, location = raw.rstrip(), f"{source.name}: line {number}"
         if match := _RESULT.fullmatch(line):
-            yield from _parse_result_line(match, state, place)
+            yield from _parse_result_line(match, state, location)
         elif line.startswith("Unit "):
             _, unit, *settings = line.split()[:20] + [""] * (len(line.split()) < 2)
             for setting in settings:

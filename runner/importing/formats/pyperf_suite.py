@@ -32,7 +32,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
     Raises
     ------
     FaultwatchError
-        The file is no suite, or lacks what a run needs.
+        The file is not a suite, or lacks data that a run needs.
     """
     try:
         return _read_runs(source.text, source.name, defaults)

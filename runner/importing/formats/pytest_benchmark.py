@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Result]:
             unit="ns",
             better="lower",
             values=tuple(seconds * 1e9 for seconds in benchmark.stats.data or (benchmark.stats.median,)),
-            # Uncommitted changes were measured too: the commit alone would be given a value that it does not have.
+            # Uncommitted changes were measured too, so the value is not that of the commit alone.
             revision=f"{revision}-dirty" if revision and commit.dirty else revision,
             time=time,
             host=str(file.machine_info.get("node", "")),

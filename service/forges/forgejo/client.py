@@ -117,13 +117,13 @@ class Client:
 
     def _list_pages(self, path: str) -> Iterator[Any]:
         """Return all entries of a list, page by page: an answer links to the next one."""
-        address: str | None = f"{self._base}{path}?limit={_ENTRIES_PER_PAGE}"
-        while address:
-            response = self._send_request("GET", address, None)
+        url: str | None = f"{self._base}{path}?limit={_ENTRIES_PER_PAGE}"
+        while url:
+            response = self._send_request("GET", url, None)
             yield from response.json()
             following = response.links.get("next", {}).get("url")
             # A server may know itself by another address, to which the token must not go.
-            address = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
+            url = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
 
     def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
         response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)

@@ -72,21 +72,21 @@ def judge_metric(
     verdict = verdict.model_copy(update={"change": change, "percent": percent_change(change, level)})
     if comparable:
         return verdict.model_copy(update={"sentence": comparable})
-    error = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
+    alpha = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
     return (
-        _judge_interleaved(verdict, default, cell, error)
+        _judge_interleaved(verdict, default, cell, alpha)
         if interleaved
         else _judge_separate_sessions(verdict, default, cell)
     )
 
 
-def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, error: float) -> LabMetric:
+def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
         return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
     exact = metric(entry.metric).exact and default.counted and cell.counted
-    decision = decide_count(pairs, error) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, error)
+    decision = decide_count(pairs, alpha) if exact else decide_noisy(pairs, DEFAULT_PRECISION_PERCENT, alpha)
     certainty = LabCertainty.EXACT if exact else LabCertainty.INTERVAL
     effect = Effect.SAME if decision.verdict is Verdict.SAME else Effect.OPEN
     if decision.verdict is Verdict.CHANGED and decision.times is None:

@@ -121,13 +121,15 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
     environment
         If given, the hash of the environment that the run has to have.
     """
-    of_case = sorted((run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True)
-    ordinary = [run for run in of_case if not run.aside]
+    runs_of_case = sorted(
+        (run for run in runs if run.case_key == case_key), key=lambda run: run.started_at, reverse=True
+    )
+    ordinary = [run for run in runs_of_case if not run.aside]
     chosen = [run for run in ordinary if run.environment == environment]
     if not ordinary or chosen:
         return next(iter(chosen), None)
     per_run = _select_per_run(min(ordinary, key=lambda run: sum(name.startswith(VARIABLE) for name in run.settings)))
-    return next(run for run in of_case if _select_per_run(run) == per_run)
+    return next(run for run in runs_of_case if _select_per_run(run) == per_run)
 
 
 def find_settings(
@@ -152,9 +154,10 @@ def find_settings(
         for name, values in values_of.items()
         if name in added or name not in implied
     ]
-    place = {name: number for number, name in enumerate(added)}
+    index_by_name = {name: number for number, name in enumerate(added)}
     return sorted(
-        settings, key=lambda setting: (place.get(setting.name, len(place)), _rank_setting(setting), setting.name)
+        settings,
+        key=lambda setting: (index_by_name.get(setting.name, len(index_by_name)), _rank_setting(setting), setting.name),
     )
 
 
@@ -237,7 +240,7 @@ class _Members:
     ) -> None:
         """Add a run to its cell."""
         point = tuple(run.settings.get(name) for name in names)
-        of_parameters = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
+        parameter_values = tuple(run.settings.get(name) for name in names if name.startswith(PARAMETER))
         changed = any(name.startswith(PARAMETER) and run.settings.get(name) != default.get(name) for name in names)
         differs = []
         for name in run.settings.keys() | default.keys():
@@ -247,7 +250,7 @@ class _Members:
             if name == ALLOCATOR and (PRELOAD in names or changed):
                 continue
             if changed and is_per_run(name) and not name.startswith(PARAMETER):
-                values = allowed.get((of_parameters, name), ())
+                values = allowed.get((parameter_values, name), ())
                 if not values or set(values) == {value}:
                     continue
             differs.append(name)
@@ -312,7 +315,10 @@ def _list_dependent_settings(
         values: dict[Value, set[Value]] = defaultdict(set)
         for run in ordinary:
             values[run.settings.get(parameter)].add(run.settings.get(name))
-        if all(len(of_one) == 1 for of_one in values.values()) and len(set().union(*values.values())) > 1:
+        if (
+            all(len(settings_of_value) == 1 for settings_of_value in values.values())
+            and len(set().union(*values.values())) > 1
+        ):
             pairs.append(name)
     return tuple(sorted(pairs))
 

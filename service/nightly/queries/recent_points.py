@@ -24,14 +24,14 @@ _IS_IN_HISTORY = or_(Run.quarantine.is_(None), Run.quarantine.not_in(OUTSIDE_HIS
 
 def list_seen_cases(session: Session, metric: str, subject: str = "", workload: str = "") -> list[SeenCase]:
     """Return the cases that ever reported a metric, of workloads whose name contains a text."""
-    newest, of_series = _select_newest(session, 1)
+    newest, join_condition = _select_newest(session, 1)
     rows = session.connection().execute(
         select(Series.id, Subject.name, Host.name, Case.name, Case.key, Run.started_at)
         .select_from(Series)
         .join(Series.subject)
         .join(Series.host)
         .join(Series.case)
-        .join(newest, of_series)
+        .join(newest, join_condition)
         .join(Run, newest.c.run_number == Run.number)
         .where(
             _IS_IN_HISTORY,
@@ -57,7 +57,7 @@ def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[Rece
 def _read_points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
-    newest, of_series = _select_newest(session, _POINTS_PER_SERIES)
+    newest, join_condition = _select_newest(session, _POINTS_PER_SERIES)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(
         select(
@@ -65,7 +65,7 @@ def _read_points(
             *(Run.started_at, Run.quarantine, newest.c.status, newest.c.value),
         )
         .select_from(Series)
-        .join(newest, of_series)
+        .join(newest, join_condition)
         .join(Run, newest.c.run_number == Run.number)
         .join(Revision, Run.revision_id == Revision.id)
         .join(Environment, Run.environment_id == Environment.id)
@@ -75,9 +75,9 @@ def _read_points(
 
 
 def _select_newest(session: Session, number: int) -> tuple[FromClause, ColumnElement[bool]]:
-    """Return so many newest points of series, and the condition by which they are joined with those.
+    """Return a query of the newest points of each series, and the condition that joins it with the series.
 
-    Each database needs its own query so as to read no other points.
+    Each database needs its own query, so that no other points are read.
     """
     numbers = (
         select(Point.run_number, Point.series_id, Point.status, Point.value)

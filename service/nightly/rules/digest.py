@@ -82,15 +82,15 @@ def list_missed(digest: NightlyDigest) -> list[Missed]:
     """Return what a nightly run did not measure: cells that were not started or could not begin, and single cases."""
     misses: list[Missed] = []
     for cell in digest.cells:
-        place = cell.host, cell.configuration, cell.workload
+        cell_key = cell.host, cell.configuration, cell.workload
         if not cell.carried_out:
             host = cell.host
             reason = f"{host} has not reported" if host in digest.absent else f"{host} has not run this cell"
-            misses.append(Missed(*place, case="", why=cell.problem or reason))
+            misses.append(Missed(*cell_key, case="", why=cell.problem or reason))
         elif cell.problem:
-            misses.append(Missed(*place, case="", why=cell.problem))
+            misses.append(Missed(*cell_key, case="", why=cell.problem))
         misses += [
-            Missed(*place, case=case.name, why=_explain_case(case), run_id=case.run_id)
+            Missed(*cell_key, case=case.name, why=_explain_case(case), run_id=case.run_id)
             for case in cell.cases
             if case.state is not CaseState.MEASURED
         ]

@@ -103,9 +103,9 @@ class GridCell:
     series_id, run_id
         The series and run that the cell links to: those of the newest level, or of the run without one.
     environment
-        Which environment of its column it was run in; None if it was not.
+        The environment of its column in which it was run; None if it was not run.
     before, since
-        The level that the current one is compared with, and when it was measured.
+        The level with which the current one is compared, and the time of its measurement.
     flagged
         Whether the detector found a drift between the two levels. Any other difference is noise.
     provisional
@@ -176,7 +176,7 @@ class GridRow(GridCase):
     Attributes
     ----------
     revision
-        The commit of its levels, except those that say another one.
+        The commit of its levels, except for cells that name another commit.
     """
 
     revision: str | None = None
@@ -192,33 +192,38 @@ class NightlyGrid:
 
 
 def list_cases(runs: Iterable[SeenCase | RecentPoint | UnmeasuredRun]) -> list[GridCase]:
-    """Return the cases that were run, in the order of the grid: of several definitions of one, the last run first."""
+    """Return the cases that were run, in the grid's order; of several definitions of a case, the last run first."""
     last_seen: dict[tuple[str, str, str], datetime] = {}
     newest: dict[tuple[str, str, str], tuple[datetime, str]] = {}
     for run in runs:
-        row, place, moment = (run.subject, run.case, run.case_key), (run.subject, run.case, run.host), run.started_at
+        row, case_on_host, moment = (
+            (run.subject, run.case, run.case_key),
+            (run.subject, run.case, run.host),
+            run.started_at,
+        )
         last_seen[row] = max(moment, last_seen.get(row, moment))
-        newest[place] = max((moment, run.case_key), newest.get(place, (moment, run.case_key)))
+        newest[case_on_host] = max((moment, run.case_key), newest.get(case_on_host, (moment, run.case_key)))
     current = {(subject, case, key) for (subject, case, _), (_, key) in newest.items()}
     order = sorted(last_seen, key=lambda row: (*row[:2], -last_seen[row].timestamp()))
     return [GridCase(*row, last_seen[row], superseded=row not in current) for row in order]
 
 
 def split_grid_by_subject(grid: NightlyGrid) -> list[NightlyGrid]:
-    """Return a grid for each subject, in their order, with the columns in which it was ever run.
+    """Return a grid for each subject, in the order of the rows.
 
-    What one subject's hosts were set to is no empty column of another one.
+    The grid of a subject has only the columns in which a case of the subject was run: the configurations of other
+    subjects would be empty columns.
     """
-    of_subject: dict[str, list[GridRow]] = {}
+    rows_by_subject: dict[str, list[GridRow]] = {}
     for row in grid.rows:
-        of_subject.setdefault(row.subject, []).append(row)
-    parts = []
-    for of_one in of_subject.values():
-        used = [place for place in range(len(grid.columns)) if any(row.cells[place].is_run for row in of_one)]
-        columns = (_restrict_column(grid.columns[place], [row.cells[place] for row in of_one]) for place in used)
-        cut = (replace(row, cells=tuple(row.cells[place] for place in used)) for row in of_one)
-        parts.append(NightlyGrid(tuple(columns), tuple(cut)))
-    return parts
+        rows_by_subject.setdefault(row.subject, []).append(row)
+    grids = []
+    for rows in rows_by_subject.values():
+        indices = [index for index in range(len(grid.columns)) if any(row.cells[index].is_run for row in rows)]
+        columns = [_restrict_column(grid.columns[index], [row.cells[index] for row in rows]) for index in indices]
+        restricted_rows = [replace(row, cells=tuple(row.cells[index] for index in indices)) for row in rows]
+        grids.append(NightlyGrid(tuple(columns), tuple(restricted_rows)))
+    return grids
 
 
 def _restrict_column(column: GridColumn, cells: Iterable[GridCell]) -> GridColumn:
@@ -305,8 +310,8 @@ def build_grid(
         revision, row = _align_row(row, measured)
         # A nightly run plans a case by its name, and runs it by its newest definition.
         cells_of_row = tuple(row if case.superseded else _mark_missed(row, columns, case.case, nightly_run))
-        of_case = case.subject, case.case, case.case_key, case.last_seen, case.superseded
-        rows.append(GridRow(*of_case, revision, cells_of_row))
+        case_fields = case.subject, case.case, case.case_key, case.last_seen, case.superseded
+        rows.append(GridRow(*case_fields, revision, cells_of_row))
     return NightlyGrid(columns, tuple(rows))
 
 
@@ -349,9 +354,15 @@ def _build_columns(
         cases.setdefault(key, set()).add((run.subject, run.case_key))
     columns: list[GridColumn] = []
     for host in sorted({host for host, _ in newest}):
-        of_host = [GridColumn(host, environment, at) for (name, environment), at in newest.items() if name == host]
-        of_host.sort(key=lambda column: column.last_seen, reverse=True)
-        current = [column for column in of_host if of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE]
+        columns_of_host = [
+            GridColumn(host, environment, last_run_at)
+            for (name, environment), last_run_at in newest.items()
+            if name == host
+        ]
+        columns_of_host.sort(key=lambda column: column.last_seen, reverse=True)
+        current = [
+            column for column in columns_of_host if columns_of_host[0].last_seen - column.last_seen <= MAX_COLUMN_AGE
+        ]
         columns += _merge_columns(current, cases, machines)[:MAX_COLUMNS]
     return tuple(columns)
 
@@ -361,19 +372,19 @@ def _merge_columns(
     cases: Mapping[tuple[str, str], set[tuple[str, str]]],
     machines: Mapping[str, Hashable],
 ) -> list[GridColumn]:
-    """Merge columns of one host, the newest first: those of the same machine that have no case in common."""
+    """Merge the columns of one host, newest first, that have no case in common."""
     merged: list[GridColumn] = []
     cases_of_merged: list[set[tuple[str, str]]] = []
     for column in columns:
         machine, cases_of_column = machines.get(column.environment), cases[column.host, column.environment]
-        for place, other in enumerate(merged):
+        for index, other in enumerate(merged):
             if (
                 machine is not None
                 and machine == machines.get(other.environment)
-                and not cases_of_merged[place] & cases_of_column
+                and not cases_of_merged[index] & cases_of_column
             ):
-                merged[place] = replace(other, others=(*other.others, column.environment))
-                cases_of_merged[place] |= cases_of_column
+                merged[index] = replace(other, others=(*other.others, column.environment))
+                cases_of_merged[index] |= cases_of_column
                 break
         else:
             merged.append(column)

@@ -39,14 +39,15 @@ def is_between(drift: Drift, range_: Collection[str], base: str) -> bool:
 def decompose_change(
     first: Drift, levels: tuple[Number, Number], drifts: Sequence[tuple[Drift, EventOfDrift | None]]
 ) -> ReleaseChange:
-    """Return the net change of one series with its parts, those of commits before those of the configuration.
+    """Return the net change of one series with its parts: first those of commits, then those of the configuration.
 
-    What the parts leave is the rest: drifts that cross one of the releases, small steps, and noise.
+    The difference between the net change and the sum of the parts is the rest: drifts across one of the releases, small
+    steps, and noise.
 
     Parameters
     ----------
     first
-        Any drift of the series: it names the case, the host and the metric.
+        Any drift of the series, for the names of the case, the host and the metric.
     levels
         The levels of both releases.
     drifts
@@ -75,7 +76,7 @@ def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
     certainty_ = decide_certainty(
         drift.cause,
         len(drift.candidates),
-        sure=not drift.evidence.wants_rerun,
+        certain=not drift.evidence.wants_rerun,
         all_known=drift.candidates_known,
         proven=proven,
     )

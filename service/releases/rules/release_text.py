@@ -23,17 +23,18 @@ def write_markdown(releases: Releases) -> str:
     if not releases.changes:
         return f"{head}\n\nNo judged series changed ({releases.unchanged:,} compared).\n"
     rows = [_write_row(change) for change in releases.changes[:_MAX_LISTED]]
-    n_left_out = len(releases.changes) - len(rows)
+    n_omitted = len(releases.changes) - len(rows)
     lines = [
         head,
         "",
-        f"{len(releases.changes):,} series changed, {releases.unchanged:,} did not, over {releases.commits:,} commits.",
+        f"{len(releases.changes):,} series changed and {releases.unchanged:,} did not, over "
+        f"{releases.commits:,} commit{'s' if releases.commits != 1 else ''}.",
         "",
         "| case | before | after | change | commits | configuration |",
         "|---|--:|--:|--:|---|---|",
         *rows,
     ]
-    return "\n".join([*lines, *(["", f"{n_left_out:,} more."] if n_left_out else [])]) + "\n"
+    return "\n".join([*lines, *(["", f"{n_omitted:,} more series changed."] if n_omitted else [])]) + "\n"
 
 
 def _write_row(change: ReleaseChange) -> str:

@@ -22,7 +22,7 @@ def count_seconds_to_wait(failures: Sequence[datetime], max_failures: int, now: 
     failures
         When attempts failed.
     """
-    recent = sorted(at for at in failures if at > now - WINDOW)
+    recent = sorted(failed_at for failed_at in failures if failed_at > now - WINDOW)
     if len(recent) < max_failures:
         return 0
     return max(1, round((recent[len(recent) - max_failures] + WINDOW - now).total_seconds()))

@@ -253,7 +253,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             f"there is no difference with a probability of {format_number(belief.none)}."
         )
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
-    # Otherwise measure the most informative mixture.
+    # Otherwise measure the most informative mixture next.
     chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
     return _build_measure_step(question, tests[belief.choose(effect, chance)])
 
@@ -269,7 +269,7 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
 
 
 def _list_mixtures(settings: tuple[str, ...], explanations: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the mixtures to choose from: all if they are few, else the explanations' complements and a spread."""
+    """Return the candidate mixtures: all if they are few, otherwise the explanations' complements and a sample."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
         return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]
     random = np.random.default_rng(0)

@@ -1,8 +1,8 @@
-"""Holds a change to its budget by the near bound of what it can be: a fail is sure to exceed the budget.
+"""Compares a change with its budget by the nearer bound of the change, so a failure certainly exceeds the budget.
 
 A pair exceeds a budget if head is worse than its base by more than the budget. The true change exceeds the budget if
-more than half of all pairs do, which has to be sure; an intermittent one, which shows in fewer of them, exceeds it if
-pairs in which head is worse by more than the budget are surely more frequent than pairs in which base is.
+more than half of all pairs certainly do. An intermittent change, which shows in fewer pairs, exceeds the budget if
+pairs in which head is worse by more than the budget are certainly more frequent than pairs in which base is.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ class BudgetState(StrEnum):
 
     WITHIN = "within"
     OPEN = "open"
-    """It may exceed the budget; more pairs would decide that."""
+    """The change may exceed the budget; more pairs would decide."""
     OVER = "over"
 
 
-def judge_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, error: float) -> BudgetState:
-    """Return whether a change for the worse surely exceeds its budget.
+def judge_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
+    """Return whether a change for the worse certainly exceeds its budget.
 
     Parameters
     ----------
     pairs
         The pairs by which the change was decided.
-    error
-        Probability that a change within its budget is ever called over it.
+    alpha
+        The probability that a change within its budget is ever judged to exceed it.
     """
     if budget == NO_BUDGET:
         return BudgetState.WITHIN
     worse, n = decision.direction, len(pairs)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     if decision.times is None:
-        if is_surely_majority(over, n, error):
+        if is_surely_majority(over, n, alpha):
             return BudgetState.OVER
-        return BudgetState.WITHIN if is_surely_majority(n - over, n, error) else BudgetState.OPEN
+        return BudgetState.WITHIN if is_surely_majority(n - over, n, alpha) else BudgetState.OPEN
     pairs = keep_large_differences(pairs, decision.least)
     over = sum((head - base) * worse > 0 and is_over(budget, base, head - base) for base, head in pairs)
     reverse = sum((base - head) * worse > 0 and is_over(budget, head, base - head) for base, head in pairs)
-    if decide_direction(Signs(over, n - over - reverse, reverse), error) > 0:
+    if decide_direction(Signs(over, n - over - reverse, reverse), alpha) > 0:
         return BudgetState.OVER
     return BudgetState.OPEN if over > reverse else BudgetState.WITHIN

@@ -1,4 +1,4 @@
-"""Shares the error probability of a gate among its cases, and that of a case among its metrics."""
+"""Divides the error probability of a gate among its cases, and that of a case among its metrics."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FALSE_ALARM_PROBABILITY = 0.001
 def divide_error_probability(names: Sequence[str], judging: Judging, cases: int) -> dict[str, float]:
     """Return the error probability of each metric of a case.
 
-    The cases have equal shares. The metrics that count have half of the share of a case, the metrics that are only
-    shown the other half.
+    All cases get equal shares. Half of a case's share goes to the metrics that count, and the other half to the metrics
+    that are only shown.
     """
     counting = [name for name in names if judging.decides_comparison(name)]
     return {

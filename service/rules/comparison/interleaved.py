@@ -74,14 +74,14 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
     )
 
 
-def _judge_metric(name: str, request: ComparisonRequest, error: float) -> _Judged:
+def _judge_metric(name: str, request: ComparisonRequest, alpha: float) -> _Judged:
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
-        pairs, decision = _decide_beside_stored(name, request, error)
+        pairs, decision = _decide_beside_stored(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
-        decision = _decide_metric(name, pairs, request, error)
+        decision = _decide_metric(name, pairs, request, alpha)
     sides = base.values(name), head.values(name)
     if decision.rule == "paired":
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
@@ -92,10 +92,10 @@ def _judge_metric(name: str, request: ComparisonRequest, error: float) -> _Judge
     )
     if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
         return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _apply_budget(_Judged(explained, decision.more), pairs, decision, judging, error)
+    return _apply_budget(_Judged(explained, decision.more), pairs, decision, judging, alpha)
 
 
-def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, error: float) -> MetricDecision:
+def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     base, head, judging = request.base, request.head, request.judging
     if (missing := _describe_missing(name, request)) or not pairs:
         return _decide_absent(name, missing, request)
@@ -103,11 +103,12 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, error: f
     if metric(name).kind is Kind.COUNT and counted:
         repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
-            return rules.decide_count(pairs, error, request.most)
-        # The host moves other counts as well, so equal ones show little. But two levels that repeat are not the same.
-        if repeating and (decision := rules.decide_count(pairs, error)).verdict is Verdict.CHANGED:
+            return rules.decide_count(pairs, alpha, request.most)
+        # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
+        # differ.
+        if repeating and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
             return decision
-    return rules.decide_noisy(pairs, judging.get_min_change(name), error)
+    return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
 
 
 def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
@@ -116,7 +117,7 @@ def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
 
 
 def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
-    """Return that there is nothing to compare. One more pair may help only if each side had a value before."""
+    """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
     if not missing:
         sentence = "In no pair of samples do both sides have a value."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence, more=1)
@@ -131,7 +132,7 @@ def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
 
 
-def _decide_beside_stored(name: str, request: ComparisonRequest, error: float) -> tuple[Pairs, MetricDecision]:
+def _decide_beside_stored(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
     """Compare head with the level of a base that was measured earlier."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
@@ -144,7 +145,7 @@ def _decide_beside_stored(name: str, request: ComparisonRequest, error: float) -
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
         return [], later
     pairs = [(left[0], value) for value in head.values(name)]
-    decision = rules.decide_count(pairs, error, request.most)
+    decision = rules.decide_count(pairs, alpha, request.most)
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(left[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
@@ -160,13 +161,13 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
             yield left, right
 
 
-def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, error: float) -> _Judged:
-    """Hold a verdict to its budget. A metric that improved, or that does not count, is never over budget."""
+def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float) -> _Judged:
+    """Apply the budget to a verdict. A metric that improved, or that does not count, is never over budget."""
     verdict = judged.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
         return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
-    state = judge_budget(pairs, decision, budget, error)
+    state = judge_budget(pairs, decision, budget, alpha)
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",

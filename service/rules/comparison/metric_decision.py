@@ -48,9 +48,9 @@ class MetricDecision(NamedTuple):
     Attributes
     ----------
     direction
-        1 where head is surely above base, -1 where it is below, 0 if neither is sure.
+        1 if head is certainly above base, -1 if it is certainly below, 0 if neither is certain.
     change
-        Head minus base; None for the difference of the levels, so that what is shown beside them fits.
+        Head minus base; None for the difference of the levels, so that it matches the levels shown beside it.
     times
         For an intermittent change: the number of pairs that show it. None for a change of the level.
     interval
@@ -72,15 +72,15 @@ class MetricDecision(NamedTuple):
     least: int = 0
 
 
-def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricDecision:
+def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricDecision:
     """Decide whether a count differs.
 
     Parameters
     ----------
     pairs
         At least one.
-    error
-        Probability that a count that did not change is ever called changed.
+    alpha
+        The probability that an unchanged count is ever judged to have changed.
     most
         Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
@@ -89,26 +89,26 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
     signs, n = count_signs(pairs), len(pairs)
     repeating = is_repeating(base) and is_repeating(head)
     rule: Rule = "exact" if repeating else "counts"
-    shown = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
-    direction, least = _find_direction(pairs, error)
+    agreement = f"in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} samples"
+    direction, least = _find_direction(pairs, alpha)
     if direction:
-        return _decide_changed(pairs, direction, rule, error, least)
+        return _decide_changed(pairs, direction, rule, alpha, least)
     equal = repeating and median(base) == median(head)
     if are_balanced(signs):
         if equal:
-            return MetricDecision(Verdict.SAME, rule, f"The count is the same {shown}.")
+            return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement}.")
         sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {shown}. The workload allows no more pairs. That many can miss a change that "
+            f"The count is the same {agreement}. The workload allows no more pairs. That many can miss a change that "
             f"shows in fewer than {missed:.0f} % of the executions."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
         sentence = (
-            f"The count is the same {shown}, but there are too few samples to rule out a change that shows only in "
+            f"The count is the same {agreement}, but there are too few samples to rule out a change that shows only in "
             "some executions."
         )
     elif repeating:
@@ -118,33 +118,34 @@ def decide_count(pairs: Pairs, error: float, most: int | None = None) -> MetricD
         )
     else:
         sentence = f"The count varies, {_describe_signs(signs)}."
-    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, error))
+    return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, alpha))
 
 
-def _find_direction(pairs: Pairs, error: float) -> tuple[int, int]:
-    """Return to which side pairs lean, and the smallest difference that counted for it.
+def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
+    """Return the direction that the pairs favour, and the smallest difference that counted for it.
 
-    Where small and large differences lean to different sides, the more is what counts: nobody buys a thousand faults in
-    some executions with one less in each of the others. So nothing is better as long as large differences seem worse.
+    If small and large differences favour opposite directions, the large ones count: a thousand more faults in some
+    executions outweigh one fault less in each of the others. So a metric is not better while large differences seem
+    worse.
     """
     signs = {least: count_signs(keep_large_differences(pairs, least)) for least in (0, *LARGE_DIFFERENCES)}
     shares = {least: LARGE_ERROR_SHARE / len(LARGE_DIFFERENCES) if least else 1 - LARGE_ERROR_SHARE for least in signs}
-    leans = {least: decide_direction(signs[least], share * error) for least, share in shares.items()}
+    leans = {least: decide_direction(signs[least], share * alpha) for least, share in shares.items()}
     side, least = next(((side, least) for side in (1, -1) for least in leans if leans[least] == side), (0, 0))
     seems_worse = any(signs[other].above > signs[other].below for other in LARGE_DIFFERENCES)
     return (0, 0) if side < 0 and seems_worse else (side, least)
 
 
 def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
-    """Return the pairs, with those as equal whose difference is smaller than so much."""
+    """Return the pairs with differences smaller than ``least`` made equal."""
     return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
 
 
-def _decide_changed(pairs: Pairs, direction: int, rule: Rule, error: float, least: int) -> MetricDecision:
+def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, least: int) -> MetricDecision:
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
     n, times = len(pairs), counted.above if direction > 0 else counted.below
-    if is_surely_majority(times, n, error):
+    if is_surely_majority(times, n, alpha):
         if rule == "exact":
             sentence = (
                 f"Each side repeats its count, in {count_agreeing(base)} of {n} and {count_agreeing(head)} of {n} "
@@ -155,35 +156,37 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, error: float, leas
         moved = (median(head) or 0) - (median(base) or 0)
         if moved * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
-        # The levels of counts with several modes may hide what the pairs show.
+        # The levels of counts with several modes may hide a change that the pairs show.
         size = median([right - left for left, right in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
-    few = f", {times} of them by {least} or more" if least else ""
-    sentence = f"Intermittent: {_describe_signs(signs)}{few}, by {abs(size):,} in the median."
+    large_clause = f", {times} of them by {least} or more" if least else ""
+    sentence = f"Intermittent: {_describe_signs(signs)}{large_clause}, by {abs(size):,} in the median."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
-def decide_noisy(pairs: Pairs, precision: float, error: float) -> MetricDecision:
+def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
     differences = [symmetric_percent_change(base, head) for base, head in pairs]
-    interval = compute_median_bounds(differences, error)
+    interval = compute_median_bounds(differences, alpha)
     middle = median(differences) or 0
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
-        few = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
-        sentence = f"{few} too few for an error probability of {format_number(error)}."
+        pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
+        sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    shown = f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
+    bounds_sentence = (
+        f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
+    )
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
-        sentence = f"{shown}: not zero, with an error probability of {format_number(error)}."
+        sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{shown}: less than the {format_number(precision)} % that matter."
+        sentence = f"{bounds_sentence}: less than the {format_number(precision)} % that matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{shown}, while {format_number(precision)} % would matter."
+    sentence = f"{bounds_sentence}, while {format_number(precision)} % would matter."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 
@@ -192,11 +195,11 @@ def _describe_signs(signs: Signs) -> str:
     return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
 
 
-def _estimate_pairs_to_settle(signs: Signs, error: float) -> int:
-    """Return how many pairs like those so far would settle a count, but not many at once if they vary."""
+def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
+    """Estimate how many more pairs like the present ones would settle a count; few at a time if the pairs vary."""
     if signs.n in {signs.above, signs.equal, signs.below}:
         for more in range(1, _MOST_LOOKED_AHEAD):
             grown = Signs(*(count + more if count else 0 for count in signs))
-            if decide_direction(grown, (1 - LARGE_ERROR_SHARE) * error) or are_balanced(grown):
+            if decide_direction(grown, (1 - LARGE_ERROR_SHARE) * alpha) or are_balanced(grown):
                 return more
     return max(MIN_FURTHER_PAIRS, signs.n // 4)

@@ -1,4 +1,4 @@
-"""Decides whether a small difference of a count is one of two revisions, or only of two builds.
+"""Decides whether a small difference of a count is due to the two revisions, or only to the two builds.
 
 A count that repeats is a fact of one program. Where the same revision is built to other bytes each time, two programs
 that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show
@@ -16,7 +16,7 @@ from service.text.numbers import format_number
 
 
 def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -> MetricVerdict:
-    """Return the verdict on a metric in view of further builds, or that it needs them."""
+    """Return the verdict on a metric that takes further builds into account, or that needs further builds."""
     if not _may_be_build_difference(verdict, base, head):
         return verdict
     before, after = (

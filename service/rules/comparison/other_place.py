@@ -1,4 +1,4 @@
-"""Decides whether a difference is due to head, or to the place in which it was measured.
+"""Decides whether a difference is due to head, or to the folder in which it was measured.
 
 Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
 contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If
@@ -23,14 +23,14 @@ FALSE_ALARM_PROBABILITY = 0.001
 
 
 def have_same_answers(request: ComparisonRequest) -> bool:
-    """Return whether both programs ran in the same way, and were answered the same of all that they asked."""
+    """Return whether both programs ran in the same way, and all their file lookups had the same answers."""
     base, head = request.base, request.head
-    alike = (base.environment, base.command) == (head.environment, head.command)
-    return alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
+    ran_alike = (base.environment, base.command) == (head.environment, head.command)
+    return ran_alike and have_same_bytes(read_program_bytes(base), read_program_bytes(head))
 
 
 def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict on a metric in view of what base counts in the place of head, or that this has to be known."""
+    """Return the verdict that takes base's counts in head's place into account, or that needs these counts."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or not have_same_answers(request):
         return verdict
     place = request.base.other_place
@@ -65,7 +65,7 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
 def _find_source(
     there: tuple[Number, ...], base: tuple[Number, ...], head: tuple[Number, ...]
 ) -> Literal["place", "content", "unknown"]:
-    """Return what a difference is due to, by the counts of base in the place of head."""
+    """Return the cause of a difference, according to the counts of base in head's place."""
     like_head = decide_count(list(zip(there, head, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
     like_base = decide_count(list(zip(there, base, strict=False)), FALSE_ALARM_PROBABILITY) if there else None
     if like_head is None or like_base is None:

@@ -14,7 +14,7 @@ from service.rules.comparison.metric_decision import COUNTS
 
 
 def decide_by_page_cache(verdict: MetricVerdict, request: ComparisonRequest) -> MetricVerdict:
-    """Return the verdict on a metric, or that it wants pairs with the page cache renewed."""
+    """Return the verdict on a metric, or that it needs pairs with the page cache renewed."""
     if verdict.verdict is not Verdict.CHANGED or verdict.rule not in COUNTS or request.base_stored:
         return verdict
     sides = (request.base, request.head)

@@ -1,4 +1,4 @@
-"""Pairs the stored runs of two sides, so that the runs of a pair differ in nothing but what is compared."""
+"""Pairs the stored runs of two sides, so that the runs of a pair differ only in what is compared."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Matched:
 
     pairs: tuple[Pair, ...]
     only_base: Runs
-    """One run of each case that only this side has."""
+    """One run of each case that the other side lacks."""
     only_head: Runs
 
 

@@ -1,7 +1,7 @@
-"""Judges pairs by their signs alone: in how many of them head lies above base, and in how many below.
+"""Judges pairs by their signs alone: the numbers of pairs in which head lies above and below base.
 
-Nothing is assumed about the sizes of the differences, so that the tests hold for counts that repeat to the event, jump
-between modes, jitter or have heavy tails. Both tests hold however often the caller looks.
+The sizes of the differences do not matter, so the tests hold for counts that repeat exactly, jump between modes, jitter
+or have heavy tails. Both tests hold no matter how often the caller looks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import exp, inf, log
 from typing import NamedTuple
 
-from runner.contract.level import Number, count_allowed_on_side
+from runner.contract.level import Number, find_largest_side
 
 MIN_CHANGED_SHARE = 0.4
 """A change in this share of all executions, or in more of them, is never called the same."""
@@ -52,27 +52,27 @@ def count_signs(pairs: Iterable[tuple[Number, Number]]) -> Signs:
     return Signs(above, equal, below)
 
 
-def decide_direction(signs: Signs, error: float) -> int:
-    """Return 1 if head surely lies above base more often than below it, -1 if below more often, else 0.
+def decide_direction(signs: Signs, alpha: float) -> int:
+    """Return 1 if head certainly lies above base more often than below it, -1 if more often below, otherwise 0.
 
-    The sign test: if neither side is favoured, a pair that differs is as likely above as below. The probability that
-    this function ever returns anything but 0 is then at most ``error``.
+    This is the sign test. If neither side is favoured, a pair that differs is as likely to be above as below; the
+    probability that this function ever returns anything but 0 is then at most ``alpha``.
     """
     differing = signs.above + signs.below
-    most = count_allowed_on_side(differing, error) if differing else None
+    most = find_largest_side(differing, alpha) if differing else None
     if most is None or max(signs.above, signs.below) <= most:
         return 0
     return 1 if signs.above > signs.below else -1
 
 
-def is_surely_majority(count: int, n: int, error: float) -> bool:
-    """Return whether surely more than half of all pairs are like ``count`` of these n."""
-    most = count_allowed_on_side(n, error) if n else None
+def is_surely_majority(count: int, n: int, alpha: float) -> bool:
+    """Return whether certainly more than half of all pairs are like ``count`` of these ``n`` pairs."""
+    most = find_largest_side(n, alpha) if n else None
     return most is not None and count > most
 
 
 def are_balanced(signs: Signs) -> bool:
-    """Return whether the pairs surely favour neither side: a change in that share of the executions is excluded.
+    """Return whether the pairs certainly favour neither side: a change in that share of the executions is excluded.
 
     Each pair scores 1, ½ or 0 as head lies above base, equals it, or lies below. If head is worse in
     ``MIN_CHANGED_SHARE`` of the executions and never better, the mean score is (1 + MIN_CHANGED_SHARE) ∕ 2. That

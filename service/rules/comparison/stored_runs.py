@@ -99,7 +99,7 @@ class ComparedMetric(NamedTuple):
 
     @property
     def size(self) -> float:
-        """The size of the change in percent of the base; infinite from zero to anything."""
+        """The size of the change in percent of the base; infinite if the base is zero."""
         if self.interleaved is not None:
             change, percent = self.interleaved.change, self.interleaved.percent
         else:
@@ -151,7 +151,7 @@ def compare_pairs(
         Verdicts by metric, where both sides were measured interleaved; these take precedence.
     """
     times = Counter(chain.from_iterable(readings.values()))
-    error = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
+    alpha = FALSE_ALARM_PROBABILITY / (sum(count for name, count in times.items() if metric(name).exact) or 1)
     cached_metric = cache(metric)  # A metric outside the catalogue gets a new entry at each call.
     compared = []
     for pair in pairs:
@@ -163,19 +163,21 @@ def compare_pairs(
                 decision = MetricDecision(verdict.verdict, verdict.rule, verdict.sentence)
                 compared.append(ComparedMetric(pair, entry, base, head, decision, verdict))
             elif base.n or head.n:
-                of_series = drifts.get(base.series) if base.series is not None and base.series == head.series else None
-                between = [drift for drift in of_series if is_drift_between(drift, pair)] if of_series else ()
+                series_drifts = (
+                    drifts.get(base.series) if base.series is not None and base.series == head.series else None
+                )
+                between = [drift for drift in series_drifts if is_drift_between(drift, pair)] if series_drifts else ()
                 decision = (
                     _decide_by_trend(base, head, between)
                     if between
-                    else _decide_without_drift(entry, pair, base, head, error)
+                    else _decide_without_drift(entry, pair, base, head, alpha)
                 )
                 compared.append(ComparedMetric(pair, entry, base, head, decision))
     return compared
 
 
 def _decide_without_drift(
-    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, error: float
+    entry: Metric, pair: Pair, base: SideReadings, head: SideReadings, alpha: float
 ) -> MetricDecision:
     """Decide whether one metric differs between two sides without a drift between them."""
     if base.level is None:
@@ -188,13 +190,13 @@ def _decide_without_drift(
         return _EQUAL
     if min(len(pair.base), len(pair.head)) < _MIN_RUNS_PER_SIDE:
         return _DIFFERS
-    few = min(base.n, head.n)
-    decision = decide_count(list(zip(base.samples[:few], head.samples[:few], strict=True)), error)
+    n_pairs = min(base.n, head.n)
+    decision = decide_count(list(zip(base.samples[:n_pairs], head.samples[:n_pairs], strict=True)), alpha)
     return decision if decision.verdict is Verdict.CHANGED else _DIFFERS
 
 
 def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
-    """Pool the readings of runs that repeat each other, the newest first."""
+    """Pool the readings of equivalent runs, the newest first."""
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
@@ -211,9 +213,9 @@ def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadi
 
 
 def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
-    """Return whether a drift lies on the way from base to head.
+    """Return whether there is a drift on the path from base to head.
 
-    Between two environments, the way can lead through others, so that drifts in those count as well.
+    Between two environments, the path can lead through others, so drifts in those count as well.
     """
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))

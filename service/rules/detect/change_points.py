@@ -1,4 +1,4 @@
-"""Follows the changes of the best partition as a series grows; recomputes only what new points can move."""
+"""Updates the changes of the best partition as a series grows; recomputes only those that new points can move."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ChangePoints:
         self._rank += [-1] * settled
         mark = self._partition.mark()
         self._add(positions[settled:], sums, squares)
-        same = self._walk(self._partition.last(n, float(sums[n]), float(squares[n])))
+        same = self._walk(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
 
@@ -54,9 +54,9 @@ class ChangePoints:
             new.append(node)
             node = self._partition.previous[node]
         same = self._rank[node] + 1
-        for gone in self._nodes[same:]:
-            if gone < finals:
-                self._rank[gone] = -1
+        for removed_node in self._nodes[same:]:
+            if removed_node < finals:
+                self._rank[removed_node] = -1
         del self._nodes[same:], self.positions[same:]
         for each in reversed(new):
             if each < finals:

@@ -77,13 +77,13 @@ class LevelChangeDetector:
         repeats = self._repeating.holds or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.varies:
             return self._repeating.changes()
-        known = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)
+        state_key = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)
         noisy = self._noisy_changes()
-        if not any(known[:2]):
+        if not any(state_key[:2]):
             return noisy
-        if known != self._known:  # which is rare
-            climbs = [self._describe(climb) for climb in known[1]]
-            self._known, self._merged = known, MergedChanges([*self._repeating.exact, *climbs])
+        if state_key != self._known:  # which is rare
+            climbs = [self._describe(climb) for climb in state_key[1]]
+            self._known, self._merged = state_key, MergedChanges([*self._repeating.exact, *climbs])
         return self._merged.update(noisy)
 
     def _noisy_changes(self) -> list[LevelChange]:
@@ -119,7 +119,7 @@ class LevelChangeDetector:
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _describe_newest(self, change: LevelChange) -> LevelChange:
-        """Return the change that the newest points show in the unit of the series, with its evidence."""
+        """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._level(change.before), self._level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         length, between = len(self._values) - change.index, change.high - change.index

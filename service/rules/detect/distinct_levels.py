@@ -1,4 +1,4 @@
-"""Drops the proposed changes across which the levels are not distinct; the stretches beside them become one level.
+"""Drops proposed changes whose levels before and after are not distinct; the two segments become one level.
 
 Where its bounds come from: docs/explanation/detection.md, "Exchangeability" and "Wander".
 """
@@ -67,8 +67,8 @@ class DistinctLevels:
     def update(self, values: Floats, proposals: Sequence[int], same: int) -> int:
         """Judge the proposals from index ``same`` on; return how many of the first changes are as before."""
         del self._counts[same:]
-        kept = self._counts[-1] if self._counts else 0
-        del self.changes[kept:]
+        n_kept = self._counts[-1] if self._counts else 0
+        del self.changes[n_kept:]
         for i in range(same, len(proposals)):
             begin = self.changes[-1].at if self.changes else 0
             ends = [*proposals[i + 1 : i + 1 + MAX_SPURIOUS_PROPOSALS], len(values)]
@@ -80,18 +80,20 @@ class DistinctLevels:
         suspicion = self._suspicion(values)
         if suspicion is not None:
             self.changes.append(Distinct(suspicion, in_doubt=True))
-        return kept
+        return n_kept
 
     def _suspicion(self, values: Floats) -> int | None:
-        """Return where the newest runs may have left the newest level, while more of them can settle it."""
+        """Return where the newest runs may have left the newest level, if more runs can settle it."""
         first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent = values[first:]
         if len(recent) < 2 * MIN_CHANGE_RUNS:
             return None
         shifts = _shifts(recent) / self._widened
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
-        lacking = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
-        return first + split if lacking <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+        lacking_shift = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
+        return (
+            first + split if lacking_shift <= MAX_LACK_IN_DOUBT and len(recent) - split < MAX_POINTS_PER_SIDE else None
+        )
 
 
 def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widened: float = 1.0) -> bool:
@@ -125,9 +127,9 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
 def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise) -> bool:
     """Return whether a far step leads to a level that no run before it was near, although few runs show that level.
 
-    The order of eight and eight runs is never certain, whatever their distance. But runs that agree with each other on
-    both sides of a step that is many times as large, to where no run has been, are two levels. Modes and outliers have
-    been there before, or do not agree.
+    The order of eight and eight runs alone is never certain, regardless of the size of the step. But if the runs on
+    each side agree, the step is many times larger than their scatter, and no earlier run was near the new level, there
+    are two levels: a mode or an outlier would have occurred before, or would not agree.
     """
     old, new = values[max(begin, at - MAX_POINTS_PER_SIDE) : at], values[at : min(end, at + MAX_POINTS_PER_SIDE)]
     if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(old), len(new)) < MIN_AGREEING_RUNS:
@@ -145,7 +147,7 @@ def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise
 
 
 def compute_least_step(shorter: int) -> float:
-    """Return the least step, in sigma, that is certain if its shorter side has so many runs."""
+    """Return the smallest step, in sigma, that is certain if its shorter side has this many runs."""
     unknown = min(1.0, max(0.0, (MAX_POINTS_PER_SIDE - shorter) / (MAX_POINTS_PER_SIDE - MIN_RUNS_TO_KNOW_NOISE)))
     return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
 
@@ -167,7 +169,7 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
 
 
 def _lacking(values: Floats, split: int, shift: float) -> float:
-    lacking = find_needed_shift(min(split, len(values) - split)) - shift
-    if 0 < lacking <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
+    lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
+    if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0
-    return max(0.0, lacking)
+    return max(0.0, lacking_shift)

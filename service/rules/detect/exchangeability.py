@@ -1,4 +1,4 @@
-"""Tests whether two neighbouring stretches of a series are on one level, by the order of their values alone.
+"""Tests whether two adjacent segments of a series are on one level, by the order of their values alone.
 
 While nothing changes, the runs of a stretch are exchangeable: every order of the same values is equally probable,
 whatever the law of the noise is. The statistics below depend only on this order. Therefore their probabilities hold for
@@ -30,9 +30,9 @@ _NORMAL = NormalDist()
 
 
 def find_needed_shift(shorter: int) -> float:
-    """Return the shift, in standard deviations, that makes a change certain if its shorter side has so many points.
+    """Return the shift, in standard deviations, that makes a change certain if its shorter side has this many points.
 
-    A short side can be any of the many short stretches of a series, so it needs more. Calibrated by simulation, for
+    A series has many short segments, so a short side needs a larger shift. Calibrated by simulation, for
     every position and length, asked after each run: see docs/explanation/detection.md.
     """
     part = min(1.0, max(0.0, (shorter - _SHORT_SIDE) / (_LONG_SIDE - _SHORT_SIDE)))
@@ -56,9 +56,9 @@ def compute_normal_scores(values: Floats) -> Floats:
     """Return the normal score of each value: that of its rank; equal values share the mean of theirs."""
     n = len(values)
     order = values.argsort(kind="stable")
-    ordered = values[order]
+    sorted_values = values[order]
     scores = _compute_normal_quantiles(n)[0]
-    ends = (ordered[1:] != ordered[:-1]).nonzero()[0]
+    ends = (sorted_values[1:] != sorted_values[:-1]).nonzero()[0]
     if len(ends) < n - 1:
         starts = np.empty(len(ends) + 1, dtype=np.intp)
         starts[0] = 0
@@ -84,17 +84,17 @@ def shifts(scores: Floats, first: int, last: int) -> Floats:
 
 
 def is_rare(before: Floats, after: Floats) -> bool:
-    """Return whether it is too improbable that the values after a position lie so far on one side by chance.
+    """Return whether the values after a position are unlikely to lie so far on one side by chance.
 
     That is the exact tail of the statistic of Mann and Whitney ("On a test of whether one of two random variables is
     stochastically larger than the other", Annals of Mathematical Statistics 18, 1947), by which normal scores are too
     cautious if one side is short. At most as many orders have ``u`` pairs out of order or fewer as whole numbers up to
     ``u`` have partitions.
     """
-    below = np.searchsorted(np.sort(before), after, side="right")
-    above = np.searchsorted(np.sort(before), after, side="left")
+    counts_at_most = np.searchsorted(np.sort(before), after, side="right")
+    counts_below = np.searchsorted(np.sort(before), after, side="left")
     pairs = len(before) * len(after)
-    out_of_order = min(int(below.sum()), pairs - int(above.sum()))
+    out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
     if out_of_order >= len(_partitions()):
         return False
     chance = _partitions()[out_of_order] - log_choose(len(before) + len(after), len(after))

@@ -66,7 +66,7 @@ def _number(value: Number, name: str) -> Number:
 def difference(value: Number, origin: Number) -> float:
     """Return the difference of one number from ``origin``, rounded once."""
     try:
-        off = float(value - origin)
+        offset = float(value - origin)
     except OverflowError:
         return _MAX_DIFFERENCE if value > origin else -_MAX_DIFFERENCE
-    return _MAX_DIFFERENCE if off > _MAX_DIFFERENCE else off if off > -_MAX_DIFFERENCE else -_MAX_DIFFERENCE
+    return _MAX_DIFFERENCE if offset > _MAX_DIFFERENCE else offset if offset > -_MAX_DIFFERENCE else -_MAX_DIFFERENCE

@@ -1,4 +1,4 @@
-"""Defines a change of level, from the rule that finds it to the detector that says in words why."""
+"""Defines a change of level, which the rules of detection return and the detector describes."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ class MeasuredChange(NamedTuple):
 
 
 def count_runs_between(runs: Sequence[float], level: float, other: float, sigma: float) -> int:
-    """Return how many of the first runs of a level miss it by far, towards the other level.
+    """Return how many of the first runs after a change lie far from the new level, towards the old one.
 
-    Two successive commits can each take a part of a step. The run between them is at neither level, so that it shows
-    where the change begins, and not where it ends.
+    Two successive commits can each cause a part of a step. The run between them is at neither level, so it shows where
+    the change begins, but not where it ends.
     """
     direction = 1.0 if level > other else -1.0
-    reached = (place for place, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
+    reached = (index for index, value in enumerate(runs) if (level - value) * direction <= MIN_MISS_SIGMA * sigma)
     return max(0, min(next(reached, 0), len(runs) - MIN_RUNS_AT_LEVEL))
 
 
@@ -67,10 +67,10 @@ def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
 
 
 def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
-    """Return the level of the runs nearest to a change, nearest first, so that it is one that runs had.
+    """Return the level of the runs nearest to a change, such that some runs really were at this level.
 
-    The median of a stretch whose parts are too short to be told apart can lie where no run is. Then the level is that
-    of the part next to the change.
+    The median of a segment whose parts are too short to be separated can lie where no run is. Then the level is that of
+    the part next to the change.
     """
     reach = MIN_MISS_SIGMA * sigma
     if np.count_nonzero(np.abs(runs - level) <= reach) >= MIN_AGREEING_SHARE * len(runs):

@@ -1,4 +1,4 @@
-"""Decides whether the newest points, which have too few successors for the partition, left the previous level.
+"""Decides whether the newest points left the previous level: the partition needs more successors to decide that.
 
 ``make bench-verdicts`` measures the false alarms and the power that its thresholds give.
 """
@@ -34,9 +34,9 @@ MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 def median_of(values: Sequence[float]) -> float:
     """Return the median of at least one value."""
-    ordered = sorted(values)
-    n = len(ordered)
-    return (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    sorted_values = sorted(values)
+    n = len(sorted_values)
+    return (sorted_values[(n - 1) // 2] + sorted_values[n // 2]) / 2
 
 
 def judge_newest(
@@ -73,9 +73,9 @@ def judge_newest(
     level, unit = median_of(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
     newest = [(value - level) / unit for value in (reruns or recent[-1:])]
     direction = 1.0 if median_of(newest) > 0 else -1.0
-    offsets = sorted((off * direction for off in newest), reverse=True)
+    offsets = sorted((offset * direction for offset in newest), reverse=True)
 
-    # Several points: how many left the level, and whether that is sure.
+    # Several points: how many left the level, and whether the change is certain.
     earlier = recent[-2 : -longest - 1 : -1]
     length = _count_left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
     if length:
@@ -88,26 +88,26 @@ def judge_newest(
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
         large = abs(median_of(runs) - level) >= noise.least
-        off = [(value - level) / unit * direction for value in runs]
-        sure = (
+        z_scores = [(value - level) / unit * direction for value in runs]
+        certain = (
             large
-            and _do_agree(off, noise.inflation, len(before))
+            and _is_shift_significant(z_scores, noise.inflation, len(before))
             and find_lacking_shift(values, split) == 0
             and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
         )
         after = median_of(runs)
         level = find_agreed_level(np.array(before[::-1]), level, unit)
-        return _change(n - length, level, after, not sure, count_runs_between(runs, after, level, unit))
+        return _make_change(n - length, level, after, not certain, count_runs_between(runs, after, level, unit))
 
     # One point alone: a suspicion, if no outlier of this series lies as far.
-    alone = newest[0] * direction
-    if len(newest) == 1 and alone >= MIN_SINGLE_SIGMA and alone * unit >= 1.2 * outlier():
-        return _change(n - 1, find_agreed_level(np.array(before[::-1]), level, unit), recent[-1], True)
+    z_score = newest[0] * direction
+    if len(newest) == 1 and z_score >= MIN_SINGLE_SIGMA and z_score * unit >= 1.2 * outlier():
+        return _make_change(n - 1, find_agreed_level(np.array(before[::-1]), level, unit), recent[-1], True)
     return None
 
 
-def _change(index: int, before: float, after: float, unsure: bool, between: int = 0) -> LevelChange:
-    return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=unsure)
+def _make_change(index: int, before: float, after: float, wants_rerun: bool, between: int = 0) -> LevelChange:
+    return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=wants_rerun)
 
 
 def _count_left(
@@ -117,9 +117,9 @@ def _count_left(
 
     ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
     """
-    total, nearest, best, length, most = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
-    for off in newest:
-        total += max(-most, min(most, off))
+    total, nearest, best, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
+    for offset in newest:
+        total += max(-limit, min(limit, offset))
     count, points = len(newest), 1
     for value in (*earlier, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
@@ -133,7 +133,7 @@ def _count_left(
         following = (value - level) * scale
         if following < nearest:  # noqa: PLR1730 - a call costs more
             nearest = following
-        total += most if following > most else following if following > -most else -most
+        total += limit if following > limit else following if following > -limit else -limit
         count += 1
         points += 1
     return length if best >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
@@ -153,7 +153,7 @@ def _with_older(recent: Sequence[float], length: int, level: float) -> int:
 
 
 def _drop_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
-    """Return how many of the newest points left the level: if they went far, not those of them that hardly did.
+    """Return how many of the newest points left the level, without those before a large step that hardly left it.
 
     An outlier just before a large step would otherwise belong to it.
     """
@@ -167,18 +167,26 @@ def _drop_older(recent: Sequence[float], length: int, level: float, unit: float)
     return length
 
 
-def _do_agree(offsets: Sequence[float], inflation: float, reference: int) -> bool:
-    """Return whether runs off the level, in sigma, agree: two far outliers among ordinary runs do not.
+def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference: int) -> bool:
+    """Return whether the newest runs together lie significantly off the level.
 
-    Each counts for at most one and a half times the median.
+    Each z-score is limited to one and a half times their median, so that two far outliers among ordinary runs are not
+    significant.
+
+    Parameters
+    ----------
+    inflation
+        The factor by which the variance of the sum grows, because the noise of successive runs is correlated.
+    reference
+        The number of runs from which the level was estimated.
     """
-    bound = min(MAX_POINT_SIGMA, 1.5 * median_of(offsets))
-    deviation = math.sqrt(len(offsets) * inflation * (1 + len(offsets) / reference))
-    return sum(min(off, bound) for off in offsets) >= MIN_MEAN_DEVIATIONS * deviation
+    limit = min(MAX_POINT_SIGMA, 1.5 * median_of(z_scores))
+    deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / reference))
+    return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation
 
 
 def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether a host cannot wander so far in so few runs, because the runs before were independent."""
+    """Return whether the change is too quick for a wandering host, because the runs before it were independent."""
     if (
         len(values) - split > MAX_RUNS_WITHOUT_WANDER
         or noise.rho > MAX_INDEPENDENT_RHO
@@ -190,5 +198,5 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
 
 
 def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether a change explains values, in sigma, better than a host that wanders."""
+    """Return whether a change explains the values, in sigma, better than a wandering host does."""
     return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN + noise.caution

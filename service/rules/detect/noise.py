@@ -59,25 +59,25 @@ class Noise:
 
     @property
     def least(self) -> float:
-        """Size of the least change that can be told from how far such noise carries, unit of the series.
+        """The smallest change that can be distinguished from correlated noise, in the unit of the series.
 
-        Nothing where successive runs are independent, five sigma where they nearly follow each other.
+        Zero if successive runs are independent, five sigma if they are almost fully correlated.
         """
         return MAX_CARRIED_SIGMA * self.rho**2 * self.sigma
 
     @property
     def caution(self) -> float:
-        """By how much more a change must explain the runs than wander does, to be certain by them alone.
+        """By how much better than wander a change must explain the runs to be certain without further evidence.
 
-        More where successive runs follow each other, and where there are too few to show whether they do.
+        Larger if successive runs are correlated, and if there are too few runs to tell.
         """
         unknown = max(0.0, 1 - self.points / MIN_POINTS_TO_KNOW_RHO)
         return max(CAUTION_BY_RHO * self.rho**3, CAUTION_IF_UNKNOWN * unknown)
 
     def jumps(self, size: float) -> bool:
-        """Return whether a change is too large for a host that wanders, as successive runs are independent."""
-        known = self.points >= MIN_POINTS_TO_KNOW_RHO
-        return known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
+        """Return whether a change is too large for a wandering host, because successive runs are independent."""
+        is_rho_known = self.points >= MIN_POINTS_TO_KNOW_RHO
+        return is_rho_known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
 def epoch(n: int) -> int:
@@ -109,8 +109,8 @@ def autocorrelation(x: Floats, bound: float) -> float:
     Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
     ``bound`` clips single differences.
     """
-    one, two, three = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
-    excess = (two + three) / (2 * one) - 1 if one > 0 else 0.0
+    lag_1, lag_2, lag_3 = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
+    excess = (lag_2 + lag_3) / (2 * lag_1) - 1 if lag_1 > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
     return min(0.9, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
 

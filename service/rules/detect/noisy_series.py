@@ -209,8 +209,8 @@ class NoisySeries:
         first = bisect_left(self._rows, at - WANDER_POINTS_BEFORE, key=_position)
         last = bisect_left(self._rows, at + POINTS_AFTER, key=_position)
         near = [row.after - row.before for row in self._rows[first:last] if row.at != at and self._is_small(row)]
-        seen = 2 * math.sqrt(sum(size * size for size in near) / len(near)) if near else 0.0
-        return min(MAX_WANDER_SIGMA * self.noise.narrow, seen)
+        observed_wander = 2 * math.sqrt(sum(size * size for size in near) / len(near)) if near else 0.0
+        return min(MAX_WANDER_SIGMA * self.noise.narrow, observed_wander)
 
     def updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""

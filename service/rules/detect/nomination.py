@@ -149,10 +149,10 @@ def compute_split_statistics(runs: Floats, prior: float) -> tuple[Floats, float]
 
 def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
     """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
-    known = [np.asarray(each, dtype=float) for each in samples if len(each) > 1]
-    if not known:
+    repeated_samples = [np.asarray(each, dtype=float) for each in samples if len(each) > 1]
+    if not repeated_samples:
         return 0.0
-    variances = [float(np.var(each, ddof=1)) * math.pi / 2 / len(each) for each in known]
+    variances = [float(np.var(each, ddof=1)) * math.pi / 2 / len(each) for each in repeated_samples]
     return float(np.mean(variances))
 
 

@@ -19,8 +19,8 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     whole = median_of_nine(x[first : until + 2 * HALF_WINDOW + 1])
     if start >= HALF_WINDOW and stop <= len(x) - HALF_WINDOW:
         return whole
-    at = np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last) - first
-    result: Floats = whole[at]
+    window_starts = np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last) - first
+    result: Floats = whole[window_starts]
     return result
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-MAX_OPEN_CANDIDATES = 64  # most open candidates; beyond that the oldest are dropped, except the best
-MAX_UNPRUNED = 6  # up to this many are not worth pruning
-MIN_SEGMENT_POINTS = 4  # points of a segment; the running median lets no shorter ones through
+MAX_CANDIDATES = 64  # Beyond this number, the oldest candidates are dropped, except the best.
+MAX_UNPRUNED = 6  # Pruning so few candidates takes longer than keeping them.
+MIN_SEGMENT_POINTS = 4  # The running median removes shorter segments.
 
-_Open = tuple[float, float, float, int, int]  # cost so far, sum, sum of squares, position, node
+_Candidate = tuple[float, float, float, int, int]  # cost, cumulative sum, cumulative sum of squares, position, node
 
 
 class Partition:
@@ -24,47 +24,56 @@ class Partition:
         self.penalty = penalty
         self.position = [0]
         self.previous = [0]
-        self._open: list[_Open] = [(-penalty, 0.0, 0.0, 0, 0)]
+        self._candidates: list[_Candidate] = [(-penalty, 0.0, 0.0, 0, 0)]
 
-    def _costs(self, position: int, total: float, squares: float) -> list[float]:
-        """Return the cost of the series up to ``position`` if its last segment begins at each open candidate.
+    def _compute_costs(self, position: int, total: float, squares: float) -> list[float]:
+        """Return, for each candidate, the cost of the series up to ``position`` if its last segment begins there.
 
-        A list of floats: with a dozen open candidates on average, an array does not pay.
+        A segment that would be too short costs infinity. There are a dozen candidates on average: an array would be
+        slower than a list.
+
+        Parameters
+        ----------
+        total, squares
+            The cumulative sums of the values and of their squares up to ``position``.
         """
-        return [
-            cost + (squares - q) - (rise := total - s) * rise / length
-            if (length := position - start) >= MIN_SEGMENT_POINTS
-            else math.inf
-            for cost, s, q, start, _ in self._open
-        ]
+        costs = []
+        for cost, total_before, squares_before, start, _ in self._candidates:
+            length = position - start
+            if length < MIN_SEGMENT_POINTS:
+                costs.append(math.inf)
+                continue
+            segment_sum = total - total_before
+            costs.append(cost + (squares - squares_before) - segment_sum * segment_sum / length)
+        return costs
 
     def add(self, position: int, total: float, squares: float) -> None:
-        """Add a candidate: ``total`` and ``squares`` are the sums over the ``position`` values before it."""
-        costs = self._costs(position, total, squares)
+        """Add a candidate: ``total`` and ``squares`` are the cumulative sums of the ``position`` values before it."""
+        costs = self._compute_costs(position, total, squares)
         least = min(costs)
         best = costs.index(least)
         value = least + self.penalty
-        self.previous.append(self._open[best][4])
+        self.previous.append(self._candidates[best][4])
         self.position.append(position)
         if len(costs) > MAX_UNPRUNED:
-            oldest = MAX_OPEN_CANDIDATES // 4 if len(costs) >= MAX_OPEN_CANDIDATES else 0
-            self._open = [
-                each
-                for i, (each, cost) in enumerate(zip(self._open, costs, strict=True))
-                if i == best or (i >= oldest and (cost <= value or cost == math.inf))
+            oldest = MAX_CANDIDATES // 4 if len(costs) >= MAX_CANDIDATES else 0
+            self._candidates = [
+                candidate
+                for index, (candidate, cost) in enumerate(zip(self._candidates, costs, strict=True))
+                if index == best or (index >= oldest and (cost <= value or cost == math.inf))
             ]
-        self._open.append((value, total, squares, position, len(self.position) - 1))
+        self._candidates.append((value, total, squares, position, len(self.position) - 1))
 
-    def last(self, position: int, total: float, squares: float) -> int:
+    def find_last(self, position: int, total: float, squares: float) -> int:
         """Return the node at which the last segment begins if the series ends at ``position``."""
-        costs = self._costs(position, total, squares)
-        return self._open[costs.index(min(costs))][4]
+        costs = self._compute_costs(position, total, squares)
+        return self._candidates[costs.index(min(costs))][4]
 
-    def mark(self) -> tuple[list[_Open], int]:
+    def mark(self) -> tuple[list[_Candidate], int]:
         """Return the state, so that :meth:`reset` can undo provisional candidates."""
-        return list(self._open), len(self.position)
+        return list(self._candidates), len(self.position)
 
-    def reset(self, mark: tuple[list[_Open], int]) -> None:
+    def reset(self, mark: tuple[list[_Candidate], int]) -> None:
         """Remove every candidate added since ``mark``."""
-        self._open, nodes = mark
+        self._candidates, nodes = mark
         del self.position[nodes:], self.previous[nodes:]

@@ -110,12 +110,12 @@ def _offset(history: list[Number], value: Number) -> tuple[float, float]:
 def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     """Return the trimmed mean, its standard error from the winsorised variance, and the degrees of freedom."""
     n = len(values)
-    cut = int(TRIMMED_SHARE * n)
-    ordered = np.sort(values)
-    mean = float(ordered[cut : n - cut].mean())
-    bounded = ordered.clip(ordered[cut], ordered[n - cut - 1])
+    n_trimmed = int(TRIMMED_SHARE * n)
+    sorted_values = np.sort(values)
+    mean = float(sorted_values[n_trimmed : n - n_trimmed].mean())
+    bounded = sorted_values.clip(sorted_values[n_trimmed], sorted_values[n - n_trimmed - 1])
     error = math.sqrt(float(bounded.var(ddof=1)) / n) / (1 - 2 * TRIMMED_SHARE)
-    return mean, error, n - 2 * cut - 1
+    return mean, error, n - 2 * n_trimmed - 1
 
 
 def _standardise(values: Floats) -> tuple[float, float, float]:

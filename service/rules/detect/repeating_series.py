@@ -165,8 +165,8 @@ class RepeatingSeries:
             self._confirm_newest(len(farther))
 
         # No change: the first run of the level may have been an outlier, or nothing repeats here.
-        alone = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
-        if alone and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
+        is_single_run = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
+        if is_single_run and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
         elif len(self._pending) > MAX_PENDING_RUNS:
             self._outlier(self._pending)
@@ -175,8 +175,10 @@ class RepeatingSeries:
     @property
     def holds(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
-        alike = len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
-        return self._is_exact() and alike
+        is_one_sided = (
+            len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
+        )
+        return self._is_exact() and is_one_sided
 
     @property
     def varies(self) -> bool:
@@ -239,8 +241,8 @@ class RepeatingSeries:
         while size < len(self._pending) and self._pending[-size - 1] == value:
             size += 1
         earlier = self._pending[:-size]
-        known = value in self._seen or value in self._shown or value in earlier
-        return [] if known or len(self._seen) >= MAX_OUTLIER_VALUES else self._pending[-size:]
+        has_occurred = value in self._seen or value in self._shown or value in earlier
+        return [] if has_occurred or len(self._seen) >= MAX_OUTLIER_VALUES else self._pending[-size:]
 
     def _farther(self) -> list[Number]:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""

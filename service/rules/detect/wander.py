@@ -52,8 +52,8 @@ class Shape(NamedTuple):
 
     def levels(self, first: int, last: int) -> Floats:
         """Return which part of the change is done at the positions ``first … last - 1``."""
-        rise = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
-        return np.minimum(np.maximum(rise, 0.0), 1.0)
+        ramp = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
+        return np.minimum(np.maximum(ramp, 0.0), 1.0)
 
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
@@ -208,8 +208,8 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
 
 def _median(values: Floats) -> float:
     """Return the median; numpy's own function takes ten times as long for few values."""
-    ordered = np.sort(values)
-    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    sorted_values = np.sort(values)
+    return float(sorted_values[(len(sorted_values) - 1) // 2] + sorted_values[len(sorted_values) // 2]) / 2
 
 
 def _thin_runs(runs: Floats) -> Floats:

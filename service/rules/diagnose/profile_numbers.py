@@ -209,7 +209,7 @@ class Facts:
     def _describe_call_path(self, function: str) -> str:
         """Describe the heaviest stack of a function: the program's own innermost line, and the innermost functions."""
         stacks = self.profile.faults.stacks if self.profile.faults else ()
-        through = ([self.profile.frames[place] for place in stack.frames] for stack in stacks)
+        through = ([self.profile.frames[index] for index in stack.frames] for stack in stacks)
         matching = [frames for frames in through if any(frame.function == function for frame in frames)]
         if not matching:
             return ""
@@ -226,15 +226,15 @@ def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float,
     """Return the shares of the recorded CPU time in faults, and in each system call that maps or unmaps."""
     faults = _find_frames(profile, _FAULT_FUNCTION)
     calls = {
-        place: match[1]
-        for place, frame in enumerate(profile.frames)
+        index: match[1]
+        for index, frame in enumerate(profile.frames)
         if (match := _MAPPING_FUNCTION.fullmatch(frame.function)) is not None
     }
     faulting, mapping = 0, Counter[str]()
     for stack in on_cpu.stacks:
         if not faults.isdisjoint(stack.frames):
             faulting += stack.weight
-        elif call := next((calls[place] for place in stack.frames if place in calls), ""):
+        elif call := next((calls[index] for index in stack.frames if index in calls), ""):
             mapping[call] += stack.weight
     return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
 
@@ -249,7 +249,7 @@ def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> flo
 
 def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]:
     """Return the indices of the frames of some functions: far fewer frames than stacks have to be matched."""
-    return frozenset(place for place, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
+    return frozenset(index for index, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
 def _find_first(profile: Profile, *names: str) -> float:

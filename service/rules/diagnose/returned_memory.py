@@ -99,20 +99,20 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         f"{_describe_refaults(facts)}",
         *([size] if size else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
-        f"they and these faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
+        f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
         *facts.where,
     )
 
 
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
-    of_heap = Remedy(
+    heap_remedy = Remedy(
         text="let the C library keep large blocks",
         settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},
     )
-    mapped = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
+    mapping_remedy = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
     return (
         Remedy(text="keep the buffers between operations, or work on rows that stay in the cache"),
-        of_heap if facts.anatomy.by_memory.get(Memory.HEAP) else mapped,
+        heap_remedy if facts.anatomy.by_memory.get(Memory.HEAP) else mapping_remedy,
         Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
     )
 

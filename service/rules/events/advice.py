@@ -11,9 +11,9 @@ _MAX_NAMED_AUTHORS = 2
 
 
 def find_assignees(event: EventSummary) -> str:
-    """Return who should look: who was chosen, else the authors of the commits that can have caused it; else nobody.
+    """Return who should look into an event: the chosen assignee, otherwise the authors of its candidate commits.
 
-    While further runs have to confirm that anything changed at all, nobody has to look who was not chosen.
+    Until further runs confirm the change, only the chosen assignee is returned.
     """
     if event.assignee:
         return event.assignee

@@ -55,7 +55,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
     drifts
         All current drifts of one subject.
     stored
-        The stored events by their names, which a new event cannot have.
+        The stored events by their names, which new events must not reuse.
     """
     # Group the drifts.
     by_series: dict[int | str, list[LocatedDrift]] = defaultdict(list)
@@ -113,7 +113,7 @@ def _find_returning_event(
     resolutions: Resolutions,
     stored: Mapping[str, KnownEvent],
 ) -> str | None:
-    """Return the event that comes back with a group of drifts; None if none does."""
+    """Return the event that a group of drifts reopens; None if there is none."""
     for event in assembled.seen_in[group[0].series]:
         is_settled = event in stored and stored[event].state in _SETTLED_STATES
         if not is_settled and does_event_return(group, assembled.members[event], resolutions):

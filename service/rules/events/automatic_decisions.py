@@ -68,26 +68,30 @@ def decide_automatically(
     return added
 
 
-def build_sureness_entry(state: State, *, was_sure: bool, is_sure: bool, reasons: Sequence[str]) -> LogEntry | None:
-    """Return the entry for an event that is no longer sure, or that is sure again; None if neither happened.
+def build_certainty_entry(
+    state: State, *, was_certain: bool, is_certain: bool, reasons: Sequence[str]
+) -> LogEntry | None:
+    """Return the log entry for an event that is no longer certain, or is certain again; None if neither happened.
 
-    The entry is logged in every state, but leads to another one only where the event is open: the decisions of people
+    The entry is logged in every state, but changes the state only of an open event, because the decisions of people
     stand.
 
     Parameters
     ----------
     state
         The state of the event.
-    was_sure, is_sure
-        Whether any of its drifts was sure at the previous detection, and is now.
+    was_certain
+        Whether any drift of the event was certain at the previous detection.
+    is_certain
+        Whether any drift of the event is certain now.
     reasons
-        Why each of its drifts no longer stands, the largest first.
+        Why each drift of the event is no longer certain, the largest drift first.
     """
-    if was_sure and not is_sure:
-        first = reasons[0] if reasons else "After a new judgement, the drifts belong to other events."
-        number = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
-        return LogEntry(Action.WITHDRAW, by_service=True, reason=first + number)
-    if is_sure and state is State.WITHDRAWN:
+    if was_certain and not is_certain:
+        reason = reasons[0] if reasons else "After a new judgement, the drifts belong to other events."
+        others = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
+        return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others)
+    if is_certain and state is State.WITHDRAWN:
         return LogEntry(Action.REOPEN, by_service=True, reason="The event is certain again.")
     return None
 

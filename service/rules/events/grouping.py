@@ -96,8 +96,8 @@ def group_drifts(drifts: Iterable[LocatedDrift]) -> list[DriftGroup]:
     for drift in drifts:
         by_key[drift.key].append(drift)
     groups = [group for same_key in by_key.values() for group in _group_overlapping(same_key)]
-    ordered = (tuple(sorted(group, key=lambda drift: drift.order)) for group in groups)
-    return sorted(ordered, key=lambda group: group[0].order)
+    sorted_groups = (tuple(sorted(group, key=lambda drift: drift.order)) for group in groups)
+    return sorted(sorted_groups, key=lambda group: group[0].order)
 
 
 def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
@@ -106,7 +106,7 @@ def do_overlap(left: tuple[float, float], right: tuple[float, float]) -> bool:
 
 
 def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
-    """Return whether two drifts of one series, from different detections, can be the same, even with another cause."""
+    """Return whether two drifts of one series, from different detections, can be the same despite different causes."""
     commits = {Cause.COMMIT, Cause.BOTH}
     if left.cause in commits and right.cause in commits:
         return do_overlap((left.first, left.last), (right.first, right.last))

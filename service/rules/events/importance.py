@@ -35,19 +35,19 @@ _CERTAINTY_WEIGHTS: Mapping[Certainty, float] = {
 
 @dataclass(frozen=True, slots=True)
 class EventTerms:
-    """What the importance of an event is made of.
+    """The factors of the importance of an event.
 
     Attributes
     ----------
     size
-        Its largest change in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
+        The largest change of the event in percent of the level before, at most :data:`MAX_SIZE_PERCENT`.
     price
         The price of its most expensive change, in seconds of CPU time of one execution; estimated if nobody
         measured it.
     n_series
-        How many series it moved.
+        The number of series that moved.
     certainty
-        How sure its cause is.
+        How certain its cause is.
     """
 
     size: float
@@ -74,25 +74,25 @@ def list_terms(drifts: Sequence[Drift], *, proven: bool) -> EventTerms:
         Whether a bisect has proven its commits.
     """
     first = choose_leading_drift(drifts)
-    sure = any(not drift.evidence.wants_rerun for drift in drifts)
+    certain = any(not drift.evidence.wants_rerun for drift in drifts)
     proven = proven or first.certainty is Certainty.PROVEN
     return EventTerms(
         size=max(_rate_size(drift) for drift in drifts),
         price=max(_rate_price(drift) for drift in drifts),
         n_series=len({drift.series_id for drift in drifts if drift.series_id}),
         certainty=decide_certainty(
-            first.cause, len(first.candidates), sure=sure, all_known=first.candidates_known, proven=proven
+            first.cause, len(first.candidates), certain=certain, all_known=first.candidates_known, proven=proven
         ),
     )
 
 
-def is_below_floor(drifts: Sequence[Drift], sure: Certainty) -> bool:
-    """Return whether every drift of an event is so small that running the same bytes again can show the same.
+def is_below_floor(drifts: Sequence[Drift], certainty: Certainty) -> bool:
+    """Return whether every drift of an event is so small that running the same bytes again can show the same change.
 
-    Only counts have a floor. Where no two runs with the same bytes were measured, it is one fault for a cause that is
-    not settled, and zero for any other: one commit alone, or a proof, is a reason for one fault more.
+    Only counts have a floor. If no two runs with the same bytes were measured, the floor is one fault if the cause is
+    not settled, and zero otherwise: a single candidate or a proof explains even a change by one fault.
     """
-    settled = sure in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
+    settled = certainty in {Certainty.SINGLE, Certainty.PROVEN, Certainty.CONFIRMED}
     return all(
         drift.kind is Kind.COUNT
         and metric(drift.metric).exact

@@ -36,7 +36,7 @@ def list_allowed_actions(state: State, direction: Direction = Direction.REGRESSI
 
 
 def find_state_after(actions: Iterable[Action]) -> State:
-    """Return the state that a sequence of decisions leads to.
+    """Return the state after a sequence of decisions.
 
     When two events are merged, so are their decisions. The latest one that changes the state counts: a decision that
     closes the event may follow one that closed it for another reason.

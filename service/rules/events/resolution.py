@@ -51,17 +51,17 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
     """
     first = _map_first_drifts_by_series(members)
     affected = set(first)
-    of_event: list[Transition] = []
+    event_transitions: list[Transition] = []
     for transition in _sort_by_position(first, resolutions):
         if transition.action is Action.FIX:
             affected.discard(transition.by.series)
             if not affected:
-                of_event.append(transition)
+                event_transitions.append(transition)
         else:
             if not affected:
-                of_event.append(transition)
+                event_transitions.append(transition)
             affected.add(transition.by.series)
-    return of_event
+    return event_transitions
 
 
 def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
@@ -103,7 +103,7 @@ def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> 
 
 
 def _list_remaining(standing: Sequence[LocatedDrift], better: LocatedDrift) -> list[LocatedDrift]:
-    """Return which of the regressions that stand in a series remain after an improvement.
+    """Return the regressions of a series that remain after an improvement.
 
     The level alone does not decide: when a large step is undone, the level is better than before each smaller step that
     came after it, although these remain. So an improvement undoes the newest step of its own size; or else the newest

@@ -32,7 +32,7 @@ class Visit:
 
 
 def find_visit_at(stored: Visit | None, now: datetime) -> Visit:
-    """Return the visit to which a request belongs; the stored one where nothing is to be written."""
+    """Return the visit to which a request belongs; the stored one if nothing is to be written."""
     if stored is None:
         return Visit(None, now)
     time_passed = now - stored.seen_at

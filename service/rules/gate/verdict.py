@@ -253,9 +253,9 @@ class GateOutcome:
     Attributes
     ----------
     report
-        What it was decided from.
+        The report from which the outcome was decided.
     accepted
-        The decision to let the change pass although it is over its budget, or changes its judge.
+        The decision to accept the change although it exceeds its budget or changes how it is judged.
     """
 
     report: GateReport
@@ -275,7 +275,7 @@ class GateOutcome:
 
     @property
     def log_url(self) -> str:
-        """Where the log of the measuring job is; empty if there is none."""
+        """The URL of the log of the measuring job; empty if there is none."""
         return self.report.log_url
 
     @cached_property

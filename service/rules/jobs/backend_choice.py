@@ -20,12 +20,12 @@ def choose_backend(requested: Backend | None, objections: Mapping[Backend, str])
     Parameters
     ----------
     objections
-        Why a backend cannot start the job, an empty text where it can; a missing backend starts no jobs.
+        Why each backend cannot start the job; empty if it can. A missing backend cannot start jobs.
 
     Raises
     ------
     BackendRefusedError
-        Where the order names a backend that cannot start the job.
+        The order names a backend that cannot start the job.
     """
     if requested is None:
         return next((backend for backend in PREFERRED_BACKENDS if objections.get(backend) == ""), Backend.CALLER)

@@ -1,4 +1,4 @@
-"""Decides what becomes of the bisects that the service ordered by itself while others want the host.
+"""Decides whether bisects that the service ordered by itself pause, resume or end when other jobs need the host.
 
 These bisects measure only on idle hosts. A bisect pauses for any job that somebody ordered for its host, and goes on
 when the host is idle again. It ends when its event no longer needs a commit.
@@ -31,7 +31,7 @@ class OpenJob:
     was_paused
         Whether the service has paused it.
     withdrawn
-        Whether the runs no longer show the drift that it explains.
+        Whether the drift that it explains is no longer found.
     settled
         Why its event no longer needs a bisect; empty if the event does, or if the bisect belongs to no event.
     """
@@ -48,12 +48,12 @@ class OpenJob:
 
 
 def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAct]:
-    """Return what to do with the bisects that the service ordered by itself, by the number of the job.
+    """Return the acts on the bisects that the service ordered by itself, by the number of the job.
 
     Parameters
     ----------
     is_idle
-        Returns whether a host is not measuring, as far as its runs show.
+        Returns whether a host is idle, judging by its runs.
     """
     acts_by_job: dict[int, DueAct] = {}
     for job in jobs:

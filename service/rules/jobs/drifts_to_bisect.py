@@ -40,7 +40,7 @@ class OrderedBisect:
     runs
         How many runs were measured for it.
     ended_at
-        When it ended; None while it is open.
+        The time at which it ended; None while it is open.
     """
 
     created_at: datetime
@@ -97,8 +97,8 @@ def count_allowed_runs(policy: BisectPolicy, ordered: Iterable[OrderedBisect], n
 def may_be_bisected(bisects: Sequence[OrderedBisect], now: datetime) -> bool:
     """Return whether the service may order a bisect of an event, given those that were ordered for it.
 
-    A bisect that ended has found what measurements can show. One that somebody cancelled is not wanted, and one that a
-    person ordered is the person's. One that failed is repeated on another day, but not for ever.
+    A completed bisect has found everything that measurements can show. A cancelled bisect is not wanted, and a bisect
+    that a person ordered is left to that person. A failed bisect is repeated on later days, a limited number of times.
     """
     failed = [bisect for bisect in bisects if bisect.by_service and bisect.state is State.FAILED]
     if len(failed) < len(bisects) or len(failed) >= MAX_ATTEMPTS:
@@ -141,8 +141,8 @@ def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
 
-    The only candidate of a range is not yet a fact: what else changed on the host between both runs may have moved the
-    level. It is one after both commits were measured interleaved.
+    The only candidate of a range is not yet proven: other changes on the host between both runs may have moved the
+    level. Measuring both commits interleaved proves it.
     """
     single = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]
     return _choose_cheapest([drift for drift in single if not drift.evidence.wants_rerun], is_measurable)

@@ -23,9 +23,9 @@ def list_questions_to_order(
     drifts
         The newest first.
     question
-        Returns what has to be profiled to explain a drift; None if no job can be ordered for it.
+        Returns the profiles that would explain a drift, as a question; None if no job can be ordered for it.
     is_answered
-        Returns whether that was ordered before, with whatever result, or both profiles exist.
+        Returns whether the profiles were ordered before, with any result, or both exist.
     """
     by_subject: dict[str, list[ProfileQuestion]] = {}
     for drift in drifts:

@@ -50,7 +50,7 @@ _MOVES: dict[State, dict[Act, State]] = {
     State.DISPATCHED: {**_STARTED_MOVES, **_END_STATES},
     # The host that holds the job claims it again: its runner was ended, and this is the next one.
     State.RUNNING: {**_STARTED_MOVES, Act.DONE: State.DONE, **_END_STATES},
-    # A runner that finishes before it learns of the pause is done all the same.
+    # A runner that finishes before it learns of the pause is done nevertheless.
     State.PAUSED: {Act.RESUME: State.QUEUED, Act.DONE: State.DONE, **_END_STATES},
     State.LOST: {Act.AGAIN: State.QUEUED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_END_STATES},
     State.DONE: {},

@@ -87,15 +87,15 @@ def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:
 
     Points of former branches have no place in it.
     """
-    ordered = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
+    sorted_points = sorted(points, key=lambda point: (point.measured_at, point.position, point.run_id))
     if branches.is_linear:
-        return arrange_trend(ordered)
-    histories = branches.list_histories([point.revision for point in ordered])
-    trends = [_arrange_history(ordered, history) for history in histories]
+        return arrange_trend(sorted_points)
+    histories = branches.list_histories([point.revision for point in sorted_points])
+    trends = [_arrange_history(sorted_points, history) for history in histories]
     beside: list[Points] = [sequence for trend in trends for sequence in trend.beside]
     beside += [trend.path for trend in trends[1:]]
     living = frozenset().union(*histories)
-    former = tuple(point for point in ordered if point.revision not in living)
+    former = tuple(point for point in sorted_points if point.revision not in living)
     return Trend(trends[0].path, tuple(beside), former) if trends else Trend((), ())
 
 

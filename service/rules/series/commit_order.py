@@ -33,17 +33,17 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
 
     ready = [(by_hash[commit].committed_at, commit) for commit, parents in waits_for.items() if parents == 0]
     heapify(ready)
-    ordered: list[str] = []
+    sorted_commits: list[str] = []
     while ready:
         _, commit = heappop(ready)
-        ordered.append(commit)
+        sorted_commits.append(commit)
         for child in children[commit]:
             waits_for[child] -= 1
             if waits_for[child] == 0:
                 heappush(ready, (by_hash[child].committed_at, child))
 
-    in_cycles = by_hash.keys() - set(ordered)
-    return ordered + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
+    in_cycles = by_hash.keys() - set(sorted_commits)
+    return sorted_commits + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))
 
 
 def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
@@ -59,11 +59,11 @@ def order_continuation(tip: str, commits: Iterable[Commit]) -> list[str] | None:
         The last commit in the order of the history.
     """
     by_hash = {entry.commit: entry for entry in commits}
-    ordered = sort_by_history(by_hash.values())
-    later = set(ordered)
-    for commit, previous in zip(ordered, [tip, *ordered], strict=False):
+    sorted_commits = sort_by_history(by_hash.values())
+    later = set(sorted_commits)
+    for commit, previous in zip(sorted_commits, [tip, *sorted_commits], strict=False):
         parents = set(by_hash[commit].parents)
         if previous not in parents or parents & later:
             return None
         later.remove(commit)
-    return ordered
+    return sorted_commits

@@ -83,8 +83,8 @@ def describe_drifts(
     """
     ids, within_budget = make_drift_ids(head.id, drifts), are_within_budget(drifts, head.budget, head.better)
     return [
-        _describe_drift(identity, head, drift, context, is_within=is_within, floor=floor)
-        for identity, drift, context, is_within in zip(ids, drifts, contexts, within_budget, strict=True)
+        _describe_drift(drift_id, head, drift, context, is_within=is_within, floor=floor)
+        for drift_id, drift, context, is_within in zip(ids, drifts, contexts, within_budget, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Says why the runs of the newest level are not all alike, and yet no drift is among them."""
+"""Explains why the runs of the newest level differ although no drift was found among them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAX_NAMED_VALUES = 3
 
 
 def describe_level_variation(values: Sequence[Number]) -> str:
-    """Return why different counts of one level are no drift, as sentences; empty if nothing needs to be said.
+    """Return in sentences why different counts of one level are not a drift; empty if no explanation is needed.
 
-    Nothing does if all are equal, or if the last ones have left for a value that was not there before: that may become
-    a drift.
+    No explanation is needed if all counts are equal, or if the last ones have moved to a new value, which may become a
+    drift.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Applies to the drifts of a series what interleaved pairs of its commits have proven.
+"""Applies the results of interleaved pairs of commits to the drifts of a series.
 
 The runs of a series nominate changes; a comparison of two of its commits, measured interleaved in one session, decides.
 Where pairs differ, there is a change between these two, and where they do not, there is none, whatever the runs show.
@@ -136,7 +136,7 @@ def _settle_one(
 ) -> Iterator[tuple[SeriesDrift, _Span | None]]:
     environment = drift.after.environment
     if drift.before.environment != environment:
-        yield drift, None  # pairs of one environment say nothing about a change of it
+        yield drift, None  # pairs in one environment say nothing about a change of the environment
         return
     spans = [span for span in spans if span.proof.environment == environment]
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _agree(span, drift)]

@@ -46,10 +46,10 @@ def parse_revision(text: str) -> RevisionText:
 def follow_steps(parents: Mapping[str, Sequence[str]], commit: str, steps: Sequence[int]) -> str | None:
     """Return the commit to which steps lead; None if the service does not know it."""
     for step in steps:
-        of_commit = parents.get(commit, ())
-        if step > len(of_commit):
+        parents_of_commit = parents.get(commit, ())
+        if step > len(parents_of_commit):
             return None
-        commit = of_commit[step - 1]
+        commit = parents_of_commit[step - 1]
     return commit if commit in parents else None
 
 

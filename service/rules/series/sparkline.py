@@ -45,11 +45,11 @@ def draw_sparkline(values: Sequence[Number], flagged: Sequence[tuple[int, bool]]
     low, span = min(values), max(values) - min(values)
     step = (WIDTH - 2 * _PAD_X) / max(1, len(values) - 1)
     left = _PAD_X if len(values) > 1 else WIDTH / 2
-    rise = (HEIGHT - 2 * _PAD_Y) / (span or 1)
+    y_scale = (HEIGHT - 2 * _PAD_Y) / (span or 1)
     bottom = HEIGHT - _PAD_Y if span else HEIGHT / 2
 
     def place_point(index: int) -> tuple[float, float]:
-        return round(left + index * step, 1), round(bottom - (values[index] - low) * rise, 1)
+        return round(left + index * step, 1), round(bottom - (values[index] - low) * y_scale, 1)
 
     indices = sorted({*find_extremes(COLUMNS, values), len(values) - 1})
     marks = [(*place_point(index), worse) for index, worse in _select_distinguishable(flagged, len(values))]

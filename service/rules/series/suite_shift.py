@@ -43,8 +43,8 @@ def select_points_before(path: Points, last_change: int) -> Points:
 def has_enough_points(recent: Trend, start: int, last_change: int) -> bool:
     """Return whether the newest points of a series decide as all of its points would.
 
-    Where they share one environment, the end of the path consists of them, whatever lies before. The decision reads the
-    newest of the points since the last change.
+    If they share one environment, the end of the path consists of them, regardless of the earlier points. The decision
+    reads only the newest points since the last change.
 
     Parameters
     ----------

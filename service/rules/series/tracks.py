@@ -44,9 +44,9 @@ class Trend:
     path
         The sequence along which the trend is drawn.
     beside
-        Further sequences to judge, because they hold points or comparisons that are not on the path.
+        Further sequences to judge, because they contain points or comparisons that are not on the path.
     former
-        Points of branches that were rewritten since: nothing is judged by them.
+        Points of branches that were rewritten since; they are not judged.
     """
 
     path: Points

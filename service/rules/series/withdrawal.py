@@ -1,4 +1,4 @@
-"""Decides which sure drifts of a series no longer stand after it was judged again, and says why."""
+"""Decides which certain drifts of a series no longer stand after it was judged again, and says why."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def explain_withdrawals(
     *,
     judged: bool = True,
 ) -> dict[str, str]:
-    """Return why each sure drift no longer stands, in one sentence, by the drift's id.
+    """Return why each certain drift no longer stands, in one sentence, by the drift's id.
 
-    A drift stands while a sure drift in the same direction lies at the same location. Suspicions are left out: nobody
-    was notified of them.
+    A drift stands while a certain drift in the same direction lies at the same location. Suspicions are left out,
+    because nobody was notified of them.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ def explain_withdrawals(
     judged
         Whether the workload still has the series judged.
     """
-    ordered = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
-    sure_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
+    sorted_points = sorted(points, key=lambda point: (point.position, point.measured_at, point.run_id))
+    certain_ids = {drift.id for drift in former if not drift.evidence.wants_rerun}
     rewritten_runs = {point.run_id for point in rewritten}
     reasons: dict[str, str] = {}
     for drift in former:
@@ -56,10 +56,10 @@ def explain_withdrawals(
         elif same_drifts:
             reasons[drift.id] = f"The drift is in doubt again: {same_drifts[0].evidence.sentence.rstrip('.')}."
         else:
-            new = [other for other in current if other.id not in sure_ids]
+            new = [other for other in current if other.id not in certain_ids]
             is_rewritten = not rewritten_runs.isdisjoint({drift.run_before, drift.run_after})
             reasons[drift.id] = (
-                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, ordered)
+                _explain_rewriting(drift, new) if is_rewritten else _explain_withdrawal(drift, new, sorted_points)
             )
     return reasons
 
@@ -123,7 +123,7 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
 
 
 def _find_moved(drift: Drift, new: Iterable[Drift]) -> Drift | None:
-    """Return the new sure drift that is the former one at another commit."""
+    """Return the new certain drift that is the former one at another commit."""
     return next(
         (
             other

@@ -1,1 +1,1 @@
-"""Bisects: what a search reads, and what the searches for drifts have found."""
+"""Bisects: the input of a search, and the results of the searches for drifts."""

@@ -42,7 +42,9 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
         good=request.good,
         bad=request.bad,
         commits=tuple(
-            Node(commit=commit, parents=of_commit) for commit, of_commit in parents.items() if commit in inside
+            Node(commit=commit, parents=parents_of_commit)
+            for commit, parents_of_commit in parents.items()
+            if commit in inside
         ),
         exact=metric(request.metric).exact,
         least=request.least,

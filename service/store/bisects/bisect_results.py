@@ -1,4 +1,4 @@
-"""The bisects that were ordered for drifts, and what they found."""
+"""Reads the bisects that were ordered for drifts, and their results."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def read_result(job: JobView | Job) -> Search | None:
     """Return the result of a bisect, if it has ended with one."""
     try:
         return None if job.result is None else Search.model_validate(job.result)
-    except ValidationError:  # it comes from a runner of another version
+    except ValidationError:  # the result is from a runner of another version
         return None
 
 
 def find_explained_drift(session: Session, job: Job) -> str | None:
-    """Return the id of the drift whose commits a bisect has searched though nobody ordered it for that drift.
+    """Return the id of the drift that a bisect explains although it was not ordered for it; None if there is none.
 
-    As one of the command line: it has the ends of the drift, and its case, host and metric. None if there is none.
+    Such a bisect, for example from the command line, has the ends of the drift, and its case, host and metric.
     """
     search = read_result(job) if job.kind == _KIND else None
     if search is None or search.asked is None:
@@ -92,7 +92,7 @@ def _build_ordered_bisect(row: Job) -> OrderedBisect:
 
 
 def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectResult]:
-    """Return what the newest bisect of each event of a subject found, by the event's id."""
+    """Return the result of the newest bisect of each event of a subject, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject, Job.state == State.DONE).order_by(Job.id)
     results: dict[str, BisectResult] = {}
     for job in session.scalars(query):
@@ -103,7 +103,7 @@ def map_results_by_event(session: Session, subject: str) -> Mapping[str, BisectR
             results[job.question["drift"]] = BisectResult(job.id, search.answer.culprits)
         elif isinstance(search.answer, NothingToFind) and search.answer.only_builds:
             results[job.question["drift"]] = BisectResult(job.id, (), only_builds=True)
-    of_subject = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
-    drift_ids = set(session.scalars(of_subject)) if results else set()
+    event_ids = select(Event.id).join(Subject, Event.subject_id == Subject.id).where(Subject.name == subject)
+    drift_ids = set(session.scalars(event_ids)) if results else set()
     events = event_drifts.map_events_by_drift(session, sorted(results))
     return {events[drift]: result for drift, result in results.items() if events.get(drift) in drift_ids}

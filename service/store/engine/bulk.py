@@ -81,7 +81,7 @@ def update_rows(
     names = (*key, *columns)
     converted = list(_convert_values(connection.dialect, table, names, rows, encoded))
     if connection.dialect.name == "postgresql":
-        if converted:  # One statement: planning takes longer than changing a row, above all of a divided table.
+        if converted:  # One statement: planning takes longer than changing a row, especially of a partitioned table.
             statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
@@ -140,7 +140,7 @@ def reserve_series_ids(session: Session, count: int) -> list[int] | None:
 
 
 def _allocate_numbers(session: Session, column: InstrumentedAttribute[int], count: int) -> list[int]:
-    """Return numbers above all that were ever given. SQLite has one writer: this session."""
+    """Return numbers above all that were ever allocated. SQLite has only one writer, this session."""
     kind = column.class_.__tablename__
     last_number = session.scalar(select(LastNumber.number).where(LastNumber.kind == kind)) or 0
     last = max(last_number, session.scalar(select(func.max(column))) or 0)
@@ -157,7 +157,7 @@ def remember_last_numbers(session: Session) -> None:
 
 
 def is_among(session: Session, column: InstrumentedAttribute[int], numbers: Iterable[int]) -> ColumnElement[bool]:
-    """Return the condition that a column has one of some whole numbers: one parameter, however many there are."""
+    """Return the condition that a column has one of some integers, which are passed as a single parameter."""
     if session.get_bind().dialect.name == "postgresql":
         # As text, for the driver writes an array number by number, and takes ten times as long.
         return column == any_(cast_to(literal(f"{{{','.join(map(str, numbers))}}}", Text), postgresql.ARRAY(Integer)))

@@ -22,8 +22,8 @@ class _FileVersion:
 
     def __init__(self, path: str) -> None:
         self._lock = threading.Lock()
-        address = f"{Path(path).absolute().as_uri()}?mode=ro"
-        self._connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+        self._connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
 
     def __call__(self) -> str:
         with self._lock:

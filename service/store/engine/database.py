@@ -77,7 +77,7 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The database in messages: its file, or its address without the password."""
+        """The database in messages: its file, or its URL without the password."""
         return (self.url.database or "in memory") if self.is_sqlite else self.url.render_as_string()
 
     @contextmanager
@@ -106,8 +106,8 @@ class Database:
     def write(self, subjects: Collection[str], work: Callable[[Session], Result]) -> Result:
         """Do work in a session of :meth:`writing`; return its result.
 
-        Rows of a subject can have identities that must be unique in all subjects. Where another subject's writer
-        stores the same one at the same time, the work is done again, alone.
+        Rows of a subject can have ids that must be unique across all subjects. If another subject's writer stores the
+        same id at the same time, the work is repeated, without other writers.
         """
         try:
             with self.writing(subjects) as session:
@@ -129,7 +129,7 @@ class Database:
             self._checkpoints.request()
 
     def run_exclusively(self, name: str) -> AbstractContextManager[bool]:
-        """Run a task in one process at a time: enter with True if no other process or thread runs it, else False."""
+        """Run a task in one process at a time: enter with True unless another process or thread runs it."""
         if not self.is_sqlite:
             return task_locks.hold_advisory_lock(self.engine, name)
         if self._file is not None:
@@ -146,7 +146,7 @@ class Database:
             self._ingesting.pop()
 
     def defer(self, work: Callable[[Database], None]) -> None:
-        """Have work done in the background, once no more runs arrive."""
+        """Request work in the background, which starts when no more runs arrive."""
         if work not in self._deferred:
             self._deferred[work] = DeferredWork(lambda: work(self), lambda: bool(self._ingesting))
         self._deferred[work].request()
@@ -159,12 +159,12 @@ class Database:
 
 
 def _add_driver(url: URL) -> URL:
-    """Add the driver to a PostgreSQL address; some tools still write `postgres:`."""
+    """Add the driver to a PostgreSQL URL; some tools still write `postgres:`."""
     return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
 
 
 def _choose_engine_options(url: URL) -> dict[str, Any]:
-    """Return how the engine connects. What the address says goes first."""
+    """Return the options of the engine's connections. Options in the URL take precedence."""
     if url.get_backend_name() != "postgresql":
         return {}
     patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
@@ -207,7 +207,7 @@ _OF_A_SESSION = (
     # Each query reads few rows by their indexes: compiling it, or starting further processes, takes longer. To share a
     # query among processes, PostgreSQL would even read all runs.
     *("jit = off", "max_parallel_workers_per_gather = 0"),
-    # That of solid state disks and of cached pages.
+    # The cost on solid-state disks and of cached pages.
     "random_page_cost = 1.1",
 )
 """Settings of a connection to PostgreSQL. Not options of the connection, which poolers refuse."""

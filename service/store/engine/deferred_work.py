@@ -16,7 +16,7 @@ MAX_SECONDS = 300.0
 
 
 class DeferredWork:
-    """Does a piece of work some time after it was requested, once for all requests until then.
+    """Does a piece of work some time after it was requested, once for all requests in the meantime.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class DeferredWork:
                 self._thread.start()
 
     def stop(self) -> None:
-        """Start no more work, and wait for the work under way."""
+        """Stop accepting work, and wait for the current work."""
         with self._lock:
             self._stopped = True
             thread = self._thread

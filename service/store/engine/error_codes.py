@@ -1,4 +1,4 @@
-"""What PostgreSQL's error codes mean for a caller that tries again: appendix A of its documentation."""
+"""Classifies PostgreSQL's error codes (appendix A of its documentation) for callers that retry."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ONLY_READS = "25006"
 
 
 def is_collision(error: BaseException) -> bool:
-    """Return whether a writer met another one, so that it can try again alone."""
+    """Return whether a writer collided with another one, so that it can retry alone."""
     return _get_code(error) in _COLLISIONS
 
 
 def is_locked(error: BaseException) -> bool:
-    """Return whether a statement has waited for a lock for as long as it was to, or for ever: a deadlock."""
+    """Return whether a statement has reached its lock timeout, or was ended because of a deadlock."""
     return _get_code(error) in {"55P03", "40P01"}
 
 

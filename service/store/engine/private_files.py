@@ -1,4 +1,4 @@
-"""Keeps the files of SQLite readable by their owner alone: they hold what everybody else reads by a token."""
+"""Keeps the files of SQLite readable by their owner only, because everybody else needs a token to read the data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _OTHERS = 0o077
 
 
 def make_private(file: Path) -> None:
-    """Create a database's file, if it is not there, so that only its owner reads it; correct what is there already."""
+    """Create a database's file so that only its owner can read it; if it exists, correct its mode."""
     with suppress(OSError):  # SQLite says better why it cannot be created.
         os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     correct_modes(file)
 
 
 def correct_modes(file: Path) -> None:
-    """Take from everybody but the owner the rights to a database's files, such as restored ones."""
+    """Remove all rights to a database's files from everybody but the owner, for example after a restore."""
     for suffix in _BESIDE:
-        place = file.with_name(f"{file.name}{suffix}")
-        with suppress(OSError):  # It is not there, or another user's.
-            mode = place.stat().st_mode
+        path = file.with_name(f"{file.name}{suffix}")
+        with suppress(OSError):  # The file does not exist, or belongs to another user.
+            mode = path.stat().st_mode
             if mode & _OTHERS:
-                place.chmod(mode & 0o700)
+                path.chmod(mode & 0o700)

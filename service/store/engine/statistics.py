@@ -1,7 +1,7 @@
-"""Keeps the statistics from which PostgreSQL plans questions about the divided tables.
+"""Updates the statistics by which PostgreSQL plans queries of the partitioned tables.
 
-Autovacuum analyses each part, and never the whole table. Without statistics of the whole table, PostgreSQL guesses how
-many rows a series or a run has in all parts together.
+Autovacuum analyses each partition, but never the whole table. Without statistics of the whole table, PostgreSQL guesses
+how many rows a series or a run has in all partitions together.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _QUESTION = text(
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What is known of a divided table.
+    """The state of a partitioned table.
 
     Attributes
     ----------
     analysed_rows
-        Its rows when it was analysed; negative where it never was.
+        Its number of rows when it was analysed; negative if it has never been analysed.
     analysed_at
-        When that was; None if it never was, or where a crash of the server made it forget.
+        The time of that analysis; None if it has never been analysed, or if a crash of the server lost the time.
     rows
-        Its rows now, roughly.
+        Its approximate number of rows now.
     has_new
-        Whether any row was stored or changed since.
+        Whether any row has been stored or changed since.
     now
         The time of the server.
     """
@@ -53,7 +53,7 @@ class Statistics:
 
 
 def is_due(statistics: Statistics) -> bool:
-    """Return whether a table is worth being analysed."""
+    """Return whether a table should be analysed now."""
     if statistics.analysed_rows < 0:
         return statistics.rows > 0
     if statistics.rows > statistics.analysed_rows * (1 + _GROWTH) + _LEAST_ROWS:
@@ -62,15 +62,15 @@ def is_due(statistics: Statistics) -> bool:
 
 
 def analyse_due_tables(database: Database) -> list[str]:
-    """Analyse the divided tables of which that is due; return their names. One process at a time does it.
+    """Analyse the partitioned tables that are due; return their names. Only one process does so at a time.
 
-    Nobody waits for it, but who makes a part: that lasts until the sample of the whole table is drawn. It reads a
-    sample of each part, at the pace of autovacuum, and leaves out what somebody else has locked.
+    It reads a sample of each partition, at the pace of autovacuum, and skips locked partitions. Only the creation of a
+    new partition has to wait for it, until the sample of the whole table is drawn.
     """
     if database.is_sqlite:
         return []
     analysed = []
-    # Without a transaction of ours, ANALYZE commits after each part.
+    # Outside a transaction of ours, ANALYZE commits after each partition.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in table_partitions.TABLES:
             row = connection.execute(_QUESTION, {"table": table}).one_or_none()

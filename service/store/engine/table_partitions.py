@@ -1,8 +1,7 @@
-"""Stores points and reports on PostgreSQL in parts, by the numbers of their runs.
+"""Partitions points and reports on PostgreSQL by the numbers of their runs.
 
-Runs are numbered as they arrive, so all but the newest part stay as they are. An old part can therefore be written
-again while the service goes on: smaller after retention, and with the points of a series side by side, as SQLite has
-them.
+Runs are numbered as they arrive, so only the newest partition changes. An old partition can therefore be rewritten
+while the service runs: smaller after retention, and with the points of a series side by side, as in SQLite.
 """
 
 from __future__ import annotations
@@ -19,39 +18,39 @@ from sqlalchemy.orm import Session
 
 from service.store.engine import bulk
 from service.store.engine.database import Database
-from service.store.models import LoosePart, Point
+from service.store.models import LoosePartition, Point
 
-RUNS_PER_PART = 1 << 18
-"""Runs of a part."""
+RUNS_PER_PARTITION = 1 << 18
+"""Runs of a partition."""
 TABLES = {"point": "series_id, run_number", "report": "run_number"}
-"""The divided tables, with their primary keys."""
+"""The partitioned tables, with their primary keys."""
 _PARTS_LOCK = 4604183
 _PATIENCE = "100ms"
-"""For how long readers wait at most while a part is exchanged. Where it is in use for longer, it is tried again."""
+"""How long readers wait at most while a partition is exchanged. If it is in use for longer, it is tried again."""
 _MAX_ATTEMPTS = 100
 _PAUSE_SECONDS = 1.0
 """Seconds between attempts: so one page waits for one of them at most, though it asks many questions."""
 _MAX_NEIGHBOURS_PER_RUN = 10
 """Runs that are stored at most for each one that is read at once: a series has few points among those."""
 _MIN_FREE_SHARE = 0.1
-"""Which share of a part must be free before it is written again."""
+"""The share of a partition that must be free before it is rewritten."""
 _PARTS = text(
     "SELECT relname, pg_get_expr(relpartbound, pg_class.oid) "
     "FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid WHERE inhparent = to_regclass(:table)"
 )
 _until: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
-"""The number of the first run without a part, as far as this process knows: parts are never removed."""
+"""The number of the first run without a partition, as far as this process knows: partitions are never removed."""
 
 
-class _Part(NamedTuple):
-    """A part of a table.
+class _Partition(NamedTuple):
+    """A partition of a table.
 
     Attributes
     ----------
     end
-        The number of the first run after it.
+        The number of the first run after the partition.
     bound
-        Which runs it holds, as PostgreSQL writes it.
+        The range of its runs in PostgreSQL's notation.
     """
 
     name: str
@@ -60,50 +59,50 @@ class _Part(NamedTuple):
 
 
 def ensure_room(database: Database) -> None:
-    """Make parts before runs need them: after the newest run there is room for as many as a part holds.
+    """Create partitions before runs need them: there is always room for as many further runs as a partition holds.
 
-    Not within a transaction that writes: a part is made in its own transaction.
+    Do not call this within a transaction that writes: each partition is created in its own transaction.
     """
     if database.is_sqlite:
         return
     with database.engine.connect() as connection:
         newest: int = connection.execute(text("SELECT last_value FROM run_number_seq")).scalar_one()
-    if newest + RUNS_PER_PART < _until.get(database.engine, 0):
+    if newest + RUNS_PER_PARTITION < _until.get(database.engine, 0):
         return
     with database.engine.begin() as connection:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({_PARTS_LOCK})"))
-        end = make_parts(connection, newest)
+        end = create_partitions(connection, newest)
     _until[database.engine] = end
 
 
-def make_parts(connection: Connection, newest: int) -> int:
-    """Make parts for the runs up to a number, and for as many further runs as a part holds.
+def create_partitions(connection: Connection, newest: int) -> int:
+    """Create partitions for the runs up to a number, and for as many further runs as a partition holds.
 
     Returns
     -------
     int
-        The number of the first run without a part.
+        The number of the first run without a partition.
     """
     for table in TABLES:
-        end = max(part.end for part in _list_parts(connection, table))
-        while end <= newest + RUNS_PER_PART:
-            name = f"{table}_p{end // RUNS_PER_PART}"
+        end = max(partition.end for partition in _list_partitions(connection, table))
+        while end <= newest + RUNS_PER_PARTITION:
+            name = f"{table}_p{end // RUNS_PER_PARTITION}"
             connection.execute(text(f"CREATE TABLE {name} (LIKE {table} INCLUDING ALL)"))
-            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS_PER_PART})"
+            bound = f"FOR VALUES FROM ({end}) TO ({end + RUNS_PER_PARTITION})"
             connection.execute(text(f"ALTER TABLE {table} ATTACH PARTITION {name} {bound}"))
-            end += RUNS_PER_PART
+            end += RUNS_PER_PARTITION
     return end
 
 
-def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
-    """Return the condition by which PostgreSQL reads only the parts in which some runs have points.
+def build_partition_conditions(session: Session, numbers: Sequence[int]) -> list[ColumnElement[bool]]:
+    """Return the condition by which PostgreSQL reads only the partitions in which some runs have points.
 
-    Where it is to look for each point in every part, it rather reads all of them.
+    Without it, PostgreSQL would read all partitions rather than look up each point in every partition.
 
     Parameters
     ----------
     numbers
-        Of runs that are close together: see :func:`group_neighbours`.
+        The numbers of runs that are close together: see :func:`group_neighbours`.
     """
     if session.get_bind().dialect.name != "postgresql":
         return []
@@ -111,7 +110,7 @@ def build_part_conditions(session: Session, numbers: Sequence[int]) -> list[Colu
 
 
 def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list[int]]:
-    """Split numbers of runs into lists of at most so many that were stored one soon after the other."""
+    """Split numbers of runs into lists of at most ``max_distance`` runs that were stored soon after each other."""
     group: list[int] = []
     for number in sorted(numbers):
         if group and (len(group) == max_distance or number - group[0] > _MAX_NEIGHBOURS_PER_RUN * max_distance):
@@ -123,22 +122,22 @@ def group_neighbours(numbers: Iterable[int], max_distance: int) -> Iterator[list
 
 
 def record_freed_space(session: Session, freed: Mapping[int, int]) -> None:
-    """Note that space was freed in the parts of some runs: bytes, by the number of the run."""
+    """Record that space was freed in the partitions of some runs: bytes, by the number of the run."""
     if session.get_bind().dialect.name != "postgresql":
         return
-    by_part: Counter[int] = Counter()
+    freed_by_partition: Counter[int] = Counter()
     for number, size in freed.items():
-        by_part[number // RUNS_PER_PART * RUNS_PER_PART] += size
-    rows = [{"first_run": first, "freed": size} for first, size in sorted(by_part.items())]
+        freed_by_partition[number // RUNS_PER_PARTITION * RUNS_PER_PARTITION] += size
+    rows = [{"first_run": first, "freed": size} for first, size in sorted(freed_by_partition.items())]
     if rows:
-        bulk.insert_or_add(session, bulk.get_table(LoosePart), rows, "freed", ["first_run"])
+        bulk.insert_or_add(session, bulk.get_table(LoosePartition), rows, "freed", ["first_run"])
 
 
 def reclaim_space(database: Database) -> int:
-    """Write parts again where that returns a tenth of their space or more; return the bytes that the file system has.
+    """Rewrite partitions if that frees at least a tenth of their space; return the bytes returned to the file system.
 
-    Left for a later time are the newest part, the one before it, which a transaction under way may still fill, and
-    parts that are in use for minutes. Nobody may change points or reports of old runs meanwhile.
+    Partitions that are in use for minutes are left for later. The newest partition and the one before it, which an open
+    transaction may still fill, are never rewritten. Points and reports of old runs must not be changed meanwhile.
     """
     if database.is_sqlite:
         return 0
@@ -147,48 +146,57 @@ def reclaim_space(database: Database) -> int:
         newest: int = connection.execute(text("SELECT coalesce(max(number), 0) FROM run")).scalar_one()
         rows = connection.execute(text("SELECT first_run, freed FROM loose_part"))
         loose: dict[int, int] = {first: freed for first, freed in rows}  # noqa: C416 - rows are no pairs to mypy
-        parts = {table: _list_parts(connection, table) for table in TABLES}
-        sizes = {part.name: _measure_size(connection, part.name) for divided in parts.values() for part in divided}
-    for pair in zip(*parts.values(), strict=True):  # The tables are divided alike.
+        partitions = {table: _list_partitions(connection, table) for table in TABLES}
+        sizes = {
+            partition.name: _measure_size(connection, partition.name)
+            for partitions_of_table in partitions.values()
+            for partition in partitions_of_table
+        }
+    for pair in zip(*partitions.values(), strict=True):  # All tables have the same partitions.
         end = pair[0].end
         loose_runs = [first for first in loose if first < end]
         freed = sum(loose.pop(first) for first in loose_runs)
-        if end + RUNS_PER_PART > newest or freed < _MIN_FREE_SHARE * sum(sizes[part.name] for part in pair):
+        size = sum(sizes[partition.name] for partition in pair)
+        if end + RUNS_PER_PARTITION > newest or freed < _MIN_FREE_SHARE * size:
             continue
-        results = [_rewrite_part(database, table, part) for table, part in zip(parts, pair, strict=True)]
+        results = [
+            _rewrite_partition(database, table, partition) for table, partition in zip(partitions, pair, strict=True)
+        ]
         returned += sum(size or 0 for size in results)
         if None not in results:
             with database.writing() as session:
-                session.execute(delete(LoosePart).where(LoosePart.first_run.in_(loose_runs)))
+                session.execute(delete(LoosePartition).where(LoosePartition.first_run.in_(loose_runs)))
     return returned
 
 
-def _list_parts(connection: Connection, table: str) -> list[_Part]:
-    """Return the parts of a table, the oldest first."""
+def _list_partitions(connection: Connection, table: str) -> list[_Partition]:
+    """Return the partitions of a table, the oldest first."""
     rows = connection.execute(_PARTS, {"table": table})
-    parts = (_Part(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
-    return sorted(parts, key=lambda part: part.end)
+    partitions = (_Partition(name, int(bound.rpartition("(")[2].strip("')")), bound) for name, bound in rows)
+    return sorted(partitions, key=lambda partition: partition.end)
 
 
-def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
-    """Return the bytes that are returned; None if the part is in use all the time."""
-    new, key = f"{part.name}_new", TABLES[table]
+def _rewrite_partition(database: Database, table: str, partition: _Partition) -> int | None:
+    """Rewrite a partition; return the number of freed bytes, or None if the partition is in use all the time."""
+    new, key = f"{partition.name}_new", TABLES[table]
     with database.engine.begin() as connection:
-        before = _measure_size(connection, part.name)
-        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # of one that was interrupted
-        connection.execute(text(f"CREATE TABLE {new} (LIKE {part.name} INCLUDING DEFAULTS)"))
-        connection.execute(text(f"INSERT INTO {new} SELECT * FROM {part.name} ORDER BY {key}"))  # noqa: S608
+        before = _measure_size(connection, partition.name)
+        connection.execute(text(f"DROP TABLE IF EXISTS {new}"))  # left by an interrupted rewrite
+        connection.execute(text(f"CREATE TABLE {new} (LIKE {partition.name} INCLUDING DEFAULTS)"))
+        connection.execute(text(f"INSERT INTO {new} SELECT * FROM {partition.name} ORDER BY {key}"))  # noqa: S608
         connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT pk_{new} PRIMARY KEY ({key})"))
-        # With it, the part need not be read while it takes its place.
-        start = part.bound.partition("(")[2].partition(")")[0].strip("'")
+        # With it, PostgreSQL need not read the partition while it is attached.
+        start = partition.bound.partition("(")[2].partition(")")[0].strip("'")
         at_least = "" if start == "MINVALUE" else f"run_number >= {start} AND "
-        connection.execute(text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {part.end})"))
+        connection.execute(
+            text(f"ALTER TABLE {new} ADD CONSTRAINT bound CHECK ({at_least}run_number < {partition.end})")
+        )
         after = _measure_size(connection, new)
     with database.engine.connect() as connection:
         connection.execution_options(isolation_level="AUTOCOMMIT").execute(text(f"ANALYZE {new}"))
     for _ in range(_MAX_ATTEMPTS):
         try:
-            _exchange_part(database, table, part, new)
+            _exchange_partition(database, table, partition, new)
         except OperationalError:
             time.sleep(_PAUSE_SECONDS)
         else:
@@ -198,15 +206,15 @@ def _rewrite_part(database: Database, table: str, part: _Part) -> int | None:
     return None
 
 
-def _exchange_part(database: Database, table: str, part: _Part, new: str) -> None:
+def _exchange_partition(database: Database, table: str, partition: _Partition, new: str) -> None:
     with database.engine.begin() as connection:
         for statement in (
             f"SET LOCAL lock_timeout = '{_PATIENCE}'",
-            f"DROP TABLE {part.name}",
-            f"ALTER TABLE {new} RENAME TO {part.name}",
-            f"ALTER INDEX pk_{new} RENAME TO pk_{part.name}",
-            f"ALTER TABLE {table} ATTACH PARTITION {part.name} {part.bound}",
-            f"ALTER TABLE {part.name} DROP CONSTRAINT bound",
+            f"DROP TABLE {partition.name}",
+            f"ALTER TABLE {new} RENAME TO {partition.name}",
+            f"ALTER INDEX pk_{new} RENAME TO pk_{partition.name}",
+            f"ALTER TABLE {table} ATTACH PARTITION {partition.name} {partition.bound}",
+            f"ALTER TABLE {partition.name} DROP CONSTRAINT bound",
         ):
             connection.execute(text(statement))
 

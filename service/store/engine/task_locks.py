@@ -27,7 +27,7 @@ def hold_file_lock(file: Path) -> Iterator[bool]:
     Raises
     ------
     OSError
-        Where the file cannot be created.
+        The file cannot be created.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -48,7 +48,7 @@ def _try_lock(descriptor: int) -> bool:
 def hold_advisory_lock(engine: Engine, name: str) -> Iterator[bool]:
     """Take an advisory lock of PostgreSQL, if nobody has it; yield whether it is taken now."""
     numbers = (_TASKS, zlib.crc32(name.encode()) - 2**31)  # the second one fits into 32 bits with a sign
-    # No transaction: one that is open as long as the task runs would keep the server from cleaning up dead rows.
+    # No transaction: if it were open as long as the task runs, the server could not clean up dead rows.
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         is_locked = bool(connection.exec_driver_sql("SELECT pg_try_advisory_lock(%s, %s)", numbers).scalar_one())
         try:

@@ -39,8 +39,8 @@ _REMEDIES = {
 def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None:
     """Run the pending migrations, all of them or none, one process at a time.
 
-    On PostgreSQL, a migration that waits for a long question makes everybody else wait behind it. So it gives up after
-    a moment, lets the others pass, and tries again.
+    On PostgreSQL, a migration that waits for a long query makes all other queries wait behind it. It therefore gives up
+    after a moment, lets the others pass, and tries again.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
 
 
 def list_known_schemas() -> set[str]:
-    """Return the schemas that this version can upgrade: the numbers with which the names of the migrations begin."""
+    """Return the schemas that this version can upgrade: the number prefixes of the migrations."""
     return {file.name.partition("_")[0] for file in MIGRATIONS.glob("versions/[0-9]*_*.py")}
 
 
@@ -85,7 +85,7 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
     Raises
     ------
     ServiceError
-        Where the database was made by a newer version.
+        The database was made by a newer version.
     """
     schema = _read_schema(connection)
     if schema not in {None, *list_known_schemas()}:

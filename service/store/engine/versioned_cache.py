@@ -1,4 +1,4 @@
-"""Keeps in memory what takes long to compute from a database, for as long as the data are of the same version."""
+"""Caches values that take long to compute from a database, as long as the data have the same version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Entry:
 
 
 class VersionedCache(Generic[Value]):
-    """The values that were requested last, of each database.
+    """The most recently requested values of each database.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class VersionedCache(Generic[Value]):
     size
         Returns how many items a value has.
     max_seconds
-        Seconds after which a value is computed again, though its version is the same.
+        Seconds after which a value is computed again even if the version is the same.
     """
 
     def __init__(self, max_size: int, size: Callable[[Value], int], max_seconds: float = float("inf")) -> None:
@@ -43,7 +43,7 @@ class VersionedCache(Generic[Value]):
         self._of_engine: WeakKeyDictionary[Engine, OrderedDict[Hashable, _Entry]] = WeakKeyDictionary()
 
     def find(self, session: Session, key: Hashable, version: Hashable, compute: Callable[[], Value]) -> Value:
-        """Return the value of a key, which is computed unless the one of this version is there."""
+        """Return the value of a key; compute it unless the cache has it for this version."""
         engine = session.get_bind()
         assert isinstance(engine, Engine)
         with self._lock:

@@ -25,8 +25,8 @@ _PRIMARY_CODE = 0xFF
 def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[None]]) -> None:
     """Copy the pages in the log into the database file, and restart the log where it is long.
 
-    Where another connection holds the whole database, as the last one does while it closes, the next checkpoint copies
-    them: that is no error.
+    If another connection locks the whole database, as the last one does while it closes, the next checkpoint copies the
+    pages; this is not an error.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ def checkpoint_wal(file: Path, write_lock: Callable[[], AbstractContextManager[N
     write_lock
         Holds writers back for the short last part, which restarts the log.
     """
-    address = f"file:{quote(str(file.absolute()))}?mode=rw"
-    with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as connection:
+    uri = f"file:{quote(str(file.absolute()))}?mode=rw"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)) as connection:
         if _checkpoint(connection, "PASSIVE") < RESTART_PAGES:
             return
         _checkpoint(connection, "PASSIVE")  # the pages written during the first one

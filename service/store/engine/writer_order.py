@@ -29,7 +29,7 @@ def take_turn(connection: Connection, subjects: Iterable[str]) -> None:
     Parameters
     ----------
     subjects
-        The names of its subjects; none for everything.
+        The names of the writer's subjects; an empty collection for everything.
     """
     numbers = sorted({zlib.crc32(name.encode()) - 2**31 for name in subjects})  # 32 bits with a sign
     shared = "_shared" if numbers else ""

@@ -1,4 +1,4 @@
-"""Cross-measurements: those that hosts have still to make, and those of an event with their results."""
+"""Cross-measurements: those that hosts still have to make, and those of an event with their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CrossMeasuredRun(NamedTuple):
 
 
 def list_ordered_runs(session: Session, subject: str, host: str, environment: str) -> set[CrossMeasuredRun]:
-    """Return the runs of ordered cross-measurements that a host can make in an environment."""
+    """Return the runs of requested cross-measurements that a host can make in an environment."""
     old_revision, new_revision = aliased(Revision), aliased(Revision)
     old, new = aliased(Environment), aliased(Environment)
     rows = session.execute(
@@ -62,17 +62,17 @@ def list_ordered_runs(session: Session, subject: str, host: str, environment: st
 
 def list_cross_measurements(session: Session, event_id: str) -> list[triage.CrossMeasurement]:
     """Return the cross-measurements of the series and revisions that an event is about."""
-    of_this = EventDriftRow.event_id == event_id, EventDriftRow.found
-    series_of_event = select(EventDriftRow.series_id).where(*of_this)
+    event_condition = EventDriftRow.event_id == event_id, EventDriftRow.found
+    series_of_event = select(EventDriftRow.series_id).where(*event_condition)
     query = (
         select(CrossMeasurementRow)
         .where(CrossMeasurementRow.series_id.in_(series_of_event))
         .order_by(CrossMeasurementRow.id)
     )
     rows = session.scalars(query).all()
-    if not rows:  # most events have none, and their drifts are not read for nothing
+    if not rows:  # Most events have none; their drifts need not be read.
         return []
-    drifts = session.scalars(select(EventDriftRow.drift_id).where(*of_this))
+    drifts = session.scalars(select(EventDriftRow.drift_id).where(*event_condition))
     by_series: dict[int, list[DriftView]] = defaultdict(list)
     for drift in event_drifts.read_drifts(session, list(drifts)):
         by_series[drift.series_id].append(drift)
@@ -120,6 +120,10 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
 def _find_status(
     session: Session, row: CrossMeasurementRow, head: Series, *, settled: bool
 ) -> Literal["ordered", "settled", "impossible"]:
+    """Return whether both cross-measurements were made, can still be made, or have failed.
+
+    A cross-measurement runs the old revision in the new environment, or the new revision in the old one.
+    """
     if settled:
         return "settled"
     cross_measured: Sequence[tuple[int, int]] = (

@@ -27,7 +27,7 @@ _OCCASIONS: dict[str, Literal["new", "reopened", "withdrawn"]] = {
 
 
 class Occasion(NamedTuple):
-    """Why a notification is sent: the event is new, was reopened, or was withdrawn after it had been sent."""
+    """The reason for a notification: the event is new, was reopened, or was withdrawn after it had been sent."""
 
     event_id: str
     name: str

@@ -54,14 +54,14 @@ def update_drifts(session: Session, subject_id: int) -> DriftUpdate:
 
 
 def mark_withdrawn(session: Session, reasons: Mapping[str, str]) -> None:
-    """Store why drifts that were sure no longer stand, by the drift's id."""
+    """Store why drifts that were certain no longer stand, by the drift's id."""
     for drift_id, reason in reasons.items():
         mark = update(EventDriftRow).where(EventDriftRow.drift_id == drift_id).values(withdrawal=reason)
         session.execute(mark.execution_options(synchronize_session=False))
 
 
 def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list[EventDriftRow]]:
-    """Return the drifts of events that were sure and no longer stand, the largest change first, by the event's id."""
+    """Return the drifts that were certain and no longer stand, the largest change first, by the event's id."""
     by_event: dict[str, list[EventDriftRow]] = defaultdict(list)
     for chunk in bulk.split_into_chunks(event_ids, _IDS_PER_QUERY):
         rows = session.scalars(
@@ -69,8 +69,8 @@ def list_withdrawn(session: Session, event_ids: Sequence[str]) -> dict[str, list
         )
         for row in rows:
             by_event[row.event_id].append(row)
-    for of_event in by_event.values():
-        of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
+    for drifts_of_event in by_event.values():
+        drifts_of_event.sort(key=lambda row: (-abs(row.after - row.before) / (abs(row.before) or 1), row.drift_id))
     return by_event
 
 
@@ -82,7 +82,7 @@ def insert(session: Session, rows: Sequence[EventDriftRow]) -> None:
 
 
 def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
-    """Return all stored drifts of a subject, also those that are no longer found."""
+    """Return all stored drifts of a subject, including those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
         select(EventDriftRow, first.position, last.position, last.author, last.title)
@@ -114,7 +114,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
     ends
         The positions of its first and last revision.
     change
-        Who made its last revision, and the title of that.
+        The author and the title of its last revision.
     """
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -191,22 +191,22 @@ def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str,
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
     fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
-    views = {identity: history.Drift.model_validate(document) for identity, document in fresh}
+    views = {drift_id: history.Drift.model_validate(document) for drift_id, document in fresh}
     runs = _map_start_times(session, views.values())
     commits = _read_revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _read_rows(session, list(views))}
     now = datetime.now(UTC)
-    for identity, drift in views.items():
-        if identity not in rows:
-            rows[identity] = EventDriftRow(drift_id=identity, subject_id=subject_id, returned=False, found_at=now)
-        _fill_row(session, rows[identity], drift, runs, commits)
+    for drift_id, drift in views.items():
+        if drift_id not in rows:
+            rows[drift_id] = EventDriftRow(drift_id=drift_id, subject_id=subject_id, returned=False, found_at=now)
+        _fill_row(session, rows[drift_id], drift, runs, commits)
     return list(rows.values())
 
 
 def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
-    of_subject = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
-    fresh = of_subject.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
-    yield from [(identity, document) for identity, document in session.execute(fresh)]
+    drifts_query = select(DriftRow.id, DriftRow.document).join(Series, DriftRow.series_id == Series.id)
+    fresh = drifts_query.where(Series.subject_id == subject_id, DriftRow.event_id.is_(None))
+    yield from [(drift_id, document) for drift_id, document in session.execute(fresh)]
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
@@ -287,7 +287,7 @@ def _levels_differ(row: EventDriftRow, drift: history.Drift) -> bool:
 
 
 def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: str) -> UUID | None:
-    """Return the run that begins the new level: for a ramp, the one at its end."""
+    """Return the first run at the new level: for a ramp, the run at its end."""
     if drift.rule != "ramp":
         return drift.run_after if drift.series_id else None
     end = (drift.environment_after, last)

@@ -1,4 +1,4 @@
-"""Marks on events that are no decisions: who looks into one, and until when it is left out of the list."""
+"""Marks on events that are not decisions: the assignee, and the end of a snooze."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from service.store.models import Event, EventDriftRow, Point, Run
 
 
 def assign_event(event: Event, assignee: str) -> None:
-    """Store who looks into an event; empty for nobody."""
+    """Store the assignee of an event; empty for nobody."""
     event.assignee = assignee
 
 
 def snooze_event(session: Session, event: Event, until: datetime | None) -> None:
-    """Leave an event out of the list until a time; without one, until a run of one of its series."""
+    """Hide an event from the list until a time; without a time, until the next run of one of its series."""
     event.snoozed_until = until
     event.wakes_after = None if until else session.scalar(select(func.coalesce(func.max(Run.number), 0)))
 
@@ -28,7 +28,7 @@ def wake_event(event: Event) -> None:
 
 
 def wake_events_after_run(session: Session, series_ids: Collection[int]) -> None:
-    """Put the events of series back into the list that were to wait for a run which one of the series has now."""
+    """Show those snoozed events again that were waiting for a run of one of these series."""
     newest = select(func.max(Point.run_number)).where(Point.series_id == EventDriftRow.series_id).scalar_subquery()
     awaited = select(EventDriftRow.event_id).where(
         EventDriftRow.event_id == Event.id, EventDriftRow.series_id.in_(series_ids), Event.wakes_after < newest

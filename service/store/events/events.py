@@ -1,4 +1,4 @@
-"""Events: listed in short, and one in detail."""
+"""Reads events: as a list of summaries, and one in detail."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def list_page(  # noqa: PLR0917 - a page of a list
     Parameters
     ----------
     total
-        How many events the filter selects, where the caller knows it; else they are counted.
+        How many events the filter selects, if the caller knows it; otherwise they are counted.
     """
     conditions = event_filter.list_conditions(datetime.now(UTC))
     if total is None:
@@ -132,7 +132,7 @@ class EventCounts:
 
 
 def count_events(session: Session, event_filter: EventFilter) -> tuple[EventCounts, EventCounts]:
-    """Return how many events a filter selects: those that were found since its time, and those found at any time.
+    """Return how many events a filter selects, both since its time and at any time.
 
     Those below the floor, and those snoozed, are counted separately. All numbers are from one walk through the index.
     """
@@ -160,7 +160,7 @@ def _sum_counts(rows: Sequence[Row[str, Direction, int, int, int]]) -> EventCoun
 
 
 def list_assignees(session: Session) -> list[str]:
-    """Return who looks into any open event, by name."""
+    """Return the assignees of all open events, by name."""
     chosen = select(Event.assignee).where(ASSIGNED, Event.state.in_(lifecycle.OPEN))  # as the index has it
     return list(session.scalars(chosen.distinct().order_by(Event.assignee)))
 
@@ -174,7 +174,7 @@ def list_most_important(session: Session, event_ids: Sequence[str]) -> list[tria
 
 
 def list_summaries(session: Session, event_ids: Sequence[str]) -> list[triage.EventSummary]:
-    """Return events in short, in any order."""
+    """Return the summaries of events, in any order."""
     if not event_ids:
         return []
     rows = session.execute(
@@ -238,13 +238,13 @@ def read_baselines(
 ) -> dict[int, dict[UUID, tuple[Number, Number] | None]]:
     """Return the runs that begin an expected level, from which a series is judged, with the levels before and after.
 
-    By the id of the series; those without such a run are left out. The levels are None for a ramp.
+    The keys are the ids of the series; series without such a run are left out. The levels are None for a ramp.
     """
     rows = session.scalars(
         select(EventDriftRow)
         .join(Event, EventDriftRow.event_id == Event.id)
         .where(EventDriftRow.series_id.in_(series_ids), Event.state == State.EXPECTED)
-        .order_by(EventDriftRow.found, EventDriftRow.drift_id)  # of two at one run, the one that is found holds
+        .order_by(EventDriftRow.found, EventDriftRow.drift_id)  # The one still found comes last.
     )
     by_series: dict[int, dict[UUID, tuple[Number, Number] | None]] = defaultdict(dict)
     for row in rows:

@@ -33,7 +33,7 @@ def add_silence(session: Session, request: triage.SilenceRequest, author: str, n
 
 
 def end_silence(session: Session, silence_id: int, author: str, now: datetime) -> SilenceRow | None:
-    """End a silence early; None if there is none. One that is over stays as it is."""
+    """End a silence early, and return it; None if it does not exist. A silence that is over does not change."""
     row = session.get(SilenceRow, silence_id)
     if row is not None and row.ended_at is None and row.until > now:
         row.ended_at, row.ended_by = now, author
@@ -77,6 +77,6 @@ def build_view(row: SilenceRow, now: datetime) -> triage.Silence:
 
 
 def summarise_silence(row: SilenceRow | triage.Silence) -> tuple[str, dict[str, str]]:
-    """Return what the audit log says of a new silence: its name, and what it covers."""
+    """Return the entry of a new silence in the audit log: its name, and what it covers."""
     covered = {name: getattr(row, name) for name in ("subject", "host", "case", "metric", "reason")}
     return f"silence {row.id}", covered | {"until": row.until.isoformat()}

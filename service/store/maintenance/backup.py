@@ -28,7 +28,7 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
     Parameters
     ----------
     progress
-        Called with how many pages of SQLite's file are copied, and of how many.
+        Called with the numbers of copied pages and of all pages of SQLite's file.
     """
     if file.exists():
         raise ServiceError("The file exists", str(file), "Choose another name, or move it away.")
@@ -56,7 +56,7 @@ def restore(
     replace
         Whether to replace a database that has runs which the backup lacks.
     progress
-        Called with how many rows of SQLite are loaded into PostgreSQL, and of how many.
+        Called with the numbers of loaded rows and of all rows of the SQLite backup.
     """
     if not file.is_file():
         raise ServiceError("There is no such file", str(file), "Choose a file written by faultwatch-service backup.")
@@ -75,7 +75,7 @@ def restore(
         with _lock_unused(target) as n_runs:
             if n_runs > in_backup and not replace:
                 raise _make_newer_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
-        for suffix in ("-wal", "-shm"):  # of the replaced database: SQLite would apply them to the new one
+        for suffix in ("-wal", "-shm"):  # Files of the replaced database, which SQLite would apply to the new one.
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
@@ -131,7 +131,7 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
             copy.execute("PRAGMA cache_size = -1024")
             source.backup(copy, pages=_PAGES_AT_ONCE, progress=flush)
             source.execute("COMMIT")
-            # Checkpoint the pages written meanwhile, or else the next writer has to.
+            # Checkpoint the pages written in the meantime, so that the next writer does not have to.
             source.execute("PRAGMA wal_checkpoint(PASSIVE)")
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log
         _verify_backup(part)
@@ -142,7 +142,7 @@ def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -
 
 
 def _verify_backup(file: Path) -> int:
-    """Return the number of runs in a backup; raise where it is damaged or this version cannot read it."""
+    """Return the number of runs in a backup; raise if it is damaged or this version cannot read it."""
     try:
         with closing(sqlite_import.open_file(file, "ro")) as connection:
             (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -164,7 +164,7 @@ def _count_runs(connection: sqlite3.Connection) -> int:
 
 @contextmanager
 def _lock_unused(target: Path) -> Iterator[int]:
-    """Lock a database that nobody else has open; yield how many runs it has."""
+    """Lock a database that nobody else has open; yield its number of runs."""
     if not target.exists():
         yield 0
         return
@@ -177,7 +177,7 @@ def _lock_unused(target: Path) -> Iterator[int]:
         except sqlite3.OperationalError as error:
             raise ServiceError("The database is in use", f"{target} ({error})", _STOP) from error
         except sqlite3.DatabaseError:
-            yield 0  # not a database: nothing is lost
+            yield 0  # not a database, so nothing is lost
             return
         try:
             count = _count_runs(connection)

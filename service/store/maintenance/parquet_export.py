@@ -68,7 +68,7 @@ def export_columns(
     newest = _find_newest(database)
     if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
-    # Export the rest, and note after each part how far it is.
+    # Export the rest, and record the progress after each file.
     first, runs, rows = state_of_export["runs"], 0, 0
     for start in range(first, newest, RUNS_AT_ONCE):
         end = min(start + RUNS_AT_ONCE, newest)

@@ -40,7 +40,7 @@ def restore_dump(database: Database, file: Path, replace: bool) -> None:
 
 
 def require_replaceable(database: Database, replace: bool) -> None:
-    """Raise where somebody else uses the database, or where it has runs that nobody wants to replace."""
+    """Raise if somebody else uses the database, or if it has runs that must not be replaced."""
     with database.engine.connect() as connection:
         other_sessions = text(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -50,7 +50,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
             if time.monotonic() > deadline:
                 remedy = "Stop the service and everything else that uses the database, then try again."
                 raise ServiceError("The database is in use", database.name, remedy)
-            connection.rollback()  # else the next query would see the same snapshot
+            connection.rollback()  # otherwise the next query would see the same snapshot
             time.sleep(0.02)
         runs = 0
         if inspect(connection).has_table("run"):
@@ -63,7 +63,7 @@ def require_replaceable(database: Database, replace: bool) -> None:
 def _replace_content(url: URL, file: Path) -> None:
     """Execute what `pg_restore` would, in one transaction.
 
-    By psql, because `pg_restore --clean` cannot drop the parts of a divided table: it begins with their keys.
+    By psql, because `pg_restore --clean` cannot drop the partitions of a table: it begins with their keys.
     """
     script = [
         _find_tool("pg_restore"),
@@ -85,7 +85,8 @@ def _replace_content(url: URL, file: Path) -> None:
         assert making.stdout is not None
         assert running.stdin is not None
         with suppress(BrokenPipeError):
-            # Committed only when all of it is there: whatever ends this process, the end of its input commits nothing.
+            # Committed only when it is complete: if this process ends early, the end of its input does not commit
+            # anything.
             running.stdin.write(f"BEGIN; SET client_min_messages = warning;\n{DROP_TABLES}".encode())
             shutil.copyfileobj(making.stdout, running.stdin)
             if making.wait() == 0:

@@ -34,18 +34,18 @@ _SAMPLED_REPORTS = 200
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """What goes, by the time before which a run was measured. None for nothing.
+    """What retention removes from runs that were measured before a time; None removes nothing.
 
     Attributes
     ----------
     thin
-        Words go from reports, and light stacks from profiles.
+        Remove text from reports, and light stacks from profiles.
     reduce
-        Of each noisy metric of a run, the level remains, and the lowest and the highest sample where it is judged.
+        Reduce each noisy metric of a run to its level and, if it is judged, its lowest and highest sample.
     profiles
-        Profiles are deleted.
+        Delete profiles.
     subjects
-        Names of the only subjects concerned; none for all.
+        Names of the affected subjects; empty for all.
     """
 
     thin: datetime | None = None
@@ -83,12 +83,12 @@ Progress = Callable[[int, int], None]
 
 
 class _Kept(NamedTuple):
-    """What remains of a report.
+    """The remaining content of a report.
 
     Attributes
     ----------
     left
-        By metric: the samples that remain, where they are not all.
+        The remaining samples by metric, unless all remain.
     """
 
     number: int
@@ -104,7 +104,7 @@ class _Step:
     before: datetime
     done: InstrumentedAttribute[bool]
     smaller: Callable[[Report], tuple[Report, Mapping[str, Sequence[Number]]]]
-    """Returns what remains of a report, and the samples of the metrics of which not all remain."""
+    """Returns the remaining content of a report, and the remaining samples of each reduced metric."""
     since: datetime | None = None
     """Only those from this time on."""
 
@@ -208,7 +208,7 @@ def _read_subjects(database: Database, rule: RetentionRule) -> dict[str, int]:
 
 
 def _select_stored(step: _Step, subjects: Collection[int], one_in: int = 1) -> Any:
-    """Return the query for the time, the number and the report of runs in their order; only one in so many."""
+    """Return the query for the time, the number and the report of runs in order; only one of every ``step`` runs."""
     query = (
         select(Run.started_at, Run.number, StoredReport.document)
         .join(StoredReport, StoredReport.run_number == Run.number)
@@ -258,7 +258,7 @@ class _SmallerPoint(NamedTuple):
 
 
 def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_SmallerPoint]:
-    """Return the points of which not all samples remain."""
+    """Return the points that lose samples."""
     remaining = {report.number: report.left for report in reports if report.left}
     if not remaining:
         return []
@@ -268,7 +268,7 @@ def _list_smaller_points(session: Session, reports: Collection[_Kept]) -> list[_
         conditions = (
             Run.number.in_(chunk),
             Point.samples.is_not(None),
-            *table_partitions.build_part_conditions(session, chunk),
+            *table_partitions.build_partition_conditions(session, chunk),
         )
         for series_id, number, name, size in session.execute(query.where(*conditions)):
             if name in remaining[number]:

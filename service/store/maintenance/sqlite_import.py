@@ -93,7 +93,7 @@ def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress)
     connection, tables = session.connection(), Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
-    table_partitions.make_parts(connection, newest)
+    table_partitions.create_partitions(connection, newest)
     keys = connection.execute(_FOREIGN_KEYS).all()
     for table, name, _ in keys:  # Checked once at the end, in a fraction of the time.
         connection.execute(text(f"ALTER TABLE {table} DROP CONSTRAINT {name}"))

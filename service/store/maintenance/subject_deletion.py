@@ -19,7 +19,7 @@ _BYTES_A_RUN = 2_000
 
 
 def count_stored(database: Database, name: str) -> Mapping[str, int]:
-    """Return how many rows of each table belong to a subject, and to nothing else; nothing where it is unknown."""
+    """Return how many rows of each table belong to a subject only; empty if the subject is unknown."""
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)
         if subject is None:
@@ -84,7 +84,7 @@ def _delete_rows(database: Database, name: str, progress: Callable[[int, int], N
                     table_partitions.record_freed_space(session, dict.fromkeys(chunk, _BYTES_A_RUN))
             done += len(chunk)
             progress(done, total)
-    # Everything else.
+    # Delete everything else.
     with database.writing([name]) as session:
         for table in reversed(owned):
             session.execute(delete(table).where(_select_rows_of_subject(table, owned, subject_id)))

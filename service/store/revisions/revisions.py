@@ -177,7 +177,7 @@ def _map_stored(session: Session, subject_id: int, commits: Iterable[str] | None
 def _order_continuation(
     session: Session, subject_id: int, rows: Sequence[dict[str, Any]]
 ) -> tuple[int, list[str]] | None:
-    """Return new commits in their order, and the position of the first; None if that depends on the whole history.
+    """Return new commits in order, and the position of the first; None if the order depends on the whole history.
 
     Most commits are children of the newest one. To order a history of thousands again for each takes longer than all
     else that a report needs.

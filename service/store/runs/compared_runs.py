@@ -126,7 +126,7 @@ def _select_points(session: Session, runs: Sequence[int]) -> Select[Any]:
         .where(
             Point.series_id == Series.id,
             Point.run_number == Run.number,
-            *table_partitions.build_part_conditions(session, runs),
+            *table_partitions.build_partition_conditions(session, runs),
         )
         .correlate(Series, Run)
         .offset(0)

@@ -38,13 +38,13 @@ class PlainReport(NamedTuple):
 
 
 class _Batch(msgspec.Struct, forbid_unknown_fields=True):
-    """A list of reports, none of which is parsed."""
+    """A list of unparsed reports."""
 
     reports: list[Raw]
 
 
 class _PlainReading(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """A reading that has nothing else but a value and defaults, or is an outlier."""
+    """A reading with only a value and defaults, or with the outlier mark."""
 
     value: int | float
     status: Literal["counted"] = "counted"

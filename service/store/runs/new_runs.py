@@ -117,7 +117,7 @@ class _SeriesUpdate:
 
 
 def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None:
-    """Insert reports, none of which is stored yet."""
+    """Insert reports that are not stored yet."""
     if not prepared:
         return
     runs = _number_runs(session, prepared)

@@ -143,7 +143,7 @@ def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
 
 
 def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Condition) -> list[int]:
-    """Return the number of the newest run of each host that satisfies some conditions; none for one without."""
+    """Return the number of each host's newest run that satisfies some conditions; hosts without one are left out."""
     newest = select(Run.number).where(Run.host_id == Host.id, *conditions).order_by(*_NEWEST_FIRST).limit(1)
     numbers = session.scalars(select(newest.correlate(Host).scalar_subquery()).select_from(Host).where(hosts))
     return [number for number in numbers if number is not None]

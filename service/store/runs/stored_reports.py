@@ -13,7 +13,7 @@ _COMPRESSION_LEVEL = 1
 
 
 def pack_report(report: Report | PlainReport) -> bytes:
-    """Return a report as it is stored."""
+    """Return the stored form of a report."""
     if isinstance(report, PlainReport):
         document = report.document
     else:

@@ -66,7 +66,7 @@ def make_row(drift: DriftView, position: int) -> DriftRow:
 
 
 def do_differ(rows: Iterable[DriftRow], former: Iterable[DriftRow]) -> bool:
-    """Return whether rows say anything else than former ones."""
+    """Return whether rows differ from the former ones."""
     now, before = ({(row.id, row.position): row.document for row in side} for side in (rows, former))
     return now != before
 
@@ -126,7 +126,7 @@ def list_series_drifts(session: Session, series_id: int) -> list[DriftView]:
 
 
 def map_rows_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[DriftRow]]:
-    """Return the drifts of series in the order of the history, by the id of the series; none for one without."""
+    """Return the drifts of series in the order of the history, by the id of the series."""
     rows = session.scalars(
         select(DriftRow).where(DriftRow.series_id.in_(series_ids)).order_by(DriftRow.position, DriftRow.id)
     )

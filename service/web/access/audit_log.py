@@ -30,7 +30,7 @@ def record_action(
     Parameters
     ----------
     author
-        Who does it, where the caller's token does not tell.
+        The author, if the caller's token does not identify one.
     """
     caller: Caller | None = g.get("caller")
     name = author or (caller.name if caller else "")

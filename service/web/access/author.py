@@ -7,7 +7,7 @@ from service.web.problems import make_unprocessable
 
 
 def find_author(requested: str | None) -> str:
-    """Return the author of a decision; nobody decides in the name of somebody else."""
+    """Return the author of a decision; nobody can decide in somebody else's name."""
     token_name = guard.find_caller().name
     if not guard.requires_tokens():
         return requested or token_name

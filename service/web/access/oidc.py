@@ -47,14 +47,14 @@ class Identities:
         IdentityRefused
             If it is no identity, was made for or by somebody else, is too old, or not of a job that may sign in.
         IssuerUnavailable
-            Where that cannot be found out now.
+            The check is impossible at the moment.
         """
         try:
             key = self._keys.get_signing_key_from_jwt(token)
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
-                # Not the algorithm that the token names: else a public key could be used as a shared secret.
+                # Not the algorithm that the token names: otherwise a public key could be used as a shared secret.
                 algorithms=["RS256"],
                 audience=self._trusted.audience,
                 issuer=self._trusted.issuer,

@@ -28,7 +28,7 @@ def redact_for_caller(view: T) -> T:
 def redact(view: T) -> T:
     """Return the public part of a view or of a list of views.
 
-    What does not change is returned as it is: a long series is not copied.
+    Unchanged parts are not copied, because a series can be long.
     """
     result: Any = view
     if isinstance(view, list):

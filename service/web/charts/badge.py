@@ -51,7 +51,7 @@ class Badge:
 
 
 def build_series_badge(series: SeriesDetail) -> Badge:
-    """Describe the level of a series: that after its last drift, or else its newest value."""
+    """Describe the level of a series: the level after its last drift, otherwise its newest value."""
     label = series.title.lower()
     newest = next((point for point in reversed(series.points) if point.on_path and point.value is not None), None)
     if newest is None or newest.value is None:

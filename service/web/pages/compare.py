@@ -213,7 +213,7 @@ def _compare_sides(
 
 
 def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:
-    """Judge two runs of one session by their pairs of samples; empty for all other sides."""
+    """Judge two runs of one session by their pairs of samples; empty for runs of different sessions."""
     if {side.kind for side in sides} != {"run"} or not matched.pairs:
         return {}
     base, head = (runs.find_report(session, UUID(side.key)) for side in sides)

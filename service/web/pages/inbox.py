@@ -162,7 +162,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
         chosen = FIRST_VISIT_SINCE
     start = _find_start(chosen, visit, now)
     with get_database().reading() as store:
-        # How many events match; all open events where nothing is new.
+        # The number of matching events; that of all open events if none is new.
         filter_ = query.build_filter(start)
         counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)

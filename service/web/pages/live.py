@@ -54,7 +54,7 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
 def build_watcher(
     state: str, series_id: int | None = None, jobs: bool = False, *, quiet: int = 0, busy: int = 0
 ) -> str:
-    """Return the element that polls next, after so many polls in a row without anything new, or with something new."""
+    """Return the element that polls next, given the number of successive polls without news, or after news."""
     wait = _FAST << min(busy, _MAX_DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
     query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}
     return render_template("partials/live.html", query=query, wait=wait)

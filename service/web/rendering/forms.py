@@ -54,7 +54,7 @@ def describe_errors(error: ValidationError) -> str:
 
 
 def describe_errors_by_field(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong with each field of a form, in a sentence; under an empty name what concerns none."""
+    """Return a sentence for each invalid field of a form; an error that concerns no single field is under ``""``."""
     return {_find_field(entry): _format_error(entry) for entry in error.errors()}
 
 
@@ -63,7 +63,7 @@ def _find_field(entry: ErrorDetails) -> str:
 
 
 def _format_error(entry: ErrorDetails) -> str:
-    """Return an error as somebody would say it who fills in a form: without types and patterns."""
+    """Return the validation error of one field as a sentence for the user: without type names or patterns."""
     name = _find_field(entry)
     label = _LABELS.get(name, name.replace("_", " ").capitalize())
     limits, kind = entry.get("ctx", {}), entry["type"]

@@ -22,7 +22,7 @@ _MAX_AGE_SECONDS = 30
 
 
 def find_current_etag() -> str | None:
-    """Return the entity tag of the requested page as it is now; None if the database has no data version."""
+    """Return the current entity tag of the requested page; None if the database does not have a data version."""
     stored = read_version(get_database())
     if stored is None:
         return None

@@ -1,5 +1,7 @@
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,26 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tm
 def test_two_formats_in_one_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError, match="--junit and --sarif use the same file"):
         require_writable({"junit": tmp_path / "x", "sarif": tmp_path / "." / "x"})
+
+
+def test_standard_output_in_a_file_is_continued_and_not_replaced(tmp_path: Path) -> None:
+    """`> FILE` makes /dev/stdout a link to a regular file."""
+    script = (
+        "from pathlib import Path\n"
+        "from runner.cli.output_files import require_writable, write_output_file\n"
+        "file = Path('/dev/stdout')\n"
+        "before = file.lstat()\n"
+        "print('before')\n"
+        "require_writable({'output': file})\n"
+        "write_output_file(file, '{}\\n', '--output')\n"
+        "print('after')\n"
+        "assert file.is_symlink() and file.lstat().st_ino == before.st_ino\n"
+    )
+    for mode, earlier in (("w", ""), ("a", "earlier\n")):
+        (tmp_path / "out").write_text("earlier\n")
+        with (tmp_path / "out").open(mode) as out:
+            subprocess.run([sys.executable, "-c", script], stdout=out, check=True)
+        assert (tmp_path / "out").read_text() == f"{earlier}before\n{{}}\nafter\n"
 
 
 def test_a_link_in_a_checkout_leads_nowhere(tmp_path: Path) -> None:

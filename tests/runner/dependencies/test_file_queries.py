@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.dependencies.file_queries import parse_asked
+from runner.dependencies.file_queries import parse_lookups
 
 
 def output(*lines: str, objection: str = "") -> bytes:
@@ -11,31 +11,31 @@ def output(*lines: str, objection: str = "") -> bytes:
 
 
 def test_questions_what_was_made_and_what_was_changed_are_distinguished() -> None:
-    asked = parse_asked(
+    lookups = parse_lookups(
         output("c /tree/a b", "s /tree", "n /tree/new", "m /tree/new", "c /proc/self/maps", "m /dev/null")
     )
-    assert asked.questions == {("c", "/tree/a b"), ("s", "/tree"), ("l", "/tree/new")}
-    assert asked.made == {"/tree/new"}
-    assert asked.objection == ""
+    assert lookups.entries == {("c", "/tree/a b"), ("s", "/tree"), ("l", "/tree/new")}
+    assert lookups.made == {"/tree/new"}
+    assert lookups.objection == ""
 
 
 def test_what_changes_a_file_that_was_there_before_may_be_answered_differently_the_next_time() -> None:
-    asked = parse_asked(output("m /tree/state", "n /tree/new"))
-    assert asked.unfollowed == ""
-    assert "/tree/state" in asked.objection
+    lookups = parse_lookups(output("m /tree/state", "n /tree/new"))
+    assert lookups.untraced == ""
+    assert "/tree/state" in lookups.objection
 
 
 def test_what_was_made_by_one_execution_is_no_change_of_another() -> None:
-    first, second = parse_asked(output("n /tree/cache")), parse_asked(output("m /tree/cache", "c /tree/cache"))
+    first, second = parse_lookups(output("n /tree/cache")), parse_lookups(output("m /tree/cache", "c /tree/cache"))
     assert first.combine(second).objection == ""
 
 
 def test_a_path_in_too_many_folders_is_not_followed() -> None:
-    assert parse_asked(output("c " + "/a" * 300)).objection
+    assert parse_lookups(output("c " + "/a" * 300)).objection
 
 
 @given(st.binary())
 def test_an_output_without_its_end_says_nothing(data: bytes) -> None:
-    asked = parse_asked(data.removesuffix(b".\0"))
-    assert asked.questions == frozenset() or asked.unfollowed == ""
-    assert not data.endswith(b"\0.\0") or parse_asked(data[:-3]).unfollowed
+    lookups = parse_lookups(data.removesuffix(b".\0"))
+    assert lookups.entries == frozenset() or lookups.untraced == ""
+    assert not data.endswith(b"\0.\0") or parse_lookups(data[:-3]).untraced

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_queries import Asked
-from runner.dependencies.query_answers import Answered, Place, answer_questions
+from runner.dependencies.file_queries import Lookups
+from runner.dependencies.query_answers import Answered, Place, answer_lookups
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox
 
@@ -45,9 +45,9 @@ def are_alike(trees: tuple[Path, Path], *questions: str, made: str = "", sandbox
     pairs = frozenset(
         (kind, f"{before}/{path}".rstrip("/")) for kind, _, path in (text.partition(" ") for text in questions)
     )
-    asked = Asked(pairs, frozenset({f"{before}/{made}"} if made else ()))
+    lookups = Lookups(pairs, frozenset({f"{before}/{made}"} if made else ()))
     place = Place(before, time.time_ns() - 10**12, sandbox)
-    return Answered(place, asked, answer_questions(place, asked)).is_answered_alike(after, time.time_ns() - 10**12)
+    return Answered(place, lookups, answer_lookups(place, lookups)).is_answered_alike(after, time.time_ns() - 10**12)
 
 
 EVERYTHING = (
@@ -128,16 +128,16 @@ def test_what_the_program_made_itself_was_missing(trees: tuple[Path, Path]) -> N
 def test_a_very_large_file_is_not_compared_and_says_so(trees: tuple[Path, Path]) -> None:
     for tree in trees:
         os.truncate(tree / "one", (1 << 30) + 1)
-    asked = Asked(frozenset({("c", f"{trees[0]}/one")}))
-    assert answer_questions(Place(trees[0]), asked).digest == ""
-    assert answer_questions(Place(trees[0]), Asked(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
+    lookups = Lookups(frozenset({("c", f"{trees[0]}/one")}))
+    assert answer_lookups(Place(trees[0]), lookups).digest == ""
+    assert answer_lookups(Place(trees[0]), Lookups(frozenset({("c", f"{trees[0]}/deep/two")}))).digest
 
 
 def test_files_elsewhere_are_compared_by_identity(trees: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "host").write_text("text")
     place = Place(trees[0])
-    asked = Asked(frozenset({("c", str(tmp_path / "host")), ("c", f"{trees[0]}/one")}))
-    answered = Answered(place, asked, answer_questions(place, asked))
+    lookups = Lookups(frozenset({("c", str(tmp_path / "host")), ("c", f"{trees[0]}/one")}))
+    answered = Answered(place, lookups, answer_lookups(place, lookups))
     assert answered.is_answered_alike(trees[1], 0)
     (tmp_path / "host").write_text("other")
     assert not answered.is_answered_alike(trees[1], 0)
@@ -147,10 +147,10 @@ def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], 
     secret = tmp_path / "secret"
     secret.write_text("text")
     (trees[0] / "out").symlink_to(secret)
-    asked = Asked(frozenset({("c", str(secret)), ("c", f"{trees[0]}/out")}))
-    hidden = answer_questions(Place(trees[0], sandbox=Sandbox()), asked)
+    lookups = Lookups(frozenset({("c", str(secret)), ("c", f"{trees[0]}/out")}))
+    hidden = answer_lookups(Place(trees[0], sandbox=Sandbox()), lookups)
     secret.write_text("other")
-    assert hidden == answer_questions(Place(trees[0], sandbox=Sandbox()), asked)
+    assert hidden == answer_lookups(Place(trees[0], sandbox=Sandbox()), lookups)
     assert hidden.elsewhere == {}
 
 

@@ -9,31 +9,31 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_queries import Asked
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.file_queries import Lookups
+from runner.dependencies.watch import LookupTracer
 from runner.execution.execute import execute
 from runner.system.paused import pause_descendants
 
 pytestmark = pytest.mark.perf
 
 
-def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Asked, str]:
+def follow(script: str, folder: Path, *, counted: bool = False) -> tuple[Lookups, str]:
     """Follow a script in a folder."""
-    with QuestionWatch(launched=False, counted=counted) as watch:
+    with LookupTracer(launched=False, counted=counted) as tracer:
         done = execute(
-            watch.wrap_command(["sh", "-c", script]),
+            tracer.wrap_command(["sh", "-c", script]),
             directory=folder,
             environment={"PATH": "/usr/bin:/bin"},
             timeout=60,
             merge=True,
-            inherited=watch.inherited,
+            inherited=tracer.inherited,
         )
         assert not done.problem, done.output
-        return watch.read_asked(), done.output
+        return tracer.read_lookups(), done.output
 
 
-def of_folder(asked: Asked, folder: Path) -> set[tuple[str, str]]:
-    return {(kind, path.removeprefix(f"{folder}/")) for kind, path in asked.questions if path.startswith(f"{folder}/")}
+def of_folder(lookups: Lookups, folder: Path) -> set[tuple[str, str]]:
+    return {(kind, path.removeprefix(f"{folder}/")) for kind, path in lookups.entries if path.startswith(f"{folder}/")}
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_every_question_is_seen(script: str, expected: set[tuple[str, str]], folder: Path, counted: bool) -> None:
-    asked, _ = follow(script, folder, counted=counted)
-    assert asked.unfollowed == ""
-    assert expected <= of_folder(asked, folder)
+    lookups, _ = follow(script, folder, counted=counted)
+    assert lookups.untraced == ""
+    assert expected <= of_folder(lookups, folder)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_every_question_is_seen(script: str, expected: set[tuple[str, str]], fol
     ],
 )
 def test_what_is_made_and_changed_is_seen(script: str, made: set[str], changed: set[str], folder: Path) -> None:
-    asked, _ = follow(script, folder)
-    assert {Path(path).relative_to(folder).as_posix() for path in asked.made} == made
-    assert changed <= {Path(path).relative_to(folder).as_posix() for path in asked.changed}
-    assert bool(asked.objection) is bool(changed - made)
+    lookups, _ = follow(script, folder)
+    assert {Path(path).relative_to(folder).as_posix() for path in lookups.made} == made
+    assert changed <= {Path(path).relative_to(folder).as_posix() for path in lookups.changed}
+    assert bool(lookups.objection) is bool(changed - made)
 
 
 _UNFOLLOWED = {
@@ -119,30 +119,30 @@ def test_what_cannot_be_followed_is_said(how: str, folder: Path) -> None:
     if how == "a process that is not traced" and platform.machine() != "x86_64":
         pytest.skip("the number of the call is that of Linux on x86-64")
     (folder / "script.py").write_text(_UNFOLLOWED[how])
-    asked, _ = follow("python3 script.py; :", folder)
-    assert asked.unfollowed
+    lookups, _ = follow("python3 script.py; :", folder)
+    assert lookups.untraced
 
 
 def test_a_followed_command_ends_as_it_would_and_its_output_is_its_own(folder: Path) -> None:
-    with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrap_command(["sh", "-c", "echo out; exit 7"])
-        assert subprocess.run(words, pass_fds=watch.inherited, check=False, capture_output=True).returncode == 7
-        words = watch.wrap_command(["sh", "-c", "kill -TERM $$"])
-        assert subprocess.run(words, pass_fds=watch.inherited, check=False).returncode == -15
+    with LookupTracer(launched=False, counted=False) as tracer:
+        words = tracer.wrap_command(["sh", "-c", "echo out; exit 7"])
+        assert subprocess.run(words, pass_fds=tracer.inherited, check=False, capture_output=True).returncode == 7
+        words = tracer.wrap_command(["sh", "-c", "kill -TERM $$"])
+        assert subprocess.run(words, pass_fds=tracer.inherited, check=False).returncode == -15
 
 
 def test_a_program_that_asks_without_end_is_ended(folder: Path) -> None:
     (folder / "script.py").write_text("import os\nwhile True:\n    os.path.exists('absent')\n")
-    with QuestionWatch(launched=False, counted=True) as watch:
-        words = watch.wrap_command(["python3", str(folder / "script.py")])
-        subprocess.run(words, pass_fds=watch.inherited, check=False, timeout=60)
-        assert "too often" in watch.read_asked().unfollowed
+    with LookupTracer(launched=False, counted=True) as tracer:
+        words = tracer.wrap_command(["python3", str(folder / "script.py")])
+        subprocess.run(words, pass_fds=tracer.inherited, check=False, timeout=60)
+        assert "too often" in tracer.read_lookups().untraced
 
 
 def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> None:
-    with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrap_command(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])
-        process = subprocess.Popen(words, pass_fds=watch.inherited, cwd=folder)
+    with LookupTracer(launched=False, counted=False) as tracer:
+        words = tracer.wrap_command(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])
+        process = subprocess.Popen(words, pass_fds=tracer.inherited, cwd=folder)
         for _ in range(3):
             time.sleep(0.05)
             os.kill(process.pid, signal.SIGSTOP)
@@ -150,4 +150,4 @@ def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> Non
                 time.sleep(0.05)
             os.kill(process.pid, signal.SIGCONT)
         assert process.wait(timeout=30) == 0
-        assert ("c", "one") in of_folder(watch.read_asked(), folder)
+        assert ("c", "one") in of_folder(tracer.read_lookups(), folder)

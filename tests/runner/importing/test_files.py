@@ -79,7 +79,7 @@ def test_a_folder_is_imported_completely_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
-    with pytest.raises(FaultwatchError, match="none of its 1 files"):
+    with pytest.raises(FaultwatchError, match="no file in the folder has a format"):
         read_folder(tmp_path, GIVEN)
 
 

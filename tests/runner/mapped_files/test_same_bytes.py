@@ -138,7 +138,7 @@ def test_an_unprivileged_user_learns_how_many_faults_are_uncertain(source: Path,
     assert '"path":"program","own":true' in report
     assert '"cache":"unprepared"' in report
     assert "libc.so.6 could not be prepared" in report
-    assert "a private copy needs root or a sandbox" in report
+    assert "a private copy of the file requires root or a sandbox" in report
     assert '"uncertain_faults":{"least":0,"most":0}' not in report
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_queries import Asked
+from runner.dependencies.file_queries import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
@@ -20,7 +20,7 @@ def mapped(path: Path, **changes: object) -> FileFaults:
 
 def opened(tree: Path, sandbox: Sandbox | None, *files: FileFaults) -> list[Path]:
     trial_files = TrialFiles(tree, "case", KnownFiles(), sandbox)
-    trial_files.prepare_mapped(FaultsByFile(len(files), 0, 0, files), Asked(), time.time_ns())
+    trial_files.prepare_mapped(FaultsByFile(len(files), 0, 0, files), Lookups(), time.time_ns())
     return trial_files.paths
 
 

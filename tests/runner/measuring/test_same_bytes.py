@@ -9,8 +9,8 @@ import pytest
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
 from runner.dependencies.digests import combine_digests
-from runner.dependencies.file_queries import Asked
-from runner.dependencies.query_answers import Answered, Place, answer_questions
+from runner.dependencies.file_queries import Lookups
+from runner.dependencies.query_answers import Answered, Place, answer_lookups
 from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
@@ -38,9 +38,9 @@ def make_tree(folder: Path, **changes: bytes) -> Path:
 
 def answered_in(tree: Path) -> Answered:
     questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
-    asked = Asked(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
+    lookups = Lookups(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
     place = Place(tree)
-    return Answered(place, asked, answer_questions(place, asked))
+    return Answered(place, lookups, answer_lookups(place, lookups))
 
 
 def measured(tree: Path, case: Case, **changes: Any) -> Report:

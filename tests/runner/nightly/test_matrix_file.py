@@ -85,7 +85,7 @@ def test_a_host_carries_out_its_own_cells(tmp_path: Path) -> None:
 def test_without_hosts_it_is_for_whoever_reads_it(tmp_path: Path) -> None:
     found = matrix('[[workloads]]\npath = "a"', tmp_path)
     assert [cell.place for cell, _ in list_host_cells(found, "mine")] == [("mine", "plain", "a")]
-    with pytest.raises(FaultwatchError, match="names no hosts"):
+    with pytest.raises(FaultwatchError, match="does not name any hosts"):
         build_github_jobs(found)
 
 

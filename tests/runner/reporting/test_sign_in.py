@@ -3,6 +3,7 @@ import json
 import pytest
 
 from runner.errors import FaultwatchError
+from runner.reporting.client import Service
 from runner.reporting.sign_in import sign_in
 from tests.runner.http_stub import Answer, http_stub
 
@@ -26,12 +27,26 @@ def test_the_identity_of_a_job_is_shown_for_a_token() -> None:
         assert service.requests == 1
 
 
-def test_where_github_gives_no_identity_the_permission_is_named() -> None:
+def test_where_github_issues_no_token_the_error_says_so() -> None:
     with http_stub() as github, http_stub() as service:
         github.always = Answer(403)
-        with pytest.raises(FaultwatchError, match="id-token: write"):
+        with pytest.raises(FaultwatchError, match="GitHub did not issue an OIDC token for this job"):
             sign_in(service.url, job(github.url))
         assert service.requests == 0
+
+
+@pytest.mark.parametrize(("in_github", "token"), [("true", None), ("true", "fw_x"), ("", None)])
+def test_where_a_job_lacks_the_permission_the_refusal_names_it(
+    in_github: str, token: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GitHub sets no variables for a job without the permission, so the service sees no token."""
+    monkeypatch.setenv("GITHUB_ACTIONS", in_github)
+    with http_stub() as service:
+        service.always = Answer(401, json.dumps({"detail": "A token is required."}))
+        with pytest.raises(FaultwatchError, match="A token is required") as refused:
+            Service(service.url, token or sign_in(service.url, {})).list_jobs()
+    assert ("id-token: write" in refused.value.remedy) == (in_github == "true" and not token)
+    assert "FAULTWATCH_TOKEN" in refused.value.remedy
 
 
 def test_an_identity_that_the_service_does_not_take_is_an_error() -> None:

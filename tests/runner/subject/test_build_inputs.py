@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.dependencies.watch import QuestionWatch
+from runner.dependencies.watch import LookupTracer
 from runner.subject.build_inputs import Inputs, find_changed_files, parse_changes, write_inputs
 from runner.subject.repository import open_repository
 
@@ -28,10 +28,10 @@ def tree(tmp_path: Path) -> Path:
 
 def inputs_of(script: str, tree: Path) -> Inputs:
     """Follow a build, and note its inputs."""
-    with QuestionWatch(launched=False, counted=False) as watch:
-        words = watch.wrap_command(["sh", "-c", script])
-        subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=watch.inherited)
-        write_inputs(tree, watch.read_asked())
+    with LookupTracer(launched=False, counted=False) as tracer:
+        words = tracer.wrap_command(["sh", "-c", script])
+        subprocess.run(words, cwd=tree, check=True, capture_output=True, pass_fds=tracer.inherited)
+        write_inputs(tree, tracer.read_lookups())
     return Inputs(tree.parent)
 
 

@@ -129,7 +129,7 @@ FIELD_DESCRIPTIONS = {
     "new_in_old": "The level of the new revision in the old environment; none before the measurement.",
     "nightly_run": "The nightly run, by name.",
     "note": "Remarks for people.",
-    "occasion": "The reason for the message.",
+    "occasion": "What the message reports, such as a new event.",
     "off_cpu": "The stacks at which the program waited; none if no stacks were recorded.",
     "offset": "The number of entries to skip.",
     "old_in_new": "The level of the old revision in the new environment; none before the measurement.",

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.events.automatic_decisions import LogEntry, build_sureness_entry, decide_automatically
+from service.rules.events.automatic_decisions import LogEntry, build_certainty_entry, decide_automatically
 from service.rules.events.lifecycle import find_state_after, get_next_state
 from service.rules.events.resolution import Transition
 from service.schemas.history import Cause
@@ -50,11 +50,11 @@ def test_a_fix_that_is_found_at_another_commit_later_is_told_again_and_one_that_
 
 
 @given(st.sampled_from(State), st.booleans(), st.booleans(), st.lists(st.text(min_size=1), max_size=3))
-def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
-    state: State, was_sure: bool, is_sure: bool, reasons: list[str]
+def test_what_was_certain_is_withdrawn_once_with_a_reason_and_never_silently(
+    state: State, was_certain: bool, is_certain: bool, reasons: list[str]
 ) -> None:
-    entry = build_sureness_entry(state, was_sure=was_sure, is_sure=is_sure, reasons=reasons)
-    assert (entry is not None) == ((was_sure and not is_sure) or (is_sure and state is State.WITHDRAWN))
+    entry = build_certainty_entry(state, was_certain=was_certain, is_certain=is_certain, reasons=reasons)
+    assert (entry is not None) == ((was_certain and not is_certain) or (is_certain and state is State.WITHDRAWN))
     if entry is not None:
         assert entry.by_service
         assert entry.reason
@@ -62,7 +62,7 @@ def test_what_was_sure_is_withdrawn_once_with_a_reason_and_never_silently(
             reasons[0] if reasons else "After a new judgement"
         )
         after = get_next_state(state, entry.action) or state
-        assert build_sureness_entry(after, was_sure=is_sure, is_sure=is_sure, reasons=reasons) is None
+        assert build_certainty_entry(after, was_certain=is_certain, is_certain=is_certain, reasons=reasons) is None
 
 
 logs = st.lists(

@@ -95,7 +95,7 @@ def test_who_stores_and_who_makes_a_part_waits_for_no_analysis_of_parts(
         working = threading.Thread(target=statistics.analyse_due_tables, args=(database,))
         working.start()
         began = time.monotonic()
-        ask(database, f"SELECT setval('run_number_seq', {3 * table_partitions.RUNS_PER_PART}, false)")
+        ask(database, f"SELECT setval('run_number_seq', {3 * table_partitions.RUNS_PER_PARTITION}, false)")
         assert api.send_each(reports.report(1, 100, 100)) == [201]
         assert time.monotonic() - began < PATIENCE / 3
         working.join(PATIENCE)

@@ -43,9 +43,9 @@ def long(number: int) -> Report:
 
 def test_a_series_goes_on_across_parts(api: Api, database: Database) -> None:
     api.send_each(*(reports.report(number, 100, 100) for number in (1, 2)))
-    go_to(database, table_partitions.RUNS_PER_PART - 1)
+    go_to(database, table_partitions.RUNS_PER_PARTITION - 1)
     api.send_each(*(reports.report(number, 100, 100) for number in (3, 4, 5)))
-    go_to(database, 5 * table_partitions.RUNS_PER_PART)
+    go_to(database, 5 * table_partitions.RUNS_PER_PARTITION)
     api.send_each(*(reports.report(number, 150, 150) for number in (6, 7)))
     assert held(database, "point") == {"point_p0": 3, "point_p1": 2, "point_p5": 2}
     assert held(database, "report") == {"report_p0": 3, "report_p1": 2, "report_p5": 2}
@@ -55,7 +55,7 @@ def test_a_series_goes_on_across_parts(api: Api, database: Database) -> None:
 
 def test_services_that_need_room_at_once_make_it_once(database: Database) -> None:
     services = [Database(database.url.render_as_string(hide_password=False)) for _ in range(6)]
-    go_to(database, 3 * table_partitions.RUNS_PER_PART)
+    go_to(database, 3 * table_partitions.RUNS_PER_PARTITION)
     with ThreadPoolExecutor(len(services)) as pool:
         list(pool.map(table_partitions.ensure_room, services))
     for service in services:
@@ -69,7 +69,7 @@ def old(api: Api, database: Database) -> list[Report]:
     """Runs in a part that is old by now."""
     sent = [long(number) for number in range(1, 60)]
     api.send(*sent)
-    go_to(database, 4 * table_partitions.RUNS_PER_PART)
+    go_to(database, 4 * table_partitions.RUNS_PER_PARTITION)
     api.send(long(60))
     return sent
 
@@ -109,11 +109,11 @@ def test_retention_returns_space_and_readers_always_see_all(api: Api, database: 
 
 def test_the_newest_parts_are_left_alone(api: Api, database: Database) -> None:
     api.send(*(long(number) for number in range(1, 60)))
-    go_to(database, 2 * table_partitions.RUNS_PER_PART - 1)
+    go_to(database, 2 * table_partitions.RUNS_PER_PARTITION - 1)
     api.send(long(60))
     result = apply_rule(database, rule())
     assert (result.reduced, result.returned) == (59, 0)
-    go_to(database, 4 * table_partitions.RUNS_PER_PART)
+    go_to(database, 4 * table_partitions.RUNS_PER_PARTITION)
     api.send(long(61))
     assert apply_rule(database, rule()).returned > 0, "once the parts are old"
     assert apply_rule(database, rule()).returned == 0

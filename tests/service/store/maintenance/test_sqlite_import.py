@@ -34,7 +34,7 @@ from service.app import create_app
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.engine.table_partitions import RUNS_PER_PART
+from service.store.engine.table_partitions import RUNS_PER_PARTITION
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance.backup import backup, restore
 from service.store.models import Base, Exact
@@ -118,8 +118,8 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
     with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:
         # As where there were many runs, of which the newest ones are deleted.
         for table, column in (("run", "number"), ("point", "run_number"), ("report", "run_number")):
-            copy.execute(f"UPDATE {table} SET {column} = {column} + {3 * RUNS_PER_PART - 5}")
-        copy.execute(f"INSERT INTO last_number VALUES ('run', {5 * RUNS_PER_PART})")
+            copy.execute(f"UPDATE {table} SET {column} = {column} + {3 * RUNS_PER_PARTITION - 5}")
+        copy.execute(f"INSERT INTO last_number VALUES ('run', {5 * RUNS_PER_PARTITION})")
     restore(target, tmp_path / "copy")
     upgrade_database(target)
     address = target.url.render_as_string(hide_password=False)
@@ -131,7 +131,7 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
     with app.app_context():
         app_resources.get_database().close()
     with target.reading() as session:
-        assert session.scalar(text("SELECT max(number) FROM run")) == 5 * RUNS_PER_PART + 2
+        assert session.scalar(text("SELECT max(number) FROM run")) == 5 * RUNS_PER_PARTITION + 2
         assert session.scalar(text("SELECT count(*) FROM point_p2")) == 4
 
 

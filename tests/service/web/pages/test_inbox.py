@@ -111,7 +111,7 @@ def test_several_events_are_decided_at_once_and_the_same_list_is_shown_again(own
 
     (third,) = (event["id"] for event in listed(own))
     decide(own, [chosen[0], third], action="acknowledge")
-    assert "1 event acknowledged. 1 unchanged: It is expected already." in read(own, "/")
+    assert "1 event acknowledged. 1 unchanged: The event is already expected." in read(own, "/")
     assert [event["id"] for event in listed(own, "?assignee=Ada")] == [third], "who acknowledges looks into it"
     decide(own, [third], action="assign", assignee="Grace")
     assert [event["id"] for event in listed(own, "?assignee=Grace")] == [third]
