@@ -203,7 +203,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
     FaultwatchError
         A command names it.
     """
-    from runner.workload.definition import OWN_FOLDER_PLACEHOLDER
+    from runner.workload.placeholders import OWN_FOLDER_PLACEHOLDER
 
     if any(OWN_FOLDER_PLACEHOLDER in command for command in commands if command):
         raise FaultwatchError(

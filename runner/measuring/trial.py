@@ -57,7 +57,7 @@ from runner.version import get_version
 from runner.workload import Workload
 from runner.workload.allocators import describe_missing_library
 from runner.workload.bound_case import BoundCase, bind_case
-from runner.workload.placeholders import get_build_path
+from runner.workload.own_folder import get_build_path
 
 _MAX_REPEATED_SECONDS = 5.0
 """Seconds after which a watched execution is not repeated."""

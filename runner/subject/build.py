@@ -37,7 +37,7 @@ from runner.subject.version_repository import hash_visible_tags, write_git_direc
 from runner.system.tree import Tree
 from runner.system.tree_walk import explain_unusable_tree, remove_tree
 from runner.workload import Workload
-from runner.workload.placeholders import get_build_command, get_build_path, get_build_variables, provide_own_folder
+from runner.workload.own_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
 from runner.workload.source_tree import copy_sources
 
 _CHECKOUT = "checkout"

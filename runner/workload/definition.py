@@ -1,6 +1,5 @@
 """Reads ``workload.toml`` strictly, so that a mistyped key is an error and not a silent default."""
 
-import re
 import shlex
 from difflib import get_close_matches
 from functools import cached_property
@@ -9,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from runner.contract.base import Name, Parameter, format_parameter
+from runner.contract.base import Name, Parameter
 from runner.contract.budget import NO_BUDGET, Budget
 from runner.contract.judging import Judging, MetricName
 from runner.contract.metrics import CATALOGUE
@@ -18,6 +17,12 @@ from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
 from runner.workload.location import locate_workload
+from runner.workload.placeholders import (
+    OWN_FOLDER_PLACEHOLDER,
+    list_placeholders,
+    refuse_ambiguous_folder,
+    refuse_unknown_placeholders,
+)
 from runner.workload.source_tree import SourceFile, compute_tree_digest, list_source_files, select_build_files
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
 
@@ -61,12 +66,7 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
 WORKLOAD_FILE = "workload.toml"
 """The name of a workload file, unless its path is named."""
 PAGE_CACHE_STATES = ("host", "cold")
-OWN_FOLDER_PLACEHOLDER = "{workload}"
-"""Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
-HOME_PLACEHOLDER = "{home}"
-"""Placeholder of the home of the runner's user, in ``[build] environment``."""
 
-_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 Command = Annotated[
     tuple[str, ...],
@@ -229,7 +229,7 @@ class Workload(Table):
     def uses_own_folder(self) -> bool:
         """Whether a command, a variable or a file of the workload is in its own folder."""
         return self.build_uses_own_folder or any(
-            match[1] == "workload" for text in self.run.list_texts() for match in _PLACEHOLDER.finditer(text)
+            "workload" in list_placeholders(text) for text in self.run.list_texts()
         )
 
     @cached_property
@@ -282,8 +282,10 @@ def load_workload(path: Path) -> Workload:
     except ValidationError as error:
         raise FaultwatchError(f"{file}: {describe_first_mistake(error, Workload)}") from None
     _check_matrix(workload, file)
-    _check_own_folder(workload, file)
-    _check_placeholders(workload, file)
+    is_own_folder_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
+    is_repository = is_own_folder_ambiguous and (workload.path.parent / ".git").exists()
+    refuse_ambiguous_folder(workload.matrix, file, is_repository=is_repository)
+    refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
     return workload
 
 
@@ -302,50 +304,3 @@ def _check_matrix(workload: Workload, file: Path) -> None:
         for name, value in left_out.items():
             if value not in workload.matrix.get(name, ()):
                 raise FaultwatchError(f"{file}: [[exclude]] {name} = {value!r}: the matrix has no such value")
-
-
-def _check_placeholders(workload: Workload, file: Path) -> None:
-    """Refuse ``{name}`` without values in the matrix before anything is built."""
-    point: dict[str, Parameter] = {name: values[0] for name, values in workload.matrix.items()}
-    for text in workload.run.list_texts():
-        fill_placeholders(text, point | {"workload": ""}, where=str(file))
-
-
-def _check_own_folder(workload: Workload, file: Path) -> None:
-    """Refuse ``{workload}`` where it would be ambiguous, or a whole repository."""
-    if "workload" in workload.matrix:
-        raise FaultwatchError(
-            f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} is the workload's own folder",
-            "give the parameter another name",
-        )
-    is_ambiguous = workload.uses_own_folder and workload.build.directory == "subject"
-    if is_ambiguous and (workload.path.parent / ".git").exists():
-        raise FaultwatchError(
-            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, but that is a whole repository",
-            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
-        )
-
-
-def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
-    """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
-
-    Raises
-    ------
-    FaultwatchError
-        A name has no value.
-    """
-
-    def replace_placeholder(match: re.Match[str]) -> str:
-        if match[0] in {"{{", "}}"}:
-            return match[0][0]
-        if match[1] is None:
-            raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
-        if match[1] not in parameters:
-            parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
-            raise FaultwatchError(
-                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
-                f"its parameters: {parameter_names}",
-            )
-        return format_parameter(parameters[match[1]])
-
-    return _PLACEHOLDER.sub(replace_placeholder, text)

@@ -1,103 +1,78 @@
-"""Replaces ``{workload}``, the folder of the workload file, and ``{home}``, the home of the runner's user.
+"""Fills ``{name}`` in the texts of a workload, and refuses what has no value, or more than one meaning."""
 
-A program never sees the folder itself, but a copy that is named by a digest of its content: the program reads exactly
-the files that the workload's definition covers. A sandbox shows the copy read-only.
-"""
-
-import os
-import stat
-import time
-from contextlib import suppress
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from runner.contract.base import Parameter, format_parameter
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
-from runner.settings import MAX_BUILDS_DAYS, load_settings
-from runner.system.durable_files import rename_folder_durably
-from runner.system.path_length import compute_path_length, pad_path
-from runner.system.processes import read_own_name
-from runner.system.tree_walk import remove_tree, walk_tree
-from runner.workload.definition import HOME_PLACEHOLDER, OWN_FOLDER_PLACEHOLDER, Workload
-from runner.workload.source_tree import compute_tree_digest, copy_sources, list_source_files, select_build_files
 
-_DIGEST_DIGITS = 32
+OWN_FOLDER_PLACEHOLDER = "{workload}"
+"""Placeholder of the workload's folder, in ``[build]`` and ``[run]``."""
+HOME_PLACEHOLDER = "{home}"
+"""Placeholder of the home of the runner's user, in ``[build] environment``."""
+
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_.-]+)\}|[{}]")
 
 
-def get_build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
-    """Return the variables with which a build starts.
-
-    Parameters
-    ----------
-    home
-        What ``HOME`` is unless the workload sets it: the folder of the build.
-    """
-    own = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
-    return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
+def list_placeholders(text: str) -> list[str]:
+    """Return the names that a text has in braces."""
+    return [match[1] for match in _PLACEHOLDER.finditer(text) if match[1] is not None]
 
 
-def get_build_path(workload: Workload) -> str:
-    """Return the ``PATH`` of a build."""
-    return get_build_variables(workload)["PATH"]
-
-
-def get_build_command(workload: Workload) -> tuple[str, ...] | None:
-    """Return the build command; None if nothing is built."""
-    command = workload.build.command
-    return command and tuple(_replace_placeholders(word, workload) for word in command)
-
-
-def provide_own_folder(workload: Workload) -> Path | None:
-    """Return the copy of a workload's folder, after making it if needed; None if the workload does not use it.
+def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str = "workload") -> str:
+    """Replace ``{name}`` by the values of parameters; ``{{`` and ``}}`` are braces.
 
     Raises
     ------
     FaultwatchError
-        A file of the folder must not be copied, or has changed since the definition was read.
+        A name has no value.
     """
-    if not workload.uses_own_folder:
-        return None
-    digest = workload.own_digest
-    settings = load_settings()
-    copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
-    if not copy.is_dir():
-        _remove_unused(copy.parent)
-        part = copy.with_name(f".{copy.name}.{read_own_name()}")
-        try:
-            copy_sources(workload.list_own_files(), part)
-            if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
-                raise FaultwatchError(
-                    f"the files in {workload.path.parent} changed while the command ran", "start again"
-                )
-            _make_readable(part)
-            with suppress(OSError):  # Another process was faster.
-                rename_folder_durably(part, copy)
-        finally:
-            remove_tree(part)
-    os.utime(copy)
-    return copy
+
+    def replace_placeholder(match: re.Match[str]) -> str:
+        if match[0] in {"{{", "}}"}:
+            return match[0][0]
+        if match[1] is None:
+            raise FaultwatchError(f"{where}: {text!r}: a single {match[0]!r}", "write {{ and }} for braces")
+        if match[1] not in parameters:
+            parameter_names = ", ".join(sorted(parameters.keys() - {"workload"})) or "none"
+            raise FaultwatchError(
+                f"{where}: {text!r} uses the parameter {match[1]!r}, which the matrix does not have",
+                f"its parameters: {parameter_names}",
+            )
+        return format_parameter(parameters[match[1]])
+
+    return _PLACEHOLDER.sub(replace_placeholder, text)
 
 
-def _replace_placeholders(text: str, workload: Workload) -> str:
-    if HOME_PLACEHOLDER in text:
-        text = text.replace(HOME_PLACEHOLDER, str(Path.home()))
-    if OWN_FOLDER_PLACEHOLDER in text:
-        text = text.replace(OWN_FOLDER_PLACEHOLDER, str(provide_own_folder(workload)))
-    return text
+def refuse_unknown_placeholders(texts: Iterable[str], matrix: Mapping[str, Sequence[Parameter]], file: Path) -> None:
+    """Refuse ``{name}`` without values in the matrix before anything is built.
+
+    Raises
+    ------
+    FaultwatchError
+        A name has no value.
+    """
+    point: dict[str, Parameter] = {name: values[0] for name, values in matrix.items()}
+    for text in texts:
+        fill_placeholders(text, point | {"workload": ""}, where=str(file))
 
 
-def _make_readable(tree: Path) -> None:
-    """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
-    for entry in walk_tree(tree):
-        mode = entry.stat(follow_symlinks=False).st_mode
-        executable = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
-        Path(entry.path).chmod(0o755 if stat.S_ISDIR(mode) else 0o555 if executable else 0o444)
-    tree.chmod(0o755)
+def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Path, *, is_repository: bool) -> None:
+    """Refuse ``{workload}`` where it would be ambiguous, or a whole repository.
 
-
-def _remove_unused(folder: Path) -> None:
-    """Remove the copies that nobody has used for as long as builds are kept."""
-    oldest = time.time() - MAX_BUILDS_DAYS * 86_400
-    for copy in folder.glob("*"):
-        with suppress(OSError):
-            if copy.stat().st_mtime < oldest:
-                remove_tree(copy)
+    Raises
+    ------
+    FaultwatchError
+        It is.
+    """
+    if "workload" in matrix:
+        raise FaultwatchError(
+            f"{file}: [matrix] workload: {OWN_FOLDER_PLACEHOLDER} is the workload's own folder",
+            "give the parameter another name",
+        )
+    if is_repository:
+        raise FaultwatchError(
+            f"{file}: {OWN_FOLDER_PLACEHOLDER} is the folder of this file, but that is a whole repository",
+            "move the file and everything that it needs to a separate folder, such as faultwatch/workload.toml",
+        )

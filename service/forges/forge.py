@@ -11,6 +11,7 @@ from service.forges.comment_text import Links
 from service.forges.webhook_actions import RepositoryAction, WebhookAction
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import GateOutcome
+from service.schemas.triage import BisectPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +29,8 @@ class Publication:
     """Identifies this version of the outcome, so that a later attempt finds the parts that were published."""
     attempted: bool
     """Whether an earlier attempt may have published some of it."""
-    offers_bisect: bool = False
-    """Whether the comment offers to find the commit, if the pull request has several."""
+    bisect_policies: tuple[BisectPolicy, ...] = (BisectPolicy.OFF,)
+    """The policies of the subjects that the gate measured: they decide whether the comment offers a bisect."""
 
     def add_insights(self, insights: tuple[Insight, ...]) -> Publication:
         """Return the same publication with what profiles show."""

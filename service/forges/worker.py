@@ -93,7 +93,7 @@ class ForgeWorker:
             kind, publication = split_name(gate.pull.repository)[0], self._build_publication(gate)
         with self.database.reading() as session:
             publication = publication.add_insights(gate_insights.find_insights(session, publication.outcome))
-            publication = replace(publication, offers_bisect=_may_offer_bisect(session, publication))
+            publication = replace(publication, bisect_policies=_list_policies(session, publication))
         comment_id: list[int | None] = [publication.comment_id]
 
         def publish_now(forge: Forge) -> None:
@@ -217,8 +217,7 @@ class ForgeWorker:
             store.postpone_all_of_forge(session, retry.at, kind)
 
 
-def _may_offer_bisect(session: Session, publication: Publication) -> bool:
-    """Return whether the policy of the subject lets the comment offer a bisect."""
+def _list_policies(session: Session, publication: Publication) -> tuple[BisectPolicy, ...]:
+    """Return the bisect policies of the subjects that a gate measured."""
     names = {case.case.head.subject for case in publication.outcome.cases}
-    policies = subjects.map_bisect_policies(session, names)
-    return BisectPolicy.OFF not in policies.values()
+    return tuple(subjects.map_bisect_policies(session, names).values())

@@ -43,10 +43,12 @@ MAX_RUNS = 500
 """Runs after which a search gives up."""
 MIN_NO_FURTHER_PROBABILITY = 0.97
 """Probability that there is no further step as large as the smallest one found, from which the search ends."""
-SIZE_MARGIN_ERRORS = 1.5
+SIZE_MARGIN_ERRORS = 1.0
 """The size of a step may be so many standard errors below its estimate."""
-CONFIRMING_RUNS = 12
+CONFIRMING_RUNS = 16
 """For so many runs it has to stay as probable: of two equal culprits, chance soon hides one for a moment."""
+MIN_RUNS_TO_END_AT_ONCE = 80
+"""With so many runs the steps are known well enough that the search ends at once."""
 SURE_NO_FURTHER_PROBABILITY = 0.9997
 """Probability from which the search ends at once: so large a step leaves chance no room."""
 DRIFT_RUNS_FACTOR = 3
@@ -155,7 +157,9 @@ class _Measurements:
         for culprit in culprits:
             belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], waves)
             step, error = abs(float(belief.step[culprit])), float(belief.step_error[culprit])
-            sizes.append(max(step - SIZE_MARGIN_ERRORS * error, step / 2))
+            # Steps below the noise would take hundreds of runs to exclude.
+            least = max(step / 2, min(step, belief.noise**0.5))
+            sizes.append(max(step - SIZE_MARGIN_ERRORS * error, least))
         groups = self.group_tests(culprits)
         excluded = {*self.cleared, *culprits, *self._list_undecidable(groups)}
         return compute_belief(
@@ -242,8 +246,10 @@ def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
-    """Return whether the same culprits were all of them without the last runs too."""
+    """Return whether the same culprits were all of them without the last runs too, if there are few runs."""
     measured = [place for place, run in enumerate(observations) if run.session is None and run.value is not None]
+    if len(measured) >= MIN_RUNS_TO_END_AT_ONCE:
+        return True
     last = set(measured[-CONFIRMING_RUNS:])
     earlier = _Measurements.from_observations(
         question, [run for place, run in enumerate(observations) if place not in last]

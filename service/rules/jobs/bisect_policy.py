@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from service.schemas.triage import BisectPolicy
 
 
 def offers_bisects(policy: BisectPolicy) -> bool:
     """Return whether an event shows the bisect that it needs."""
     return policy is not BisectPolicy.OFF
+
+
+def may_comment_offer_bisect(policies: Iterable[BisectPolicy], commits: int) -> bool:
+    """Return whether the comment of a failing gate may offer a bisect.
+
+    Parameters
+    ----------
+    policies
+        Of the subjects that the gate measured.
+    commits
+        How many commits the pull request has: one needs no bisect.
+    """
+    return commits > 1 and all(map(offers_bisects, policies))
 
 
 def orders_bisects(policy: BisectPolicy) -> bool:

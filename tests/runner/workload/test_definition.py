@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from runner.errors import FaultwatchError
 from runner.workload import list_cases, load_workload
-from runner.workload.definition import fill_placeholders
+from runner.workload.placeholders import fill_placeholders
 
 GOOD = """
 [workload]

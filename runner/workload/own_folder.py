@@ -1,0 +1,104 @@
+"""Provides what a build and a program see of the workload's own folder, and the variables of a build.
+
+A program never sees the folder itself, but a copy that is named by a digest of its content: the program reads exactly
+the files that the workload's definition covers. A sandbox shows the copy read-only.
+"""
+
+import os
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.environment_padding import BASE_VARIABLES
+from runner.settings import MAX_BUILDS_DAYS, load_settings
+from runner.system.durable_files import rename_folder_durably
+from runner.system.path_length import compute_path_length, pad_path
+from runner.system.processes import read_own_name
+from runner.system.tree_walk import remove_tree, walk_tree
+from runner.workload.definition import Workload
+from runner.workload.placeholders import HOME_PLACEHOLDER, OWN_FOLDER_PLACEHOLDER
+from runner.workload.source_tree import compute_tree_digest, copy_sources, list_source_files, select_build_files
+
+_DIGEST_DIGITS = 32
+
+
+def get_build_variables(workload: Workload, home: str | None = None) -> dict[str, str]:
+    """Return the variables with which a build starts.
+
+    Parameters
+    ----------
+    home
+        What ``HOME`` is unless the workload sets it: the folder of the build.
+    """
+    own = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
+    return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
+
+
+def get_build_path(workload: Workload) -> str:
+    """Return the ``PATH`` of a build."""
+    return get_build_variables(workload)["PATH"]
+
+
+def get_build_command(workload: Workload) -> tuple[str, ...] | None:
+    """Return the build command; None if nothing is built."""
+    command = workload.build.command
+    return command and tuple(_replace_placeholders(word, workload) for word in command)
+
+
+def provide_own_folder(workload: Workload) -> Path | None:
+    """Return the copy of a workload's folder, after making it if needed; None if the workload does not use it.
+
+    Raises
+    ------
+    FaultwatchError
+        A file of the folder must not be copied, or has changed since the definition was read.
+    """
+    if not workload.uses_own_folder:
+        return None
+    digest = workload.own_digest
+    settings = load_settings()
+    copy = pad_path(settings.home / "workloads", digest[:_DIGEST_DIGITS], compute_path_length(settings.builds))
+    if not copy.is_dir():
+        _remove_unused(copy.parent)
+        part = copy.with_name(f".{copy.name}.{read_own_name()}")
+        try:
+            copy_sources(workload.list_own_files(), part)
+            if compute_tree_digest(select_build_files(list_source_files(part))) != digest:
+                raise FaultwatchError(
+                    f"the files in {workload.path.parent} changed while the command ran", "start again"
+                )
+            _make_readable(part)
+            with suppress(OSError):  # Another process was faster.
+                rename_folder_durably(part, copy)
+        finally:
+            remove_tree(part)
+    os.utime(copy)
+    return copy
+
+
+def _replace_placeholders(text: str, workload: Workload) -> str:
+    if HOME_PLACEHOLDER in text:
+        text = text.replace(HOME_PLACEHOLDER, str(Path.home()))
+    if OWN_FOLDER_PLACEHOLDER in text:
+        text = text.replace(OWN_FOLDER_PLACEHOLDER, str(provide_own_folder(workload)))
+    return text
+
+
+def _make_readable(tree: Path) -> None:
+    """Let every user read a tree and nobody write it: programs in a sandbox run as another user."""
+    for entry in walk_tree(tree):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        executable = stat.S_ISDIR(mode) or mode & stat.S_IXUSR
+        Path(entry.path).chmod(0o755 if stat.S_ISDIR(mode) else 0o555 if executable else 0o444)
+    tree.chmod(0o755)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove the copies that nobody has used for as long as builds are kept."""
+    oldest = time.time() - MAX_BUILDS_DAYS * 86_400
+    for copy in folder.glob("*"):
+        with suppress(OSError):
+            if copy.stat().st_mtime < oldest:
+                remove_tree(copy)
