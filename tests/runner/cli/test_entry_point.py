@@ -1,4 +1,7 @@
-"""The command as a person meets it: real processes, real exit codes, one line for a mistake."""
+"""The command as a person meets it: processes, exit codes, one line for a mistake.
+
+Where the start is tested, or a terminal, the interpreter is started; elsewhere a process that has the imports forks.
+"""
 
 import contextlib
 import fcntl
@@ -10,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +22,12 @@ from pathlib import Path
 import pytest
 
 from runner.cli.entry_point import COMMANDS
+from tests.preloaded import start
 from tests.runner.commands import compiled_programs
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
+Completed = subprocess.CompletedProcess[str]
 
 WORKLOAD = """
 [workload]
@@ -35,15 +41,31 @@ output = "json"
 GOOD = """["sh", "-c", 'echo "{{\\"operations\\": 1, \\"seconds\\": 1}}"']"""
 
 
-def faultwatch(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def faultwatch(*arguments: str, home: Path, **environment: str) -> Completed:
+    """Run the command in a fork of a process that has its imports."""
     own = {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = (Path(folder, name) for name in ("output", "errors"))
+        command = start(
+            *("faultwatch", *arguments),
+            variables=os.environ | own | environment,
+            folder=home,
+            output=output,
+            errors=errors,
+        )
+        status = command.wait(120)
+        texts = (file.read_text(errors="replace") for file in (output, errors))
+        return subprocess.CompletedProcess(arguments, status, *texts)
+
+
+def faultwatch_from_the_start(*arguments: str, home: Path, code: str = "") -> Completed:
+    """Start the interpreter with the command, or with code that runs it."""
     return subprocess.run(
-        [sys.executable, "-m", "runner", *arguments],
+        [sys.executable, *(("-c", code) if code else ("-m", "runner")), *arguments],
         cwd=home,
-        env=os.environ | own | environment,
+        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        errors="replace",
         timeout=120,
         check=False,
     )
@@ -70,7 +92,7 @@ def workload(tmp_path: Path, command: str = GOOD) -> str:
     return str(folder)
 
 
-def assert_one_clear_line(done: subprocess.CompletedProcess[str], said: str) -> None:
+def assert_one_clear_line(done: Completed, said: str) -> None:
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -88,7 +110,7 @@ def test_a_commit_where_none_is_taken_is_answered_with_its_form(tmp_path: Path) 
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
-    done = faultwatch("--help", home=tmp_path)
+    done = faultwatch_from_the_start("--help", home=tmp_path)
     assert done.returncode == 0
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
@@ -101,10 +123,28 @@ def test_a_command_alone_shows_what_there_is_to_choose_from(words: tuple[str, ..
     assert done.stderr == faultwatch(*words, "--help", home=tmp_path).stdout
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
-    done = faultwatch(name, "--help", home=tmp_path)
+EXPLAIN_EACH = """
+import os, sys
+from runner.cli import main
+for name in sys.argv[1:]:
+    print(f"=== {name}", flush=True)
+    if not os.fork():
+        sys.argv[1:] = [name, "--help"]
+        main()
+        sys.exit()
+    if status := os.waitstatus_to_exitcode(os.wait()[1]):
+        sys.exit(f"{name} --help: exit code {status}")
+"""
+"""Each command imports what it needs in a process of its own, as where it is started."""
+
+
+def test_every_command_explains_itself(tmp_path: Path) -> None:
+    done = faultwatch_from_the_start(*sorted(COMMANDS), home=tmp_path, code=EXPLAIN_EACH)
     assert (done.returncode, done.stderr) == (0, "")
+    explanations = [text.split("\n", 1) for text in done.stdout.split("=== ")[1:]]
+    assert [name for name, _ in explanations] == sorted(COMMANDS)
+    for name, text in explanations:
+        assert text.startswith(f"Usage: faultwatch {name} ")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +218,7 @@ def test_a_misspelt_command_is_told_with_the_one_that_is_meant(tmp_path: Path) -
 
 def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where a folder has to be")
-    done = faultwatch("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
+    done = faultwatch_from_the_start("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert f"faultwatch: {tmp_path}/data" in done.stderr
