@@ -23,7 +23,7 @@ import pytest
 
 from runner.cli.entry_point import COMMANDS
 from tests.preloaded import start
-from tests.runner.commands import compiled_programs
+from tests.runner.commands import compiled_programs, served
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
@@ -78,6 +78,13 @@ def programs(tmp_path: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service for tests that do not look at what it stores: each command would start one otherwise."""
+    with served(tmp_path_factory.mktemp("service")) as proxy:
+        yield proxy.service
+
+
 @pytest.fixture
 def subject(commit: Run, tmp_path: Path) -> str:
     for number in range(3):
@@ -125,6 +132,7 @@ def test_a_command_alone_shows_what_there_is_to_choose_from(words: tuple[str, ..
 
 EXPLAIN_EACH = """
 import os, sys
+import click, msgspec, pydantic, requests, rich
 from runner.cli import main
 for name in sys.argv[1:]:
     print(f"=== {name}", flush=True)
@@ -257,15 +265,17 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, commit: Run, tmp_path: Path) -> None:
+def test_a_changed_workload_file_is_no_uncommitted_change(
+    subject: str, commit: Run, tmp_path: Path, shared_service: str
+) -> None:
     """It says how commits are measured, so it is read as it is, and may be tried before it is committed."""
     file = Path(subject, "workload.toml")
     commit("Measure", **{"workload.toml": WORKLOAD.replace("{command}", "false")})
     file.write_text(WORKLOAD.replace("{command}", GOOD))
-    done = faultwatch("measure", str(file), home=tmp_path)
+    done = faultwatch("measure", str(file), home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 0, done.stderr
     Path(subject, "file").write_text("changed")
-    done = faultwatch("measure", str(file), home=tmp_path)
+    done = faultwatch("measure", str(file), home=tmp_path, FAULTWATCH_URL=shared_service)
     assert_one_clear_line(done, "uncommitted changes (file)")
 
 
@@ -300,8 +310,11 @@ def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> No
         ("""["printf", '\\033[31m[bold]rubbish\\377']""", "must be a JSON object"),
     ],
 )
-def test_a_program_that_fails_is_told_with_an_exit_code(command: str, said: str, subject: str, tmp_path: Path) -> None:
-    done = faultwatch("measure", workload(tmp_path, command), "--repo", subject, home=tmp_path)
+def test_a_program_that_fails_is_told_with_an_exit_code(
+    command: str, said: str, subject: str, tmp_path: Path, shared_service: str
+) -> None:
+    words = ("measure", workload(tmp_path, command), "--repo", subject)
+    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 1
     assert said in done.stdout.replace("\n", " ")
     assert "\x1b" not in done.stdout, "a terminal does not obey what a program printed"
@@ -324,9 +337,9 @@ def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path)
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path, service_url: str) -> None:
+def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path, shared_service: str) -> None:
     words = ("history", "--repo", subject, workload(tmp_path, '"./missing"'), "--json")
-    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=service_url)
+    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 1
     assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
 
@@ -340,10 +353,10 @@ def test_help_has_a_short_spelling_everywhere(tmp_path: Path) -> None:
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path, service_url: str) -> None:
+def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path, shared_service: str) -> None:
     words = ("history", "--repo", subject, workload(tmp_path), "--json", "--samples", "1")
     (tmp_path / "lock").touch()
-    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "FAULTWATCH_URL": service_url}
+    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "FAULTWATCH_URL": shared_service}
     done = faultwatch(*words, "-q", home=tmp_path, **variables)
     assert done.stderr == ""
     assert json.loads(done.stdout)["revisions"] == 3
