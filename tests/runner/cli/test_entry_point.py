@@ -1,4 +1,7 @@
-"""The command as a person meets it: real processes, real exit codes, one line for a mistake."""
+"""The command as a person meets it: processes, exit codes, one line for a mistake.
+
+Where the start is tested, or a terminal, the interpreter is started; elsewhere a process that has the imports forks.
+"""
 
 import contextlib
 import fcntl
@@ -10,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +22,12 @@ from pathlib import Path
 import pytest
 
 from runner.cli.entry_point import COMMANDS
-from tests.runner.commands import compiled_programs
+from tests.preloaded import start
+from tests.runner.commands import compiled_programs, served
 
 ROOT = Path(__file__).parents[3]
 Run = Callable[..., str]
+Completed = subprocess.CompletedProcess[str]
 
 WORKLOAD = """
 [workload]
@@ -35,15 +41,31 @@ output = "json"
 GOOD = """["sh", "-c", 'echo "{{\\"operations\\": 1, \\"seconds\\": 1}}"']"""
 
 
-def faultwatch(*arguments: str, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def faultwatch(*arguments: str, home: Path, **environment: str) -> Completed:
+    """Run the command in a fork of a process that has its imports."""
     own = {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = (Path(folder, name) for name in ("output", "errors"))
+        command = start(
+            *("faultwatch", *arguments),
+            variables=os.environ | own | environment,
+            folder=home,
+            output=output,
+            errors=errors,
+        )
+        status = command.wait(120)
+        texts = (file.read_text(errors="replace") for file in (output, errors))
+        return subprocess.CompletedProcess(arguments, status, *texts)
+
+
+def faultwatch_from_the_start(*arguments: str, home: Path, code: str = "") -> Completed:
+    """Start the interpreter with the command, or with code that runs it."""
     return subprocess.run(
-        [sys.executable, "-m", "runner", *arguments],
+        [sys.executable, *(("-c", code) if code else ("-m", "runner")), *arguments],
         cwd=home,
-        env=os.environ | own | environment,
+        env=os.environ | {"FAULTWATCH_HOME": str(home / "data"), "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        errors="replace",
         timeout=120,
         check=False,
     )
@@ -54,6 +76,13 @@ def programs(tmp_path: Path) -> Iterator[None]:
     """Keep a test that measures from compiling the runner's own programs again."""
     with compiled_programs(tmp_path / "data"):
         yield
+
+
+@pytest.fixture(scope="module")
+def shared_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a service for tests that do not look at what it stores: each command would start one otherwise."""
+    with served(tmp_path_factory.mktemp("service")) as proxy:
+        yield proxy.service
 
 
 @pytest.fixture
@@ -70,7 +99,7 @@ def workload(tmp_path: Path, command: str = GOOD) -> str:
     return str(folder)
 
 
-def assert_one_clear_line(done: subprocess.CompletedProcess[str], said: str) -> None:
+def assert_one_clear_line(done: Completed, said: str) -> None:
     assert done.returncode == 2, done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -88,7 +117,7 @@ def test_a_commit_where_none_is_taken_is_answered_with_its_form(tmp_path: Path) 
 
 
 def test_help_lists_every_command(tmp_path: Path) -> None:
-    done = faultwatch("--help", home=tmp_path)
+    done = faultwatch_from_the_start("--help", home=tmp_path)
     assert done.returncode == 0
     for name in COMMANDS:
         assert f"  {name} " in done.stdout
@@ -101,10 +130,29 @@ def test_a_command_alone_shows_what_there_is_to_choose_from(words: tuple[str, ..
     assert done.stderr == faultwatch(*words, "--help", home=tmp_path).stdout
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
-    done = faultwatch(name, "--help", home=tmp_path)
+EXPLAIN_EACH = """
+import os, sys
+import click, msgspec, pydantic, requests, rich
+from runner.cli import main
+for name in sys.argv[1:]:
+    print(f"=== {name}", flush=True)
+    if not os.fork():
+        sys.argv[1:] = [name, "--help"]
+        main()
+        sys.exit()
+    if status := os.waitstatus_to_exitcode(os.wait()[1]):
+        sys.exit(f"{name} --help: exit code {status}")
+"""
+"""Each command imports what it needs in a process of its own, as where it is started."""
+
+
+def test_every_command_explains_itself(tmp_path: Path) -> None:
+    done = faultwatch_from_the_start(*sorted(COMMANDS), home=tmp_path, code=EXPLAIN_EACH)
     assert (done.returncode, done.stderr) == (0, "")
+    explanations = [text.split("\n", 1) for text in done.stdout.split("=== ")[1:]]
+    assert [name for name, _ in explanations] == sorted(COMMANDS)
+    for name, text in explanations:
+        assert text.startswith(f"Usage: faultwatch {name} ")
 
 
 @pytest.mark.parametrize(
@@ -178,7 +226,7 @@ def test_a_misspelt_command_is_told_with_the_one_that_is_meant(tmp_path: Path) -
 
 def test_a_folder_that_cannot_be_written_is_told(subject: str, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file where a folder has to be")
-    done = faultwatch("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
+    done = faultwatch_from_the_start("measure", workload(tmp_path), "--repo", subject, home=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert f"faultwatch: {tmp_path}/data" in done.stderr
@@ -217,15 +265,17 @@ def test_uncommitted_changes_are_refused(subject: str, tmp_path: Path) -> None:
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_a_changed_workload_file_is_no_uncommitted_change(subject: str, commit: Run, tmp_path: Path) -> None:
+def test_a_changed_workload_file_is_no_uncommitted_change(
+    subject: str, commit: Run, tmp_path: Path, shared_service: str
+) -> None:
     """It says how commits are measured, so it is read as it is, and may be tried before it is committed."""
     file = Path(subject, "workload.toml")
     commit("Measure", **{"workload.toml": WORKLOAD.replace("{command}", "false")})
     file.write_text(WORKLOAD.replace("{command}", GOOD))
-    done = faultwatch("measure", str(file), home=tmp_path)
+    done = faultwatch("measure", str(file), home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 0, done.stderr
     Path(subject, "file").write_text("changed")
-    done = faultwatch("measure", str(file), home=tmp_path)
+    done = faultwatch("measure", str(file), home=tmp_path, FAULTWATCH_URL=shared_service)
     assert_one_clear_line(done, "uncommitted changes (file)")
 
 
@@ -260,8 +310,11 @@ def test_a_service_that_is_not_there_is_told(subject: str, tmp_path: Path) -> No
         ("""["printf", '\\033[31m[bold]rubbish\\377']""", "must be a JSON object"),
     ],
 )
-def test_a_program_that_fails_is_told_with_an_exit_code(command: str, said: str, subject: str, tmp_path: Path) -> None:
-    done = faultwatch("measure", workload(tmp_path, command), "--repo", subject, home=tmp_path)
+def test_a_program_that_fails_is_told_with_an_exit_code(
+    command: str, said: str, subject: str, tmp_path: Path, shared_service: str
+) -> None:
+    words = ("measure", workload(tmp_path, command), "--repo", subject)
+    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 1
     assert said in done.stdout.replace("\n", " ")
     assert "\x1b" not in done.stdout, "a terminal does not obey what a program printed"
@@ -284,9 +337,9 @@ def test_a_history_is_stored_once_and_told_as_json(subject: str, tmp_path: Path)
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path, service_url: str) -> None:
+def test_a_history_in_which_nothing_works_has_an_exit_code(subject: str, tmp_path: Path, shared_service: str) -> None:
     words = ("history", "--repo", subject, workload(tmp_path, '"./missing"'), "--json")
-    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=service_url)
+    done = faultwatch(*words, home=tmp_path, FAULTWATCH_URL=shared_service)
     assert done.returncode == 1
     assert {failure["stage"] for failure in json.loads(done.stdout)["failed"]} == {"run"}
 
@@ -300,10 +353,10 @@ def test_help_has_a_short_spelling_everywhere(tmp_path: Path) -> None:
 
 @pytest.mark.perf
 @pytest.mark.usefixtures("programs")
-def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path, service_url: str) -> None:
+def test_quiet_prints_the_result_alone(subject: str, tmp_path: Path, shared_service: str) -> None:
     words = ("history", "--repo", subject, workload(tmp_path), "--json", "--samples", "1")
     (tmp_path / "lock").touch()
-    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "FAULTWATCH_URL": service_url}
+    variables = {"FAULTWATCH_HOST_LOCK": str(tmp_path / "lock"), "FAULTWATCH_URL": shared_service}
     done = faultwatch(*words, "-q", home=tmp_path, **variables)
     assert done.stderr == ""
     assert json.loads(done.stdout)["revisions"] == 3

@@ -73,6 +73,8 @@ def levels(found: dict[str, Any]) -> dict[str, tuple[int, int]]:
         if case["comparison"]:
             judged = next(one for one in case["comparison"]["metrics"] if one["metric"] == "minor-faults")
             shown[point] = tuple(round(judged[side]["level"], -2) for side in ("base", "head"))
+        else:
+            shown[point] = tuple(case[side].get("failure") for side in ("base", "head"))
     return shown
 
 
