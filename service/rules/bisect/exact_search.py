@@ -220,9 +220,8 @@ class _ExactSearch:
             contained = self.graph.collect_ancestry(commit)
             if commit == good or not contained & 1 or self._contains_some_candidates(contained):
                 continue
-            self._update_culprit(
-                commit, self.values[good] + self._sum_effects(contained & ~(1 << self.graph.place[commit]))
-            )
+            before = contained & ~(1 << self.graph.place[commit])
+            self._update_culprit(commit, self.values[good] + self._sum_effects(before))
             expected = self.values[good] + self._sum_effects(contained)
             if self.do_differ(expected, self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.

@@ -145,14 +145,13 @@ class _Measurements:
         each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
         return beliefs[best], np.asarray(each), best
 
-    def compute_belief_in_equal_step(self, culprits: Sequence[int]) -> Belief:
+    def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found may be.
 
         Of two equal steps, the first one that is found seems larger than it is: it is found where chance has enlarged
         it, and while the second one is still within one of its sides. So the size is a lower limit:
         some standard errors below the estimate, or half of it, because the second one can hide half of the difference.
         """
-        waves = self.compute_belief_with_waves(culprits)[2]
         sizes = []
         for culprit in culprits:
             belief = self.compute_belief_in_next_culprit([other for other in culprits if other != culprit], waves)
@@ -224,9 +223,9 @@ def _find_certain_culprits(
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, each = measurements.compute_belief_with_waves(culprits)[:2]
+        belief, each, waves = measurements.compute_belief_with_waves(culprits)
         if culprits and belief.none > 0.5:
-            other = measurements.compute_belief_in_equal_step(culprits)
+            other = measurements.compute_belief_in_equal_step(culprits, waves)
             return culprits, None if other.none > SURE_NO_FURTHER_PROBABILITY else other
         best = _is_certain(each, first_like, confidence)
         if best is None:
