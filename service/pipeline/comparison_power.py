@@ -40,9 +40,7 @@ def read_power(session: Session, head: SeriesHead, measured: Points) -> Power | 
     return Power(
         case=Case(workload=head.workload, definition=head.definition, parameters=head.parameters),
         metric=head.metric,
-        percent=power.percent,
-        pairs=power.pairs,
-        seconds=power.seconds,
+        **power._asdict(),
         sentence=describe_power(power),
     )
 
