@@ -29,6 +29,15 @@ MEMORY_METRICS = (
         views=MetricView.MATRIX | MetricView.REMEDY | MetricView.REMEDY_TABLE,
     ),
     Metric(
+        "resident-growth",
+        "Growth of resident memory",
+        "bytes",
+        Kind.SIZE,
+        "lower",
+        False,
+        "By how much the resident memory of a server's processes together grew during its windows.",
+    ),
+    Metric(
         "dTLB-load-misses",
         "Data TLB misses",
         "misses",

@@ -144,6 +144,24 @@ _METRICS = (
         | MetricView.REMEDY_TABLE,
         column="operations\na second",
     ),
+    *(
+        Metric(
+            f"latency-{name}",
+            f"Latency, {title}",
+            "s",
+            Kind.TIME,
+            "lower",
+            False,
+            f"The time within which {share} of the operations of a window were done, as the load generator says; the "
+            "median of the windows.",
+            views=MetricView.COMPARISON,
+        )
+        for name, title, share in (
+            ("p50", "median", "half"),
+            ("p99", "99th percentile", "99 %"),
+            ("p99.9", "99.9th percentile", "99.9 %"),
+        )
+    ),
     Metric(
         "bytes-per-fault",
         "Bytes per fault",

@@ -79,12 +79,26 @@ class Reading(Strict):
         return self
 
 
+class Window(Strict):
+    """The load of a server during one window of an execution."""
+
+    is_warm_up: bool = False
+    """Whether it came before the measured windows. It is shown, and in no sum."""
+    readings: dict[str, Reading]
+    operations: float | None = Field(default=None, gt=0, le=2**64)
+    """Operations that the load generator says were done; None if it does not say."""
+    resident: int = Field(ge=0)
+    """Bytes of memory that the server's processes had at the end of the window."""
+
+
 class Sample(Strict):
     """One execution of the case: its readings, and perf's own output."""
 
     readings: dict[str, Reading]
     processes: tuple[dict[str, Reading], ...] = Field(default=(), max_length=1024)
     """Each process's own readings, if several ran at once; the sample's readings combine them."""
+    windows: tuple[Window, ...] = Field(default=(), max_length=1000)
+    """The windows of a server, in order; the sample's readings combine the measured ones."""
     perf_output: Text = ""
     place: int | None = Field(default=None, ge=0)
     """Position in the order of a session's samples; None in sessions of one revision."""

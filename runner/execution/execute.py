@@ -133,18 +133,18 @@ def execute_together(
     The next program is taken from the iterable after the previous one has started.
     """
     started = time.monotonic()
-    running: list[_Running] = []
+    running: list[RunningProgram] = []
     try:
         for program in programs:
-            running.append(_Running.start(program, directory, merge))
+            running.append(RunningProgram.start(program, directory, merge))
         with suppress(EndPrograms):
             _collect_output(running, started + timeout)
     finally:
-        _end_programs(running)
-    return [program_run.wait_until_finished(started, timeout) for program_run in running]
+        end_programs(running)
+    return [program_run.describe_end(started, timeout) for program_run in running]
 
 
-class _Running(Struct):
+class RunningProgram(Struct):
     """A running program, and the end of its output so far."""
 
     process: SupervisedProcess
@@ -155,6 +155,7 @@ class _Running(Struct):
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
+        """Start a program; see :func:`execute_together`."""
         process = SupervisedProcess.start(
             program.command,
             supervisor=get_supervisor(load_settings().programs),
@@ -176,10 +177,12 @@ class _Running(Struct):
         return bool(data)
 
     def close(self) -> None:
+        """Close its streams."""
         for stream in self.tails:
             stream.close()
 
-    def wait_until_finished(self, started: float, timeout: float) -> Finished:
+    def describe_end(self, started: float, timeout: float) -> Finished:
+        """Return how it ended, given the monotonic time of its start and the seconds that it was given."""
         seconds = time.monotonic() - started
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(
@@ -191,7 +194,7 @@ class _Running(Struct):
         )
 
 
-def _end_programs(running: Iterable[_Running]) -> None:
+def end_programs(running: Iterable[RunningProgram]) -> None:
     """End all programs, and processes in the background too: they would disturb the next measurement."""
     problems = []
     for program in running:
@@ -205,7 +208,7 @@ def _end_programs(running: Iterable[_Running]) -> None:
         raise problems[0]
 
 
-def _collect_output(running: Sequence[_Running], deadline: float) -> None:
+def _collect_output(running: Sequence[RunningProgram], deadline: float) -> None:
     """Read all streams and serve all companions until every program ends or the deadline passes."""
     with selectors.DefaultSelector() as selector:
         for program in running:

@@ -1,7 +1,7 @@
 /*
  * Start a program at a given moment, and say what became of it.
  *
- *     launch CHANNEL PERSONALITY LIMITS USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
+ *     launch CHANNEL ORDERS PERSONALITY LIMITS USER GROUP PROCESSES FILE_BYTES DATA_BYTES COUNT COPIES NAME=VALUE...
  *            [COPY FILE]... PATH ARGUMENT...
  *
  *     launch seal PROCESS
@@ -26,11 +26,16 @@
  * so what the process has taken before the program is sent with each question and can be subtracted. The launcher takes
  * the account of everything that it waits for: the program with all children that were waited for, and what the program
  * left behind.
+ *
+ * ORDERS is another socket, or -1. Over it the runner has further commands started beside the program, one at a time,
+ * such as the load of a server: "start" with the fields of start_load(), or "kill". They see what the program sees, its
+ * network too, and are neither counted nor in the account. How one ended is answered with "done STATUS NANOSECONDS".
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -40,11 +45,14 @@
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PATIENCE 250 /* Milliseconds that processes may go on after the program that left them behind. */
+#define ORDER_BYTES 200000
 #define MANY 1000 /* Children that are looked at in one round. */
 
 static int channel;
@@ -112,17 +120,26 @@ static void become_ordinary(void)
     limit(RLIMIT_NICE, 0);
 }
 
+struct confinement {
+    const char *limits;
+    long user, group;
+    rlim_t processes, file_bytes, data_bytes;
+};
+
 /* Give up what can be given up. */
-static void confine(long user, long group, rlim_t processes, rlim_t file_bytes, rlim_t data_bytes)
+static void confine(const struct confinement *most)
 {
+    set_limits(most->limits);
+    if (most->processes == 0)
+        return;
     become_ordinary();
-    if (user >= 0)
-        become_user(user, group);
+    if (most->user >= 0)
+        become_user(most->user, most->group);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         refuse("giving up new privileges");
-    limit(RLIMIT_NPROC, processes);
-    limit(RLIMIT_FSIZE, file_bytes);
-    limit(RLIMIT_DATA, data_bytes);
+    limit(RLIMIT_NPROC, most->processes);
+    limit(RLIMIT_FSIZE, most->file_bytes);
+    limit(RLIMIT_DATA, most->data_bytes);
     limit(RLIMIT_CORE, 0);
 }
 
@@ -256,6 +273,136 @@ static void settle(int waited)
     }
 }
 
+static pid_t load; /* The command beside the program; 0 if none runs. */
+static long long load_started; /* Nanoseconds. */
+
+static long long nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+/* Run on some processors only, numbers separated by commas; on all that are allowed if there are none. */
+static void choose_processors(const char *numbers)
+{
+    cpu_set_t chosen;
+    CPU_ZERO(&chosen);
+    for (char *next; *numbers; numbers = next + (*next == ','))
+        CPU_SET(strtoul(numbers, &next, 10) % CPU_SETSIZE, &chosen);
+    if (CPU_COUNT(&chosen) > 0 && sched_setaffinity(0, sizeof chosen, &chosen) != 0)
+        refuse("the processors of the load");
+}
+
+/*
+ * Start a command: PROCESSORS, the COUNT of the variables, these, PATH, ARGUMENT..., each ended by a zero byte. The
+ * descriptors are its output, its errors, and a socket over which it waits to be sealed, as the program is.
+ */
+static void start_load(char *fields, char *end, const int *descriptors, const struct confinement *most)
+{
+    char *words[ORDER_BYTES / 8];
+    int count = 0;
+    for (char *word = fields; word < end && count < (int)(sizeof words / sizeof *words) - 2; word += strlen(word) + 1)
+        words[count++] = word;
+    words[count] = NULL;
+    int variables = count > 1 ? atoi(words[1]) : -1;
+    load_started = nanoseconds();
+    load = variables < 0 || count < 4 + variables ? -1 : fork();
+    if (load != 0)
+        return;
+    channel = STDERR_FILENO;
+    setsid();
+    if (dup2(descriptors[0], STDOUT_FILENO) < 0 || dup2(descriptors[1], STDERR_FILENO) < 0)
+        _exit(126);
+    choose_processors(words[0]);
+    confine(most);
+    char answer;
+    if (write(descriptors[2], "ready", 5) != 5 || read(descriptors[2], &answer, 1) != 1)
+        _exit(125);
+    /* The variables need a zero behind the last one, where the path is. */
+    char **command = words + 2 + variables, *path = command[0];
+    command[0] = NULL;
+    execve(path, command + 1, words + 2);
+    refuse("executing the command");
+}
+
+/* Take the end of the load, if it has ended or is to be awaited, and say how it ended. */
+static void finish_load(int orders, int options)
+{
+    int status = 0;
+    if (load > 0 && waitpid(load, &status, options) != load)
+        return;
+    dprintf(orders, "done %d %lld\n", load > 0 ? status : 127 << 8, nanoseconds() - load_started);
+    load = 0;
+}
+
+static void kill_load(void)
+{
+    if (load > 0) {
+        kill(-load, SIGKILL);
+        kill(load, SIGKILL);
+    }
+}
+
+/* Receive an order and carry it out; return whether more can come. */
+static int take_order(int orders, const struct confinement *most)
+{
+    static char text[ORDER_BYTES + 1];
+    union {
+        char room[CMSG_SPACE(3 * sizeof(int))];
+        struct cmsghdr aligned;
+    } rights;
+    struct iovec data = {text, ORDER_BYTES};
+    struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = rights.room,
+                             .msg_controllen = sizeof rights.room};
+    ssize_t length = recvmsg(orders, &message, MSG_CMSG_CLOEXEC);
+    if (length <= 0)
+        return length < 0 && errno == EINTR;
+    text[length] = 0;
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    int descriptors[3] = {-1, -1, -1};
+    if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len == CMSG_LEN(sizeof descriptors))
+        memcpy(descriptors, CMSG_DATA(head), sizeof descriptors);
+    if (strcmp(text, "start") == 0 && load == 0) {
+        start_load(text + strlen(text) + 1, text + length, descriptors, most);
+        if (load < 0)
+            finish_load(orders, 0);
+    } else if (strcmp(text, "kill") == 0) {
+        kill_load();
+    }
+    for (int i = 0; i < 3; i++)
+        if (descriptors[i] >= 0)
+            close(descriptors[i]);
+    return 1;
+}
+
+/* Start what the runner orders, until the program ends or the runner is gone. */
+static void serve_orders(int orders, const struct confinement *most, pid_t program)
+{
+    int process = (int)syscall(SYS_pidfd_open, program, 0);
+    while (process >= 0) {
+        int load_process = load > 0 ? (int)syscall(SYS_pidfd_open, load, 0) : -1;
+        struct pollfd events[] = {{.fd = process, .events = POLLIN},
+                                  {.fd = orders, .events = POLLIN},
+                                  {.fd = load_process, .events = POLLIN}};
+        int ready = poll(events, 3, -1);
+        if (load_process >= 0)
+            close(load_process);
+        if (ready < 0 && errno != EINTR)
+            break;
+        if (ready > 0 && events[2].revents)
+            finish_load(orders, WNOHANG);
+        if (ready > 0 && (events[0].revents || (events[1].revents && !take_order(orders, most))))
+            break;
+    }
+    if (process >= 0)
+        close(process);
+    if (load > 0) {
+        kill_load();
+        finish_load(orders, 0);
+    }
+}
+
 /* Let nobody in the user namespace of a process make another. Only from outside: in the sandbox /proc/sys is closed. */
 static int seal(const char *process)
 {
@@ -273,19 +420,29 @@ int main(int count, char **words)
 {
     if (count == 3 && strcmp(words[1], "seal") == 0)
         return seal(words[2]);
-    if (count < 11)
+    if (count < 12)
         return 2;
-    int variables = atoi(words[9]), copies = atoi(words[10]);
-    if (variables < 0 || copies < 0 || count < 13 + variables + 2 * copies)
+    int variables = atoi(words[10]), copies = atoi(words[11]);
+    if (variables < 0 || copies < 0 || count < 14 + variables + 2 * copies)
         return 2;
-    char **pairs = words + 11 + variables, **command = pairs + 2 * copies;
+    char **pairs = words + 12 + variables, **command = pairs + 2 * copies;
     channel = atoi(words[1]);
-    rlim_t processes = strtoull(words[6], NULL, 10);
+    int orders = atoi(words[2]);
+    struct confinement most = {
+        .limits = words[4],
+        .user = atol(words[5]),
+        .group = atol(words[6]),
+        .processes = strtoull(words[7], NULL, 10),
+        .file_bytes = strtoull(words[8], NULL, 10),
+        .data_bytes = strtoull(words[9], NULL, 10),
+    };
     char **environment = calloc(variables + 1, sizeof *environment);
     if (environment == NULL || fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
         return 2;
-    memcpy(environment, words + 11, variables * sizeof *environment);
-    if (personality(strtoul(words[2], NULL, 10)) < 0)
+    if (orders >= 0 && fcntl(orders, F_SETFD, FD_CLOEXEC) != 0)
+        return 2;
+    memcpy(environment, words + 12, variables * sizeof *environment);
+    if (personality(strtoul(words[3], NULL, 10)) < 0)
         refuse("the personality");
     if (copies > 0)
         lay_over(pairs, copies);
@@ -294,15 +451,14 @@ int main(int count, char **words)
     if (program < 0)
         refuse("a process");
     if (program == 0) {
-        set_limits(words[3]);
-        if (processes > 0)
-            confine(atol(words[4]), atol(words[5]), processes, strtoull(words[7], NULL, 10),
-                    strtoull(words[8], NULL, 10));
+        confine(&most);
         become(command[0], command + 1, environment);
     }
     /* Where both have the same user, the program must not write what this launcher says of it into its memory. */
-    if (processes > 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    if (most.processes > 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         refuse("closing the launcher's memory");
+    if (orders >= 0)
+        serve_orders(orders, &most, program);
     int status;
     struct rusage used;
     struct timespec end;

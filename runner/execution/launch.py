@@ -16,7 +16,7 @@ from msgspec import Struct, field
 
 from runner.execution.resource_limits import get_program_limits
 
-_CREDENTIALS = struct.Struct("iii")
+CREDENTIALS = struct.Struct("iii")
 """The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
 _QUERY_PERSONALITY = 0xFFFFFFFF
 _MAX_LAUNCHER_ROUNDS = 2
@@ -119,6 +119,7 @@ class Launch:
         confinement: Confinement | None = None,
         *,
         copies: Mapping[str, Path] = MappingProxyType({}),
+        orders: int = -1,
     ) -> list[str]:
         """Return the command line of the launcher. Call it in the process state in which the program starts.
 
@@ -126,15 +127,23 @@ class Launch:
         ----------
         copies
             The copies to mount over files, by the path of the file. Only root can mount them.
+        orders
+            The descriptor over which further commands are ordered, see :mod:`runner.execution.side_commands`.
         """
         personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
         confined = confinement or Confinement(0, 0, 0)
         numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
         environment = [f"{name}={value}" for name, value in variables.items()]
         triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
-        head = [launcher, str(self._launcher_end.fileno()), str(personality), triples, *map(str, numbers)]
+        sockets = str(self._launcher_end.fileno()), str(orders)
+        head = [launcher, *sockets, str(personality), triples, *map(str, numbers)]
         mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
         return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the program has been started."""
+        return self._started_at > 0
 
     @property
     def descriptors(self) -> tuple[int]:
@@ -150,14 +159,14 @@ class Launch:
         # The launcher has its own copy now. While this copy is open, the end of the launcher would go unnoticed.
         self._launcher_end.close()
         try:
-            message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(_CREDENTIALS.size))
+            message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(CREDENTIALS.size))
         except BlockingIOError:
             return True
         except OSError:
             return False
         fields = message.decode(errors="replace").split()
         if fields[:1] == ["ready"] and self._started_at == 0:
-            self._handle_ready(_CREDENTIALS.unpack(control[0][2])[0], fields[1:])
+            self._handle_ready(CREDENTIALS.unpack(control[0][2])[0], fields[1:])
         elif fields[:1] == ["ended"]:
             self._handle_account(fields[1:])
         elif fields[:1] == ["outlived"]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.contract.report import Reading, Sample, Status
-from runner.measuring.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
+from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.workload import Workload
 
 MAX_RESULT_BYTES = 16 << 20
@@ -24,7 +24,7 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
         The program does not report its work in the format that its workload declares.
     """
     readings = dict(execution.sample.readings)
-    readings |= _derive_sys_percent(readings)
+    readings |= derive_sys_percent(readings)
     if workload.run.output != "none":
         work = _read_work_done(execution, workload, tree)
         try:
@@ -84,7 +84,8 @@ def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float |
     return sum(counted) if len(counted) == len(names) else None
 
 
-def _derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Return the share of system time, if both times were measured."""
     system = readings.get("sys-time")
     user = readings.get("user-time")
     if system is None or user is None:

@@ -40,7 +40,7 @@ from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.consumed_input import Inputs
-from runner.measuring.derived_metrics import derive_sample, locate_result_file
+from runner.measuring.derived_metrics import derive_sample, derive_sys_percent, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
@@ -51,6 +51,7 @@ from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
+from runner.servers.server_execution import ServerOrder, execute_server, split_processors
 from runner.subject.built_tree import read_build_start
 from runner.system.tree import SettingValues, Tree
 from runner.version import get_version
@@ -112,10 +113,18 @@ class Bench(Struct, frozen=True):
         return ProcessState(
             variables={**case.variables, **self.variables},
             huge_pages=case.huge_pages,
-            cpus=self.cpus,
+            cpus=split_processors(self._available_cpus)[0] if case.is_server else self.cpus,
             memory_limit=limit,
             page_cache=describe_page_cache(self.sandbox),
         )
+
+    def choose_load_cpus(self, case: BoundCase) -> frozenset[int]:
+        """Return the processors of the load generator of a server; empty for a program."""
+        return split_processors(self._available_cpus)[1] if case.is_server else frozenset()
+
+    @property
+    def _available_cpus(self) -> frozenset[int]:
+        return self.cpus or frozenset(os.sched_getaffinity(0))
 
 
 class Subject(Struct, frozen=True):
@@ -144,7 +153,7 @@ class Trial:
         self._case = bind_case(workload, subject.case)
         if objection := explain_too_many_processes(self._case.processes, confined=bench.sandbox is not None):
             raise FaultwatchError(f"{workload.path}: [run] processes: {objection}")
-        self._state = bench.make_process_state(self._case)
+        self._state, self._load_cpus = bench.make_process_state(self._case), bench.choose_load_cpus(self._case)
         self._cold = tuple(tree / name for name in self._case.cold_files)
         self._sandbox = bench.sandbox and bench.sandbox.add_readable(self._case.own_folder)
         untouched = (*self._cold, *(tree / name for name in self._case.own_state_files))
@@ -317,6 +326,8 @@ class Trial:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
+        if self.workload.server:
+            return self._execute_server(recording)
         spent = self._inputs.describe_spent(self._tree)
         try:
             burst = count_processes(
@@ -338,6 +349,23 @@ class Trial:
             raise ExecutionFailure(message, failure.log, was_stopped=failure.was_stopped) from None
         each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
+
+    def _execute_server(self, recording: Recording | None) -> Sample:
+        """Execute the case of a server once; one window is enough to see which files it maps."""
+        is_watched = recording is not None and not recording.plans
+        order = ServerOrder(
+            self.workload,
+            self.subject.case,
+            self._tree,
+            self._state,
+            load_cpus=self._load_cpus,
+            sandbox=self._sandbox,
+            recording=recording,
+            copies=self._files.copies,
+            windows=1 if is_watched else None,
+        )
+        sample = execute_server(order)
+        return sample.model_copy(update={"readings": sample.readings | derive_sys_percent(sample.readings)})
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, which must not count as this one's."""

@@ -18,11 +18,13 @@ from runner.execution.execute import Companion, Finished, Program
 from runner.execution.launch import Launch, Start
 from runner.execution.launcher import get_launcher
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
+from runner.execution.side_commands import SideCommands
 from runner.perf.attached_perf import AttachedPerf, AttachError
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
 from runner.perf.recording import Recorder, Recording
-from runner.perf.region import REGION_EVENTS, Region, list_descendants
+from runner.perf.region import REGION_EVENTS, Region
+from runner.perf.running_processes import list_descendants
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
@@ -43,6 +45,8 @@ class Order(Struct, frozen=True):
     recording: Recording | None = None
     copies: Mapping[str, Path] = field(default_factory=dict)
     """The copies to mount over files, by the path of the file."""
+    side_commands: SideCommands | None = None
+    """The channel for commands beside the program. With it, recorders are attached by the caller, not at the start."""
 
 
 class CountedProgram:
@@ -66,7 +70,9 @@ class CountedProgram:
         self._region = None
         self._guard = stack.enter_context(TreeGuard(order.directory, MAX_TREE_BYTES)) if order.sandbox else None
         if order.region:
-            self._region = stack.enter_context(Region(REGION_EVENTS, self._list_processes, self._attach_recorders))
+            self._region = stack.enter_context(
+                Region(REGION_EVENTS, lambda _: self.list_processes(), self.attach_recorders)
+            )
 
     def create_program(self) -> Program:
         """Return the program to start.
@@ -80,7 +86,13 @@ class CountedProgram:
         # A sandbox mounts the copies itself, because inside of it nobody may.
         copies = {} if order.sandbox else order.copies
         command = self.launch.build_command_line(
-            str(binary), order.path, order.command, environment, confinement, copies=copies
+            str(binary),
+            order.path,
+            order.command,
+            environment,
+            confinement,
+            copies=copies,
+            orders=order.side_commands.launcher_descriptor if order.side_commands else -1,
         )
         inherited: list[int] = []
         if order.sandbox:
@@ -90,7 +102,8 @@ class CountedProgram:
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
             inherited += order.recording.follower.inherited
-        companions: list[Companion] = [part for part in (self.launch, self._region, self._guard) if part]
+        parts = self.launch, self._region, self._guard, order.side_commands
+        companions: list[Companion] = [part for part in parts if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
 
     def read_readings(self) -> tuple[dict[str, Reading], str]:
@@ -169,7 +182,8 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
-            for perf in (self._perf, *([] if self._region else self._attach_recorders([pid]))):
+            is_recorded_later = self._region or self._order.side_commands
+            for perf in (self._perf, *([] if is_recorded_later else self.attach_recorders([pid]))):
                 perf.send_command("enable")
             if self._order.recording and self._order.recording.tracer:
                 self._order.recording.tracer.attach([pid])
@@ -179,14 +193,15 @@ class CountedProgram:
                 f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
             ) from None
 
-    def _attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
-        """Attach the recorders of these processes."""
+    def attach_recorders(self, processes: Sequence[int]) -> list[Recorder]:
+        """Attach the recorders of these processes, which record nothing yet."""
         for plan in self._order.recording.plans if self._order.recording else ():
             self._recorders.append(Recorder(plan, processes))
             self._stack.callback(self._recorders[-1].close)
         return self._recorders
 
-    def _list_processes(self, _started: int) -> list[int]:
+    def list_processes(self) -> list[int]:
+        """Return the program and its descendants, as they are now."""
         program = self.launch.program
         return [] if program is None else [program, *list_descendants(program)]
 

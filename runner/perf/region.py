@@ -11,16 +11,15 @@ new thread fell into the region in one of seven executions.
 """
 
 import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from runner.contract.report import Reading, Status
 from runner.perf.attached_perf import AttachedPerf, AttachError, ControlledPerf
 from runner.perf.parse import PerfOutputError
+from runner.perf.running_processes import attach_to_running
 
 CONTROL_FD, ACK_FD = 198, 199
 """Descriptor numbers in the program. Fixed, because their digits are in its environment, which is on its stack."""
@@ -36,8 +35,6 @@ REGION_EVENTS = (
 )
 REGION_PREFIX = "region:"
 _ACK = b"ack\n"
-_MAX_ATTEMPTS = 3
-"""How often perf is attached while children of the program come and go, before they are stopped for that."""
 _MAX_COMMAND_BYTES = 100
 """Largest number of bytes of a command."""
 
@@ -141,76 +138,6 @@ class Region:
 
     def _attach(self, pid: int) -> AttachedPerf:
         if self._perf is None:
-            self._perf, program = self._attach_with_children(pid)
+            self._perf, program = attach_to_running(lambda: self._find(pid), self._events)
             self._recorders = self._record(program)
         return self._perf
-
-    def _attach_with_children(self, pid: int) -> tuple[AttachedPerf, Sequence[int]]:
-        """Attach perf to the program and its children.
-
-        If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
-        """
-        for _ in range(_MAX_ATTEMPTS):
-            program = self._find(pid)
-            if not program:
-                raise AttachError("the program could not be found")
-            with suppress(_ChildEndedError):
-                return self._attach_to(program, pid), program
-        with _stop_children(lambda: self._find(pid)) as stopped:
-            program = stopped
-            # A child that was about to end does so although it was stopped; there are fewer each time.
-            for _ in stopped:
-                with suppress(_ChildEndedError):
-                    return self._attach_to(program, pid), program
-                program = self._find(pid)
-        raise AttachError("its children end faster than perf can attach to them")
-
-    def _attach_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
-        perf = AttachedPerf(program, self._events)
-        try:
-            perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
-        except AttachError:
-            perf.close()
-            if set(program) - set(self._find(pid)):
-                raise _ChildEndedError from None
-            raise
-        return perf
-
-
-class _ChildEndedError(Exception):
-    """A child of the program has ended while perf was to be attached to it."""
-
-
-@contextmanager
-def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
-    """Stop the children of a program, which itself waits; yield the program and its children."""
-    stopped: list[int] = []
-    try:
-        program = list(find())
-        # A child can start others until it is stopped itself.
-        while new := [child for child in program[1:] if child not in stopped]:
-            for child in new:
-                with suppress(OSError):
-                    os.kill(child, signal.SIGSTOP)
-            stopped += new
-            program = list(find())
-        yield program
-    finally:
-        for child in stopped:
-            with suppress(OSError):
-                os.kill(child, signal.SIGCONT)
-
-
-def list_descendants(pid: int) -> list[int]:
-    """Return all live descendants of a process from /proc, parents first, without the process itself."""
-    processes: list[int] = []
-    queue = [pid]
-    while queue:
-        parent = queue.pop(0)
-        children: list[int] = []
-        with suppress(OSError):
-            for task in Path(f"/proc/{parent}/task").iterdir():
-                children += map(int, (task / "children").read_text(encoding="ascii").split())
-        processes += children
-        queue += children
-    return processes

@@ -159,7 +159,7 @@ def count_processes(
             done = _execute_programs(create_programs(group), directory, timeout, processes)
             for program, finished in zip(counted, done, strict=True):
                 problem = program.conclude(finished)
-                _raise_on_failure(command, problem, program.describe_program_end(finished), group)
+                raise_on_failure(command, problem, program.describe_program_end(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = read_memory_readings(group.folder, least)
             accounts = max(least, count_group_faults(group.folder))
@@ -204,7 +204,14 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
     return sum(reading.value or 0 for reading in readings)
 
 
-def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
+def raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
+    """Raise if a program had a problem, or the kernel ended a part of it; the failure keeps what it printed.
+
+    Raises
+    ------
+    ExecutionFailure
+        It had.
+    """
     problem = problem or _describe_preload_failure(finished.error)
     if not problem and group.count_killed():
         problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from runner.contract.base import Parameter
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.process_state.huge_pages import CHOICES, HugePageChoice
@@ -41,6 +42,8 @@ class BoundCase(Struct, frozen=True):
         Which of their memory gets transparent huge pages; ``host`` leaves that to the host.
     own_folder
         The copy of the workload's folder, if the workload uses it.
+    is_server
+        Whether the command is that of a server.
     """
 
     command: tuple[str, ...]
@@ -52,6 +55,7 @@ class BoundCase(Struct, frozen=True):
     memory_limit: int | None
     huge_pages: HugePageChoice
     own_folder: Path | None = None
+    is_server: bool = False
 
 
 def bind_case(workload: Workload, case: Case) -> BoundCase:
@@ -70,7 +74,8 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
         return fill_placeholders(text, values, where=str(workload.path))
 
     allocator = fill(run.allocator)
-    command = tuple(fill(part) for part in run.command)
+    server = bind_server(workload, case, ServerPlaces()) if workload.server else None
+    command = server.command if server else tuple(fill(part) for part in run.command)
     return BoundCase(
         command=command,
         variables={
@@ -84,6 +89,58 @@ def bind_case(workload: Workload, case: Case) -> BoundCase:
         memory_limit=_parse_memory_limit(workload, fill(run.memory_limit)),
         huge_pages=_parse_huge_pages(workload, fill(run.huge_pages)),
         own_folder=folder,
+        is_server=server is not None,
+    )
+
+
+class ServerPlaces(Struct, frozen=True):
+    """What the runner gives to a server and its load; by default the placeholders, for a text that people read.
+
+    Attributes
+    ----------
+    port
+        A free port.
+    socket
+        The path of a socket.
+    data
+        The path of a folder that is new at each start.
+    """
+
+    port: str = "{port}"
+    socket: str = "{socket}"
+    data: str = "{data}"
+
+
+class BoundServer(Struct, frozen=True):
+    """The commands of ``[server]`` and ``[load]`` for one start; empty where there is none."""
+
+    command: tuple[str, ...]
+    ready_command: tuple[str, ...]
+    stop_command: tuple[str, ...]
+    fill: tuple[str, ...]
+    load: tuple[str, ...]
+
+
+def bind_server(workload: Workload, case: Case, places: ServerPlaces) -> BoundServer:
+    """Fill the commands of a workload with a ``[server]`` for one start.
+
+    Raises
+    ------
+    FaultwatchError
+        A placeholder has no value.
+    """
+    server, load = workload.server, workload.load
+    assert server is not None
+    assert load is not None
+    folder = provide_own_folder(workload)
+    given: dict[str, Parameter] = {"port": places.port, "socket": places.socket, "data": places.data}
+    values = {**case.parameters, **given, **({"workload": str(folder)} if folder else {})}
+
+    def fill(command: tuple[str, ...] | None) -> tuple[str, ...]:
+        return tuple(fill_placeholders(text, values, where=str(workload.path)) for text in command or ())
+
+    return BoundServer(
+        fill(server.command), fill(server.ready_command), fill(server.stop_command), fill(load.fill), fill(load.command)
     )
 
 

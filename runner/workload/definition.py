@@ -66,6 +66,9 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
 WORKLOAD_FILE = "workload.toml"
 """The name of a workload file, unless its path is named."""
 PAGE_CACHE_STATES = ("host", "cold")
+SERVER_PLACEHOLDERS = frozenset({"port", "socket", "data"})
+"""What the runner gives to a server and its load: a free port, the path of a socket, a folder that is new at each
+start."""
 
 
 Command = Annotated[
@@ -120,9 +123,9 @@ class BuildRecipe(Table):
 class RunRecipe(Table):
     """``[run]``: what to execute, and in which state. A parameter of the matrix replaces ``{name}``."""
 
-    command: Command
+    command: Command | tuple[()] = ()
     """The command to execute in the folder of the build: arguments, or one string that is split as a shell would split
-    it."""
+    it. Required, unless there is a ``[server]``."""
     environment: Variables = Field(default_factory=dict)
     """Variables of the measured process, in addition to PATH, LC_ALL and HOME; they can also replace these three."""
     allocator: str = "glibc"
@@ -151,6 +154,65 @@ class RunRecipe(Table):
         """Return all texts in which placeholders are replaced."""
         limits = str(self.processes), self.memory_limit, self.huge_pages
         return (*self.command, *self.environment.values(), self.allocator, self.page_cache, *self.files, *limits)
+
+
+class ServerRecipe(Table):
+    """``[server]``: a program that runs until it is stopped, and is measured while a load generator uses it."""
+
+    command: Command
+    """The command of the server, which must stay in the foreground. ``{port}``, ``{socket}`` and ``{data}`` are given
+    by the runner."""
+    ready_log: str | None = Field(default=None, min_length=1)
+    """A text that the server prints when it is ready. Without it and without ``ready_command``, the server is ready as
+    soon as it listens at ``{port}`` or ``{socket}``."""
+    ready_command: Command | None = None
+    """A command that succeeds as soon as the server is ready."""
+    ready_timeout: float = Field(default=30.0, gt=0, le=86_400)
+    """Seconds within which the server must be ready."""
+    stop_signal: Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGKILL"] = "SIGTERM"
+    """The signal that stops the server."""
+    stop_command: Command | None = None
+    """A command that stops the server, instead of the signal."""
+    stop_timeout: float = Field(default=10.0, gt=0, le=86_400)
+    """Seconds within which the server must have stopped; then it is killed, and the run fails."""
+
+
+LoadOutput = Literal[
+    "none",
+    "json",
+    "regex",
+    "google-benchmark",
+    "hyperfine",
+    "pytest-benchmark",
+    "pyperf",
+    "redis-benchmark",
+    "memtier",
+    "pgbench",
+    "wrk",
+    "hey",
+    "ab",
+    "sysbench",
+]
+
+
+class LoadRecipe(Table):
+    """``[load]``: what uses the server: once to fill it, then in windows."""
+
+    command: Command
+    """The command of one window. It runs in the folder of the build, sees the server's network, and is not counted."""
+    fill: Command | None = None
+    """A command that runs once, before the first window, and is not counted either."""
+    windows: int = Field(default=3, ge=1, le=100)
+    """How many windows are measured."""
+    warm_up: Annotated[int, Field(ge=0, le=100)] | Literal["steady"] = 1
+    """How many windows come before them; ``"steady"`` for as many as it takes until the faults per operation have
+    levelled off, at most twenty."""
+    output: LoadOutput = "none"
+    """The format in which the command prints its work: operations, seconds, latencies."""
+    pattern: str | None = None
+    """For ``regex``: a regular expression with the groups ``operations`` and ``seconds``."""
+    operations: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    """The operations of one window, if the command does not print them."""
 
 
 class Metrics(Table):
@@ -192,11 +254,18 @@ class Metrics(Table):
         return self
 
 
+def list_server_placeholders(server: ServerRecipe) -> frozenset[str]:
+    """Return which of the placeholders that the runner fills a server's command uses."""
+    return SERVER_PLACEHOLDERS & {name for text in server.command for name in list_placeholders(text)}
+
+
 class Workload(Table):
     """A workload as its file defines it."""
 
     workload: General
-    run: RunRecipe
+    run: RunRecipe = Field(default_factory=RunRecipe)
+    server: ServerRecipe | None = None
+    load: LoadRecipe | None = None
     build: BuildRecipe = Field(default_factory=BuildRecipe)
     matrix: dict[Name, tuple[Parameter, ...]] = Field(default_factory=dict)
     """The values of each parameter. Each combination is a case."""
@@ -212,6 +281,41 @@ class Workload(Table):
     def name(self) -> str:
         """Name of the workload."""
         return self.workload.name
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that is measured: that of the server if there is one."""
+        return self.server.command if self.server else self.run.command
+
+    @model_validator(mode="after")
+    def _check_server(self) -> Self:
+        if (self.server is None) is not (self.load is None):
+            raise ValueError(
+                "[server] and [load] belong together: " + ("add [load]" if self.server else "add [server]")
+            )
+        if self.server is None:
+            if not self.run.command:
+                raise ValueError("[run] command: required")
+            return self
+        refused = {"command", "output", "output_file", "pattern", "processes", "region"} & self.run.model_fields_set
+        if refused:
+            raise ValueError(f"[run] {min(refused)}: not with a [server], which has its own command and [load]")
+        if taken := SERVER_PLACEHOLDERS & self.matrix.keys():
+            raise ValueError(f"[matrix] {min(taken)}: the runner gives it to the server; choose another name")
+        says_when_ready = self.server.ready_log or self.server.ready_command
+        if not says_when_ready and not list_server_placeholders(self.server) & {"port", "socket"}:
+            raise ValueError("[server]: say when it is ready: use {port} or {socket}, or add ready_log")
+        return self
+
+    def list_server_texts(self) -> tuple[str, ...]:
+        """Return the texts in which the placeholders of a server are replaced too."""
+        if self.server is None or self.load is None:
+            return ()
+        commands = (
+            *(self.server.command, self.server.ready_command, self.server.stop_command),
+            *(self.load.command, self.load.fill),
+        )
+        return tuple(text for command in commands for text in command or ())
 
     def list_own_files(self) -> list[SourceFile]:
         """Return the files of the workload's folder that its build gets: all except the workload file.
@@ -229,7 +333,7 @@ class Workload(Table):
     def uses_own_folder(self) -> bool:
         """Whether a command, a variable or a file of the workload is in its own folder."""
         return self.build_uses_own_folder or any(
-            "workload" in list_placeholders(text) for text in self.run.list_texts()
+            "workload" in list_placeholders(text) for text in (*self.run.list_texts(), *self.list_server_texts())
         )
 
     @cached_property
@@ -257,6 +361,7 @@ class Workload(Table):
             "workload": often,
             "metrics": {"judge", "precision", "budget"},
             "build": {"needs"},
+            "server": {"ready_timeout", "stop_timeout"},
         }
         dumped = self.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
         document = {table: keys for table, keys in dumped.items() if keys}
@@ -286,6 +391,8 @@ def load_workload(path: Path) -> Workload:
     is_repository = is_own_folder_ambiguous and (workload.path.parent / ".git").exists()
     refuse_ambiguous_folder(workload.matrix, file, is_repository=is_repository)
     refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
+    given: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
+    refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | given, file)
     return workload
 
 

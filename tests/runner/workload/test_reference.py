@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.measuring.work_output import READERS, THEORETICAL_COUNTS
+from runner.work_reports.work_output import READERS, THEORETICAL_COUNTS
 from runner.process_state.huge_pages import CHOICES
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATOR_VARIABLES

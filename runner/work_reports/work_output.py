@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from runner.measuring.regex_search import find_named_groups
+from runner.work_reports.regex_search import find_named_groups
 
 
 class UnreadableWorkError(Exception):
@@ -28,11 +28,14 @@ class WorkDone(Struct, frozen=True):
         Positive, and at most 2 to the power of 64.
     stated
         Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
+    latencies
+        Seconds of an operation, by percentile: ``p50``, ``p99``, ``p99.9``.
     """
 
     operations: float
     seconds: float
     stated: Mapping[str, float] = field(default_factory=dict)
+    latencies: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.measuring.work_output import READERS, UnreadableWorkError, WorkDone, read_work
+from runner.work_reports.work_output import READERS, UnreadableWorkError, WorkDone, read_work
 
 GOOGLE = {
     "context": {"caches": []},

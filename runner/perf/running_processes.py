@@ -1,0 +1,98 @@
+"""Attaches perf to programs that run already, with all their children."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from runner.perf.attached_perf import AttachedPerf, AttachError
+
+_MAX_ATTEMPTS = 3
+"""How often perf is attached while children of the program come and go, before they are stopped for that."""
+
+
+def attach_to_running(
+    list_processes: Callable[[], Sequence[int]], events: Sequence[str]
+) -> tuple[AttachedPerf, Sequence[int]]:
+    """Attach perf to a program and its children, with disabled counters; return it and those processes.
+
+    If a child ends meanwhile, perf gives up. After some attempts, the children are stopped for that moment.
+
+    Parameters
+    ----------
+    list_processes
+        Returns the program and its children, as they are now.
+
+    Raises
+    ------
+    AttachError
+        perf cannot attach; the message says why.
+    """
+    for _ in range(_MAX_ATTEMPTS):
+        program = list_processes()
+        if not program:
+            raise AttachError("the program could not be found")
+        with suppress(_ChildEndedError):
+            return _attach_to(program, events, list_processes), program
+    with _stop_children(list_processes) as stopped:
+        program = stopped
+        # A child that was about to end does so although it was stopped; there are fewer each time.
+        for _ in stopped:
+            with suppress(_ChildEndedError):
+                return _attach_to(program, events, list_processes), program
+            program = list_processes()
+    raise AttachError("its children end faster than perf can attach to them")
+
+
+def _attach_to(
+    program: Sequence[int], events: Sequence[str], list_processes: Callable[[], Sequence[int]]
+) -> AttachedPerf:
+    perf = AttachedPerf(program, events)
+    try:
+        perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+    except AttachError:
+        perf.close()
+        if set(program) - set(list_processes()):
+            raise _ChildEndedError from None
+        raise
+    return perf
+
+
+class _ChildEndedError(Exception):
+    """A child of the program has ended while perf was to be attached to it."""
+
+
+@contextmanager
+def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
+    """Stop the children of a program, which itself waits; yield the program and its children."""
+    stopped: list[int] = []
+    try:
+        program = list(find())
+        # A child can start others until it is stopped itself.
+        while new := [child for child in program[1:] if child not in stopped]:
+            for child in new:
+                with suppress(OSError):
+                    os.kill(child, signal.SIGSTOP)
+            stopped += new
+            program = list(find())
+        yield program
+    finally:
+        for child in stopped:
+            with suppress(OSError):
+                os.kill(child, signal.SIGCONT)
+
+
+def list_descendants(pid: int) -> list[int]:
+    """Return all live descendants of a process from /proc, parents first, without the process itself."""
+    processes: list[int] = []
+    queue = [pid]
+    while queue:
+        parent = queue.pop(0)
+        children: list[int] = []
+        with suppress(OSError):
+            for task in Path(f"/proc/{parent}/task").iterdir():
+                children += map(int, (task / "children").read_text(encoding="ascii").split())
+        processes += children
+        queue += children
+    return processes

@@ -1,0 +1,37 @@
+"""Reads from the kernel's lists where a process's network has listeners, without connecting to any.
+
+A connection would be work for the server that its load did not cause.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+_TCP_LISTEN = "0A"
+_UNIX_ACCEPTS = 0x10000
+
+
+def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
+    """Return whether a process of the network of ``pid`` listens at a TCP port."""
+    for name in ("tcp", "tcp6"):
+        for line in _read_lines(proc / str(pid) / "net" / name):
+            # "0: 0100007F:4E20 00000000:0000 0A …"
+            fields = line.split()
+            if len(fields) > 3 and fields[3] == _TCP_LISTEN and fields[1].rpartition(":")[2] == f"{port:04X}":
+                return True
+    return False
+
+
+def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
+    """Return whether a process of the network of ``pid`` listens at a Unix socket."""
+    for line in _read_lines(proc / str(pid) / "net" / "unix"):
+        # "0000000000000000: 00000002 00000000 00010000 0001 01 41 /tmp/server.sock"
+        fields = line.split(maxsplit=7)
+        if len(fields) == 8 and fields[7] == path and int(fields[3], 16) & _UNIX_ACCEPTS:
+            return True
+    return False
+
+
+def _read_lines(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+    return []

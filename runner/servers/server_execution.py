@@ -1,0 +1,495 @@
+"""Executes a server once: start, fill, windows, stop. A start is one sample; its windows are not independent.
+
+The counters of a window are attached to all processes of the server while it is idle, and enabled for the time of the
+load. Only the server is counted: the load generator is a child of the launcher, not of the server.
+"""
+
+import os
+import shlex
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from runner.contract.report import Case, Reading, Sample, Stage, Window
+from runner.errors import FaultwatchError
+from runner.execution.environment_padding import PROCESS_VARIABLES, pad_variables
+from runner.execution.execution_log import log_command
+from runner.execution.launch import Start, resolve_program
+from runner.execution.launcher import get_launcher
+from runner.execution.live_program import LiveProgram
+from runner.execution.sandbox import MAX_TASKS, Sandbox
+from runner.execution.side_commands import SideCommands, SideResult
+from runner.perf.attached_perf import AttachError
+from runner.perf.command import ATTACHED_EVENTS
+from runner.perf.counted_program import CountedProgram, Order, make_unsupported_readings
+from runner.perf.event_support import split_known_events
+from runner.perf.fault_count_check import explain_miscount
+from runner.perf.parse import PerfOutputError
+from runner.perf.recording import Recorder, Recording
+from runner.perf.running_processes import attach_to_running
+from runner.perf.session import ExecutionFailure, raise_on_failure
+from runner.process_state.memory_group import MemoryGroup
+from runner.process_state.memory_stat import count_group_faults
+from runner.process_state.process_state import ProcessState
+from runner.servers.listening import is_port_open, is_socket_open
+from runner.servers.places import provide_places
+from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
+from runner.servers.steady_state import WindowFaults, has_levelled_off
+from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
+from runner.workload import Workload
+from runner.workload.bound_case import BoundServer, ServerPlaces, bind_server
+from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
+
+MAX_STEADY_WINDOWS = 20
+"""Windows after which a warm-up until the steady state ends without one."""
+_IDLE_SECONDS = 0.02
+"""For how long no thread of the server may have run after a load for the window to end."""
+_MAX_SETTLE_SECONDS = 1.0
+"""Seconds after which a window ends although the server still works by itself."""
+_READY_PERIOD_SECONDS = 0.05
+"""Seconds between two attempts of a command that says whether the server is ready."""
+
+
+class ServerOrder(Struct, frozen=True):
+    """What to start and to load, and how.
+
+    Attributes
+    ----------
+    cpus, load_cpus
+        The processors of the server and those of the load generator; empty for all.
+    windows
+        How many windows are measured, by default as the workload says. With a number, nothing warms up before them.
+    """
+
+    workload: Workload
+    case: Case
+    directory: Path
+    state: ProcessState
+    load_cpus: frozenset[int] = frozenset()
+    sandbox: Sandbox | None = None
+    recording: Recording | None = None
+    copies: Mapping[str, Path] = MappingProxyType({})
+    windows: int | None = None
+
+
+class RunningServer(Struct, frozen=True):
+    """A server that was started: its counters, its process, the channel for its load, and its control group."""
+
+    counted: CountedProgram
+    live: LiveProgram
+    channel: SideCommands
+    group: MemoryGroup
+
+
+class ServerExecution:
+    """A server that runs, its load and its windows so far. Created by :func:`start_server`."""
+
+    def __init__(self, order: ServerOrder, bound: BoundServer, places: ServerPlaces, running: RunningServer) -> None:
+        server, load = order.workload.server, order.workload.load
+        assert server is not None
+        assert load is not None
+        self._server: ServerRecipe = server
+        self._load: LoadRecipe = load
+        self._order = order
+        self._bound = bound
+        self._places = places
+        self._counted = running.counted
+        self._live = running.live
+        self._channel = running.channel
+        self._group = running.group
+        self._recorders: list[Recorder] | None = None
+        self._events, self._unknown = split_known_events(order.workload.metrics.events)
+        self.windows: list[Window] = []
+
+    @property
+    def needs_warm_up(self) -> bool:
+        """Whether the next window comes before the measured ones."""
+        done = len(self.windows)
+        if self._order.windows is not None:
+            return False
+        if self._load.warm_up == "steady":
+            return done < MAX_STEADY_WINDOWS and not has_levelled_off(self.list_window_faults())
+        return done < self._load.warm_up
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all windows are measured."""
+        measured = sum(not window.is_warm_up for window in self.windows)
+        return measured >= (self._order.windows or self._load.windows)
+
+    def wait_until_ready(self) -> None:
+        """Wait until the server is ready, as its workload says.
+
+        Raises
+        ------
+        ExecutionFailure
+            It has ended, or is not ready in time.
+        """
+        deadline = time.monotonic() + self._server.ready_timeout
+        self._live.wait_until(lambda: self._counted.launch.is_started, deadline)
+        if self._server.ready_log is not None or self._server.ready_command is None:
+            ready = self._live.wait_until(self._looks_ready, deadline)
+            self._require_alive("before it was ready")
+            if not ready:
+                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}")
+        if self._bound.ready_command:
+            self._wait_for_ready_command(deadline)
+
+    def fill(self) -> None:
+        """Run the command that fills the server, if there is one."""
+        if self._bound.fill:
+            self._run(self._bound.fill, "fill")
+
+    def run_window(self) -> Window:
+        """Load the server once, and count it meanwhile.
+
+        Raises
+        ------
+        ExecutionFailure
+            The server or the load generator fails.
+        """
+        is_warm_up = self.needs_warm_up
+        try:
+            perf, processes = attach_to_running(self._counted.list_processes, (*ATTACHED_EVENTS, *self._events))
+        except AttachError as error:
+            self._require_alive(f"before window {len(self.windows) + 1}")
+            raise FaultwatchError(
+                f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
+            ) from None
+        try:
+            recorders = [] if is_warm_up else self._get_recorders(processes)
+            before = read_process_figures(self._counted.list_processes())
+            for part in (perf, *recorders):
+                part.send_command("enable")
+            result = self._run(self._bound.load, f"window {len(self.windows) + 1}")
+            self._wait_until_idle()
+            for part in (perf, *recorders):
+                part.send_command("disable")
+            after = read_process_figures(self._counted.list_processes())
+            perf.end()
+            readings = perf.read_readings() | make_unsupported_readings(self._unknown)
+        except AttachError as error:
+            raise FaultwatchError(f"perf failed: {error}") from None
+        except PerfOutputError as error:
+            raise FaultwatchError(f"the output of perf stat cannot be parsed: {error}") from None
+        finally:
+            perf.close()
+        work = self._read_work(result)
+        readings |= {
+            "elapsed": Reading(value=result.seconds),
+            # The kernel's clock of a thread can step back by a tick when another of the process ends.
+            "user-time": Reading(value=max(0.0, after.user - before.user)),
+            "sys-time": Reading(value=max(0.0, after.system - before.system)),
+            "resident-growth": Reading(value=after.resident - before.resident),
+        }
+        if work:
+            readings["throughput"] = Reading(value=work.operations / work.seconds)
+            readings |= {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+        window = Window(
+            is_warm_up=is_warm_up,
+            readings=readings,
+            operations=work.operations if work else self._load.operations,
+            resident=after.resident,
+        )
+        self.windows.append(window)
+        return window
+
+    def stop(self) -> Sample:
+        """Stop the server, and return the sample of this start.
+
+        Raises
+        ------
+        ExecutionFailure
+            The server does not stop in time, leaves processes behind, or perf did not count all of it.
+        """
+        self._require_alive("before it was stopped")
+        deadline = time.monotonic() + self._server.stop_timeout
+        if self._bound.stop_command:
+            self._run(self._bound.stop_command, "stop_command", deadline=deadline, may_end_server=True)
+        elif self._counted.launch.program is not None:
+            os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
+        way = "its stop_command" if self._bound.stop_command else self._server.stop_signal
+        if not self._live.wait_until(lambda: self._live.has_ended, deadline):
+            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {way}, and was killed")
+        finished = self._live.end(self._server.stop_timeout)
+        problem = self._counted.conclude(finished)
+        if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):
+            problem = outlived
+        elif self._counted.launch.ending is not None and self._is_expected_end(self._counted.launch.ending.status):
+            problem = ""
+        raise_on_failure(self._bound.command, problem, self._counted.describe_program_end(finished), self._group)
+        return self._make_sample()
+
+    def list_window_faults(self) -> list[WindowFaults]:
+        """Return what the windows so far say of the steady state."""
+        return list_window_faults(self.windows)
+
+    def _looks_ready(self) -> bool:
+        process = self._counted.launch.program
+        if process is None or not self._counted.launch.is_started:
+            return False
+        if self._server.ready_log is not None:
+            return self._server.ready_log in self._live.printed
+        used = list_server_placeholders(self._server)
+        return ("port" not in used or is_port_open(process, int(self._places.port))) and (
+            "socket" not in used or is_socket_open(process, self._places.socket)
+        )
+
+    def _describe_unready(self) -> str:
+        if self._server.ready_log is not None:
+            return f"it has not printed {self._server.ready_log[:100]!r}"
+        used = list_server_placeholders(self._server)
+        return "it does not listen at " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
+
+    def _wait_for_ready_command(self, deadline: float) -> None:
+        while True:
+            result = self._start_side_command(self._bound.ready_command, deadline)
+            self._require_alive("before it was ready")
+            if not result.problem:
+                return
+            if time.monotonic() >= deadline:
+                words = shlex.join(self._bound.ready_command)
+                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}")
+            self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
+
+    def _wait_until_idle(self) -> None:
+        """Wait until the server has done what the load left to it, such as closing connections."""
+        deadline = time.monotonic() + _MAX_SETTLE_SECONDS
+        before = read_run_nanoseconds(self._counted.list_processes())
+        while time.monotonic() < deadline:
+            self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _IDLE_SECONDS))
+            now = read_run_nanoseconds(self._counted.list_processes())
+            if now == before:
+                return
+            before = now
+
+    def _run(
+        self, command: Sequence[str], what: str, *, deadline: float | None = None, may_end_server: bool = False
+    ) -> SideResult:
+        """Run a command beside the server; what it does is for the message if it fails."""
+        deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
+        result = self._start_side_command(command, deadline)
+        if not may_end_server:
+            self._require_alive(f"during {what}")
+        if result.problem and not (may_end_server and self._live.has_ended):
+            log = "\n".join(
+                f"--- {title} of the load\n{text[-20_000:].rstrip()}"
+                for title, text in (("standard error", result.error), ("standard output", result.output))
+                if text.strip()
+            )
+            raise ExecutionFailure(
+                f"{what}: `{shlex.join(command)}` {result.problem}", log, was_stopped="did not finish" in result.problem
+            )
+        return result
+
+    def _start_side_command(self, command: Sequence[str], deadline: float) -> SideResult:
+        order = self._order
+        path, missing = _resolve(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
+        if missing:
+            raise ExecutionFailure(missing)
+        log_command(command, order.directory, "beside the server")
+        sandbox = order.sandbox
+
+        def seal(pid: int) -> None:
+            if sandbox:
+                sandbox.seal(pid, get_launcher())
+
+        return self._channel.run(
+            command,
+            path,
+            pad_variables(PROCESS_VARIABLES, command),
+            self._live,
+            cpus=order.load_cpus,
+            deadline=deadline,
+            seal=seal,
+        )
+
+    def _read_work(self, result: SideResult) -> WorkDone | None:
+        load = self._load
+        if load.output == "none":
+            return None
+        try:
+            return read_work(result.output, load.output, load.pattern)
+        except UnreadableWorkError as error:
+            last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
+            raise ExecutionFailure(
+                f"[load] command does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
+                result.output[-20_000:],
+            ) from None
+
+    def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
+        """Return the recorders of the windows; they are attached before the first measured one."""
+        if self._recorders is None:
+            self._recorders = self._counted.attach_recorders(processes)
+        return self._recorders
+
+    def _require_alive(self, when: str) -> None:
+        """Raise if the server has ended.
+
+        Raises
+        ------
+        ExecutionFailure
+            It has; the message says how.
+        """
+        if not self._live.has_ended:
+            return
+        finished = self._live.end(self._order.workload.workload.timeout)
+        problem = self._counted.conclude(finished)
+        ending = self._counted.launch.ending
+        if ending is not None and not ending.status:
+            daemon = f", while {self._counted.launch.outlived} went on" if self._counted.launch.outlived else ""
+            problem = f"ended{daemon}: it must stay in the foreground, so look for an option that keeps it there"
+        described = self._counted.describe_program_end(finished)
+        raise_on_failure(self._bound.command, f"{problem} ({when})", described, self._group)
+
+    def _fail(self, problem: str) -> ExecutionFailure:
+        """Return the failure of a server that still runs, which ends with its context."""
+        finished = self._live.end(0)
+        self._counted.launch.finish()
+        try:
+            raise_on_failure(self._bound.command, problem, finished, self._group)
+        except ExecutionFailure as failure:
+            failure.was_stopped = True
+            return failure
+        raise AssertionError(problem)
+
+    def _is_expected_end(self, status: int) -> bool:
+        """Return whether a server that was asked to stop may end so: well, by the signal, or as shells say it."""
+        number = signal.Signals[self._server.stop_signal]
+        return status in {0, -number, 128 + number}
+
+    def _make_sample(self) -> Sample:
+        whole_life, _ = self._counted.read_readings()
+        ending = self._counted.launch.ending
+        assert ending is not None
+        accounts = max(ending.faults, count_group_faults(self._group.folder))
+        faults = sum(whole_life[name].value or 0 for name in ("minor-faults", "major-faults"))
+        # A server that is ended by a signal has not waited for its children, so the account may lack them.
+        if problem := explain_miscount(faults, accounts, self._counted.lost):
+            raise ExecutionFailure(f"`{shlex.join(self._bound.command)}` {problem}", stage=Stage.MEASURE)
+        readings = combine_windows([window for window in self.windows if not window.is_warm_up])
+        readings["max-rss"] = Reading(value=ending.max_rss)
+        return Sample(readings=readings, windows=tuple(self.windows))
+
+
+def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
+    """Return the readings of some windows together.
+
+    Counts and times are added up; the throughput is that of all operations in the time of all loads; a latency is the
+    median of the windows. A reading that one window lacks is lacking.
+    """
+    first, *others = windows
+    combined: dict[str, Reading] = {}
+    for name, reading in first.readings.items():
+        readings = [reading, *(window.readings[name] for window in others if name in window.readings)]
+        lacking = next((part for part in readings if part.value is None), None)
+        if lacking is not None:
+            combined[name] = lacking
+        elif len(readings) == len(windows):
+            values = [part.value for part in readings if part.value is not None]
+            combined[name] = reading.model_copy(update={"value": _combine_values(name, values, windows)})
+    operations = [window.operations for window in windows]
+    faults = [combined[name].value for name in ("minor-faults", "major-faults") if name in combined]
+    if None not in operations and faults and None not in faults:
+        combined["faults-per-operation"] = Reading(value=sum(map(float, faults)) / sum(operations))  # type: ignore[arg-type]
+    return combined
+
+
+def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
+    if name == "throughput":
+        operations = [window.operations or 0 for window in windows]
+        return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
+    if name.startswith("latency-"):
+        return sorted(values)[len(values) // 2]
+    return sum(values)
+
+
+def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
+    """Return the faults, operations and growth of windows; a window without counted faults is left out."""
+    faults = []
+    for window in windows:
+        counted = [window.readings[name].value for name in ("minor-faults", "major-faults") if name in window.readings]
+        growth = window.readings["resident-growth"].value if "resident-growth" in window.readings else 0
+        if counted and None not in counted:
+            total = sum(value for value in counted if value is not None)
+            faults.append(WindowFaults(total, window.operations or 1, growth or 0))
+    return faults
+
+
+@contextmanager
+def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
+    """Start a server, which is ended with the context at the latest. It may not be ready yet.
+
+    Raises
+    ------
+    ExecutionFailure
+        The program does not exist.
+    FaultwatchError
+        If perf or the sandbox is missing or forbidden.
+    """
+    state = order.state
+    with ExitStack() as stack:
+        places = stack.enter_context(provide_places(order.directory, order.sandbox))
+        bound = bind_server(order.workload, order.case, places)
+        path, missing = _resolve(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
+        if missing:
+            raise ExecutionFailure(missing)
+        log_command(bound.command, order.directory, "as a server")
+        channel = stack.enter_context(SideCommands())
+        supported, _ = split_known_events(order.workload.metrics.events)
+        group = stack.enter_context(state.apply())
+        # Only the limits of the control group hold for both: the load is not in it.
+        group.limit_processes(MAX_TASKS)
+        counted = CountedProgram(
+            Order(
+                bound.command,
+                path,
+                order.directory,
+                state.environment,
+                (*ATTACHED_EVENTS, *supported),
+                region=False,
+                sandbox=order.sandbox,
+                recording=order.recording,
+                copies=order.copies,
+                side_commands=channel,
+            ),
+            Start(1),
+            group,
+            stack,
+        )
+        live = stack.enter_context(LiveProgram(counted.create_program(), order.directory))
+        yield ServerExecution(order, bound, places, RunningServer(counted, live, channel, group))
+
+
+def execute_server(order: ServerOrder) -> Sample:
+    """Start a server, fill it, load it in all its windows, and stop it; see :class:`ServerExecution`."""
+    with start_server(order) as execution:
+        execution.wait_until_ready()
+        execution.fill()
+        while not execution.is_finished:
+            execution.run_window()
+        return execution.stop()
+
+
+def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the processors of the server and those of the load generator: a quarter of all, at least one.
+
+    With a single processor both have it.
+    """
+    ordered = sorted(available)
+    if len(ordered) < 2:
+        return available, available
+    count = max(1, len(ordered) // 4)
+    return frozenset(ordered[:-count]), frozenset(ordered[-count:])
+
+
+def _resolve(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
+    def sees(file: Path) -> bool:
+        return sandbox is None or sandbox.is_visible_in_tree(directory, file)
+
+    return resolve_program(program, directory, path, sees)

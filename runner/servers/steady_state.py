@@ -1,0 +1,70 @@
+"""Decides from the windows of a server whether its faults have levelled off, and whether memory growth explains them.
+
+A store that fills has faults because it allocates, and their rate falls with the share of new keys. A server whose
+rate stays well above what its memory grows by touches memory again that it had: it gave the memory back, or copies it.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+_PAGE_BYTES = 4096
+MAX_STEADY_CHANGE = 0.10
+"""The rates of two windows are the same if they differ by no more than this share of the larger one."""
+MIN_FAULTS_PER_OPERATION = 0.01
+"""Rates below this are the same as none: one fault in a hundred operations."""
+MIN_UNEXPLAINED_PER_OPERATION = 0.10
+"""A server still faults from this rate on, without what its memory has grown by."""
+MIN_UNEXPLAINED_SHARE = 0.5
+"""And if this share of its faults is not explained by that growth."""
+
+
+class WindowFaults(Struct, frozen=True):
+    """What one window shows: faults, operations (1 if nothing says how many), and growth of memory in bytes."""
+
+    faults: float
+    operations: float
+    growth: float
+
+    @property
+    def rate(self) -> float:
+        """Faults of an operation."""
+        return self.faults / self.operations
+
+    @property
+    def unexplained_rate(self) -> float:
+        """Faults of an operation beyond the pages by which the memory has grown."""
+        return max(0.0, self.faults - max(0.0, self.growth) / _PAGE_BYTES) / self.operations
+
+
+def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
+    """Return whether the last two windows have the same rate of faults."""
+    if len(windows) < 2:
+        return False
+    low, high = sorted(window.rate for window in windows[-2:])
+    return high < MIN_FAULTS_PER_OPERATION or high - low <= MAX_STEADY_CHANGE * high
+
+
+def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
+    """Return the unexplained faults per operation of the last window if the server still faults, otherwise None.
+
+    The last two windows must both show it: a single window can hold a rehash or a collection.
+    """
+    if len(windows) < 2:
+        return None
+    for window in windows[-2:]:
+        unexplained = window.unexplained_rate
+        if unexplained < MIN_UNEXPLAINED_PER_OPERATION or unexplained < MIN_UNEXPLAINED_SHARE * window.rate:
+            return None
+    return windows[-1].unexplained_rate
+
+
+def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
+    """Return in a sentence that the server still faults; empty if it does not."""
+    rate = find_still_faulting_rate(windows)
+    if rate is None:
+        return ""
+    return (
+        f"still {rate:.2g} faults per operation after {len(windows)} windows, beyond what its memory grew by: the "
+        "server touches memory again that it had given back or shares"
+    )
