@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Self
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
+from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
 from runner.subject.built_tree import restore_tree
 from runner.workload import Workload
@@ -174,8 +175,8 @@ def sample_interleaved(
             for number in range(len(samples[base]), target):
                 if number >= pairs.first and _is_over(until):
                     break
-                for turn, trial in enumerate((base, head) if number % 2 == 0 else (head, base)):
-                    sample = trial.execute()
+                order = (base, head) if number % 2 == 0 else (head, base)
+                for turn, (trial, sample) in enumerate(_execute_pair(order)):
                     samples[trial].append(sample.model_copy(update={"place": 2 * number + turn}))
                     progress()
             base_report, head_report = (trial.report_measured(samples[trial], session) for trial in (base, head))
@@ -184,14 +185,73 @@ def sample_interleaved(
             if decision.more == 0 or target >= pairs.most or _is_over(until):
                 return Compared(request.base, request.head, decision, most=pairs.most)
             target = min(pairs.most, target + decision.more)
-    except (ExecutionFailure, SpoiledSession) as error:
-        if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
+    except SideFailure as side:
+        if side.trial is base and _can_run_alone(base):
             # Base ran before head, and runs alone: head is the reason, for example because it fills the disk.
             failed = head.report_skipped(
-                f"base fails when head runs at the same time, but not alone: {error.message}", temporary=True
+                f"base fails when head runs at the same time, but not alone: {side.failure.message}", temporary=True
             )
             return make_undecided(base, head, {head: failed})
+        return make_undecided(base, head, {side.trial: _report_failure(side.trial, side.failure)})
+    except SpoiledSession as error:
         return make_undecided(base, head, {trial: _report_failure(trial, error)})
+
+
+class SideFailure(Exception):
+    """The program of one side of a pair has failed."""
+
+    def __init__(self, trial: Trial, failure: ExecutionFailure) -> None:
+        super().__init__(failure.message)
+        self.trial = trial
+        self.failure = failure
+
+
+def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]:
+    """Execute two trials, and yield their samples: one after the other, or both servers alive and loaded in turns.
+
+    Raises
+    ------
+    SideFailure
+        One of them fails.
+    """
+    first, second = trials
+    if first.can_run_beside(second):
+        yield from _execute_servers_in_turns(trials)
+        return
+    for trial in trials:
+        with _blame(trial):
+            sample = trial.execute()
+        yield trial, sample
+
+
+def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, Sample]]:
+    servers: dict[Trial, ServerExecution] = {}
+    with ExitStack() as stack:
+        for trial in trials:
+            with _blame(trial):
+                servers[trial] = stack.enter_context(trial.start_server())
+                servers[trial].prepare()
+        order = trials
+        while not all(server.is_finished for server in servers.values()):
+            for trial in order:
+                if not servers[trial].is_finished:
+                    with _blame(trial):
+                        servers[trial].run_window()
+            order = (order[1], order[0])
+        samples = []
+        for trial in trials:
+            with _blame(trial):
+                samples.append((trial, servers[trial].stop()))
+        return samples
+
+
+@contextmanager
+def _blame(trial: Trial) -> Iterator[None]:
+    """Say of which side a failure is."""
+    try:
+        yield
+    except ExecutionFailure as failure:
+        raise SideFailure(trial, failure) from failure
 
 
 def _is_over(until: float | None) -> bool:

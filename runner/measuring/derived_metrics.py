@@ -5,9 +5,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from runner.contract.report import Reading, Sample, Status
+from runner.contract.report import Reading, Sample
 from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
+from runner.work_reports.system_share import derive_sys_percent
 from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.workload import Workload
 
@@ -82,19 +83,6 @@ def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float |
     values = [readings[name].value for name in names if name in readings]
     counted = [value for value in values if value is not None]
     return sum(counted) if len(counted) == len(names) else None
-
-
-def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
-    """Return the share of system time, if both times were measured."""
-    system = readings.get("sys-time")
-    user = readings.get("user-time")
-    if system is None or user is None:
-        return {}
-    if system.value is None and user.value is None:
-        return {"sys-percent": Reading(status=Status.NOT_COUNTED, reason="neither user nor system time was counted")}
-    # perf reports a time of zero as "not counted"; the other time shows that the clock ran.
-    total = (system.value or 0) + (user.value or 0)
-    return {"sys-percent": Reading(value=100 * (system.value or 0) / total)} if total else {}
 
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:

@@ -4,7 +4,8 @@ import os
 import shlex
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,7 +41,7 @@ from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
 from runner.measuring.consumed_input import Inputs
-from runner.measuring.derived_metrics import derive_sample, derive_sys_percent, locate_result_file
+from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
@@ -51,7 +52,7 @@ from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
-from runner.servers.server_execution import ServerOrder, execute_server, split_processors
+from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
 from runner.subject.built_tree import read_build_start
 from runner.system.tree import SettingValues, Tree
 from runner.version import get_version
@@ -322,12 +323,13 @@ class Trial:
         FaultwatchError
             If measuring is impossible on this host.
         """
+        if self.workload.server:
+            with self.start_server(recording) as server:
+                return server.run()
         if not as_left:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        if self.workload.server:
-            return self._execute_server(recording)
         spent = self._inputs.describe_spent(self._tree)
         try:
             burst = count_processes(
@@ -350,8 +352,17 @@ class Trial:
         each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
-    def _execute_server(self, recording: Recording | None) -> Sample:
-        """Execute the case of a server once; one window is enough to see which files it maps."""
+    @contextmanager
+    def start_server(self, recording: Recording | None = None) -> Iterator[ServerExecution]:
+        """Start the server of the case, which ends with the context; :meth:`execute` does everything.
+
+        Raises
+        ------
+        ExecutionFailure, EvictionError, FaultwatchError
+            As :meth:`execute` does.
+        """
+        self._make_cold()
+        # One window is enough to see which files the server maps.
         is_watched = recording is not None and not recording.plans
         order = ServerOrder(
             self.workload,
@@ -364,8 +375,12 @@ class Trial:
             copies=self._files.copies,
             windows=1 if is_watched else None,
         )
-        sample = execute_server(order)
-        return sample.model_copy(update={"readings": sample.readings | derive_sys_percent(sample.readings)})
+        with start_server(order) as execution:
+            yield execution
+
+    def can_run_beside(self, other: "Trial") -> bool:
+        """Return whether the servers of two trials can be alive at once: one policy of huge pages is the host's."""
+        return self.workload.server is not None and self._case.huge_pages == other._case.huge_pages
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, which must not count as this one's."""

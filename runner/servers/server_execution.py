@@ -40,6 +40,7 @@ from runner.servers.listening import is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
 from runner.servers.steady_state import WindowFaults, has_levelled_off
+from runner.work_reports.system_share import derive_sys_percent
 from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.workload import Workload
 from runner.workload.bound_case import BoundServer, ServerPlaces, bind_server
@@ -122,7 +123,32 @@ class ServerExecution:
         measured = sum(not window.is_warm_up for window in self.windows)
         return measured >= (self._order.windows or self._load.windows)
 
-    def wait_until_ready(self) -> None:
+    def run(self) -> Sample:
+        """Do everything from waiting until the server is ready to its stop, and return the sample of this start.
+
+        Raises
+        ------
+        ExecutionFailure
+            The server or the load generator fails, or perf did not count all of the server.
+        """
+        self.prepare()
+        while not self.is_finished:
+            self.run_window()
+        return self.stop()
+
+    def prepare(self) -> None:
+        """Wait until the server is ready, and fill it.
+
+        Raises
+        ------
+        ExecutionFailure
+            The server or the command that fills it fails.
+        """
+        self._wait_until_ready()
+        if self._bound.fill:
+            self._run(self._bound.fill, "fill")
+
+    def _wait_until_ready(self) -> None:
         """Wait until the server is ready, as its workload says.
 
         Raises
@@ -139,11 +165,6 @@ class ServerExecution:
                 raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}")
         if self._bound.ready_command:
             self._wait_for_ready_command(deadline)
-
-    def fill(self) -> None:
-        """Run the command that fills the server, if there is one."""
-        if self._bound.fill:
-            self._run(self._bound.fill, "fill")
 
     def run_window(self) -> Window:
         """Load the server once, and count it meanwhile.
@@ -373,7 +394,7 @@ class ServerExecution:
         if problem := explain_miscount(faults, accounts, self._counted.lost):
             raise ExecutionFailure(f"`{shlex.join(self._bound.command)}` {problem}", stage=Stage.MEASURE)
         readings = combine_windows([window for window in self.windows if not window.is_warm_up])
-        readings["max-rss"] = Reading(value=ending.max_rss)
+        readings |= {"max-rss": Reading(value=ending.max_rss), **derive_sys_percent(readings)}
         return Sample(readings=readings, windows=tuple(self.windows))
 
 
@@ -463,17 +484,10 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
             stack,
         )
         live = stack.enter_context(LiveProgram(counted.create_program(), order.directory))
+        # The runner and its perfs leave the processors of the server to the server.
+        if order.load_cpus:
+            os.sched_setaffinity(0, order.load_cpus)
         yield ServerExecution(order, bound, places, RunningServer(counted, live, channel, group))
-
-
-def execute_server(order: ServerOrder) -> Sample:
-    """Start a server, fill it, load it in all its windows, and stop it; see :class:`ServerExecution`."""
-    with start_server(order) as execution:
-        execution.wait_until_ready()
-        execution.fill()
-        while not execution.is_finished:
-            execution.run_window()
-        return execution.stop()
 
 
 def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
