@@ -52,6 +52,8 @@ _IDLE_SECONDS = 0.02
 """For how long no thread of the server may have run after a load for the window to end."""
 _MAX_SETTLE_SECONDS = 1.0
 """Seconds after which a window ends although the server still works by itself."""
+_END_SECONDS = 1.5
+"""Seconds within which a server that has failed is known to have ended, after its load has failed."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of a command that says whether the server is ready."""
 
@@ -178,7 +180,7 @@ class ServerExecution:
         try:
             perf, processes = attach_to_running(self._counted.list_processes, (*ATTACHED_EVENTS, *self._events))
         except AttachError as error:
-            self._require_alive(f"before window {len(self.windows) + 1}")
+            self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
             raise FaultwatchError(
                 f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"
             ) from None
@@ -296,7 +298,8 @@ class ServerExecution:
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
         result = self._start_side_command(command, deadline)
         if not may_end_server:
-            self._require_alive(f"during {what}")
+            # A load often fails because the server does.
+            self._require_alive(f"during {what}", _END_SECONDS if result.problem else 0)
         if result.problem and not (may_end_server and self._live.has_ended):
             log = "\n".join(
                 f"--- {title} of the load\n{text[-20_000:].rstrip()}"
@@ -349,15 +352,15 @@ class ServerExecution:
             self._recorders = self._counted.attach_recorders(processes)
         return self._recorders
 
-    def _require_alive(self, when: str) -> None:
-        """Raise if the server has ended.
+    def _require_alive(self, when: str, seconds: float = 0) -> None:
+        """Raise if the server has ended, or ends within some seconds: until that is known, a moment passes.
 
         Raises
         ------
         ExecutionFailure
             It has; the message says how.
         """
-        if not self._live.has_ended:
+        if not self._live.wait_until(lambda: self._live.has_ended, time.monotonic() + seconds):
             return
         finished = self._live.end(self._order.workload.workload.timeout)
         problem = self._counted.conclude(finished)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.work_reports.work_output import READERS, THEORETICAL_COUNTS
 from runner.process_state.huge_pages import CHOICES
+from runner.work_reports.work_output import READERS, THEORETICAL_COUNTS
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATOR_VARIABLES
 from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table

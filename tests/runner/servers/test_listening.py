@@ -1,0 +1,41 @@
+"""Listeners as the kernel lists them."""
+
+import os
+import socket
+from pathlib import Path
+
+from runner.servers.listening import is_port_open, is_socket_open
+
+OWN = os.getpid()
+
+
+def test_a_port_is_open_from_listen_on() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+        assert not is_port_open(OWN, port)
+        listener.listen()
+        assert is_port_open(OWN, port)
+    assert not is_port_open(OWN, port)
+
+
+def test_a_port_of_ipv6_counts() -> None:
+    with socket.socket(socket.AF_INET6) as listener:
+        listener.bind(("::1", 0))
+        listener.listen()
+        assert is_port_open(OWN, listener.getsockname()[1])
+
+
+def test_a_socket_is_open_from_listen_on(tmp_path: Path) -> None:
+    path = str(tmp_path / "a socket")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        assert not is_socket_open(OWN, path)
+        listener.listen()
+        assert is_socket_open(OWN, path)
+        assert not is_socket_open(OWN, path[:-1])
+
+
+def test_a_process_that_has_ended_listens_nowhere() -> None:
+    assert not is_port_open(2**22, 80)
+    assert not is_socket_open(2**22, "/tmp/server.sock")

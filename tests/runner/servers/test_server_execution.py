@@ -1,0 +1,145 @@
+"""Real servers under real load: what is counted, and how servers that misbehave end."""
+
+import os
+import re
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Sample
+from runner.perf.session import ExecutionFailure
+from tests.runner.servers.conftest import Execute
+
+pytestmark = pytest.mark.perf
+
+
+def get_faults(sample: Sample) -> list[int | float | None]:
+    return [window.readings["minor-faults"].value for window in sample.windows]
+
+
+def list_server_processes() -> list[str]:
+    """Return the command lines of all test servers that are alive."""
+    lines = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if line.startswith("./server "):
+            lines.append(line)
+    return lines
+
+
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+def test_one_page_a_request_is_one_fault_a_request(execute: Execute, sandboxed: bool) -> None:
+    sample = execute("touch", sandboxed=sandboxed)
+    assert get_faults(sample) == [200, 200, 200]
+    assert [window.is_warm_up for window in sample.windows] == [True, False, False]
+    assert sample.readings["minor-faults"].value == 400
+    assert sample.readings["faults-per-operation"].value == 1
+    assert (sample.readings["throughput"].value or 0) > 0
+    assert sample.readings["context-switches"].value
+
+
+def test_the_load_generator_is_not_counted(execute: Execute) -> None:
+    assert get_faults(execute("quiet")) == [0, 0, 0]
+
+
+def test_children_that_a_server_forks_for_a_connection_are_counted(execute: Execute) -> None:
+    alone = execute("fork", requests=100)
+    more = execute("fork", requests=300)
+    assert (more.readings["minor-faults"].value or 0) - (alone.readings["minor-faults"].value or 0) == 400
+
+
+def test_memory_that_grows_is_measured(execute: Execute) -> None:
+    sample = execute("grow", requests=1000)
+    assert sample.readings["resident-growth"].value == pytest.approx(2000 * 4096, rel=0.1)
+
+
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+def test_a_server_can_listen_at_a_socket(execute: Execute, sandboxed: bool) -> None:
+    assert get_faults(execute("touch", place="{socket}", sandboxed=sandboxed)) == [200, 200, 200]
+
+
+def test_a_server_can_say_in_its_log_that_it_is_ready(execute: Execute) -> None:
+    assert get_faults(execute("touch", server='ready_log = "ready to serve"')) == [200, 200, 200]
+
+
+def test_a_command_can_say_that_a_server_is_ready(execute: Execute) -> None:
+    assert get_faults(execute("touch", server='ready_command = "python3 load.py {port} 1"')) == [200, 200, 200]
+
+
+def test_a_fill_comes_before_the_windows_and_is_not_counted(execute: Execute) -> None:
+    sample = execute("touch", load='fill = "python3 load.py {port} 50"')
+    assert get_faults(sample) == [200, 200, 200]
+
+
+def test_a_server_that_levels_off_needs_no_more_windows_to_warm_up(execute: Execute) -> None:
+    sample = execute("touch", warm_up='"steady"', windows=1)
+    assert [window.is_warm_up for window in sample.windows] == [True, True, False]
+
+
+def test_a_server_may_print_a_lot_while_it_works(execute: Execute) -> None:
+    assert len(get_faults(execute("print", requests=2000))) == 3
+
+
+FAILURES = {
+    "end": (r"`./server [0-9]+ end` ended with exit code 3 \(before it was ready\)", {}),
+    "hang": (r"was not ready within 1 s: it does not listen at \{port\}", {"ready_timeout": 1}),
+    "chatter": (r"was not ready within 1 s: it does not listen at \{port\}", {"ready_timeout": 1}),
+    "crash": (r"was ended by SIGABRT \(during window 1\)", {}),
+    "stubborn": (r"did not stop within 1 s after SIGTERM, and was killed", {"stop_timeout": 1}),
+    "daemon": (r"it must stay in the foreground", {}),
+    "helper": (r"processes that it started kept running: server", {}),
+}
+
+
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
+@pytest.mark.parametrize("mode", FAILURES)
+def test_a_server_that_misbehaves_ends_with_one_line_and_leaves_nothing(
+    execute: Execute, mode: str, sandboxed: bool
+) -> None:
+    words, keys = FAILURES[mode]
+    started = time.monotonic()
+    with pytest.raises(ExecutionFailure) as failure:
+        execute(mode, sandboxed=sandboxed, **keys)
+    assert re.search(words, failure.value.message), failure.value.message
+    assert "\n" not in failure.value.message
+    assert time.monotonic() - started < 15
+    assert list_server_processes() == []
+
+
+def test_a_load_that_does_not_end_is_killed(execute: Execute) -> None:
+    with pytest.raises(ExecutionFailure, match=r"window 1: `python3 load\.py .*` did not finish within 1 s"):
+        execute("quiet", requests=10**9, timeout=1)
+    assert list_server_processes() == []
+
+
+def test_a_load_that_fails_says_what_it_printed(execute: Execute) -> None:
+    with pytest.raises(ExecutionFailure, match=r"fill: `python3 load.py 1 1` ended with exit code 1") as failure:
+        execute("quiet", load='fill = "python3 load.py 1 1"')
+    assert "ConnectionRefusedError" in failure.value.log
+
+
+def test_a_sandboxed_server_reaches_no_network_but_its_own(execute: Execute) -> None:
+    code = "import socket; socket.create_connection(('127.0.0.1', int(__import__('sys').argv[1])), 1)"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ExecutionFailure, match=r"fill: .* ended with exit code 1"):
+            execute("quiet", sandboxed=True, load=f"fill = ['python3', '-c', \"{code}\", '{port}']")
+        execute("quiet", load=f"fill = ['python3', '-c', \"{code}\", '{port}']")
+
+
+def test_the_folder_of_the_data_is_empty_at_each_start(execute: Execute, tree: Path) -> None:
+    command = 'fill = ["sh", "-c", "test -z \\"$(ls {data})\\" && echo left > {data}/file"]'
+    for _ in range(2):
+        execute("quiet", load=command)
+    assert not (tree / "faultwatch-data").exists()
+
+
+def test_the_runner_has_its_own_processors_again(execute: Execute) -> None:
+    before = os.sched_getaffinity(0)
+    execute("quiet")
+    assert os.sched_getaffinity(0) == before

@@ -1,0 +1,65 @@
+"""When the faults of a server have levelled off, and when it still faults."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.servers.steady_state import (
+    WindowFaults,
+    describe_still_faulting,
+    find_still_faulting_rate,
+    has_levelled_off,
+)
+
+PAGE = 4096
+
+
+def fills(*faults: int) -> list[WindowFaults]:
+    """Windows of 1,000 operations in which memory grows by a page for each fault, as a store that fills does."""
+    return [WindowFaults(count, 1000, count * PAGE) for count in faults]
+
+
+def refaults(*faults: int) -> list[WindowFaults]:
+    return [WindowFaults(count, 1000, 0) for count in faults]
+
+
+@pytest.mark.parametrize(
+    ("faults", "level"),
+    [((7400, 4300, 3000), False), ((7400, 4300, 4000), True), ((0, 0), True), ((900, 5), False), ((5, 0), True)],
+)
+def test_two_windows_of_one_rate_are_level(faults: tuple[int, ...], level: bool) -> None:
+    assert has_levelled_off(fills(*faults)) is level
+
+
+def test_one_window_is_never_level() -> None:
+    assert not has_levelled_off(fills(0))
+
+
+def test_a_store_that_fills_does_not_still_fault() -> None:
+    assert describe_still_faulting(fills(7400, 4300, 4000)) == ""
+
+
+def test_memory_that_is_touched_again_is_still_faulting() -> None:
+    assert find_still_faulting_rate(refaults(1400, 1400)) == 1.4
+    assert describe_still_faulting(refaults(*[1400] * 8)).startswith("still 1.4 faults per operation after 8 windows")
+
+
+def test_one_burst_is_not_still_faulting() -> None:
+    assert find_still_faulting_rate(refaults(0, 5000)) is None
+
+
+def test_few_faults_beside_the_growth_are_not_still_faulting() -> None:
+    windows = [WindowFaults(1200, 1000, 1000 * PAGE)] * 3
+    assert find_still_faulting_rate(windows) is None
+
+
+_WINDOWS = st.lists(
+    st.builds(WindowFaults, st.integers(0, 10**9), st.integers(1, 10**9), st.integers(-(10**12), 10**12)), max_size=8
+)
+
+
+@given(_WINDOWS)
+def test_a_rate_that_is_named_is_one_of_the_last_window(windows: list[WindowFaults]) -> None:
+    rate = find_still_faulting_rate(windows)
+    assert rate is None or 0.1 <= rate <= windows[-1].rate
+    assert (describe_still_faulting(windows) == "") is (rate is None)
