@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,17 +20,14 @@ def get_faults(sample: Sample) -> list[int | float | None]:
     return [window.readings["minor-faults"].value for window in sample.windows]
 
 
-def list_server_processes() -> list[str]:
-    """Return the command lines of all test servers that are alive."""
-    lines = []
+def list_processes_in(tree: Path) -> list[str]:
+    """Return the processes that are alive in a folder: servers, and commands of their loads."""
+    names = []
     for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if line.startswith("./server "):
-            lines.append(line)
-    return lines
+        with suppress(OSError):
+            if (folder / "cwd").readlink() == tree:
+                names.append((folder / "comm").read_text().strip())
+    return names
 
 
 @pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
@@ -99,7 +97,7 @@ FAILURES = {
 @pytest.mark.parametrize("sandboxed", [False, True], ids=["open", "sandboxed"])
 @pytest.mark.parametrize("mode", FAILURES)
 def test_a_server_that_misbehaves_ends_with_one_line_and_leaves_nothing(
-    execute: Execute, mode: str, sandboxed: bool
+    execute: Execute, tree: Path, mode: str, sandboxed: bool
 ) -> None:
     words, keys = FAILURES[mode]
     started = time.monotonic()
@@ -108,13 +106,13 @@ def test_a_server_that_misbehaves_ends_with_one_line_and_leaves_nothing(
     assert re.search(words, failure.value.message), failure.value.message
     assert "\n" not in failure.value.message
     assert time.monotonic() - started < 15
-    assert list_server_processes() == []
+    assert list_processes_in(tree) == []
 
 
-def test_a_load_that_does_not_end_is_killed(execute: Execute) -> None:
+def test_a_load_that_does_not_end_is_killed(execute: Execute, tree: Path) -> None:
     with pytest.raises(ExecutionFailure, match=r"window 1: `python3 load\.py .*` did not finish within 1 s"):
         execute("quiet", requests=10**9, timeout=1)
-    assert list_server_processes() == []
+    assert list_processes_in(tree) == []
 
 
 def test_a_load_that_fails_says_what_it_printed(execute: Execute) -> None:
