@@ -9,7 +9,8 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
-from runner.contract.report import Outcome, Report, Status
+from runner.contract.report import Outcome, Report, Status, Window
+from runner.contract.steady_state import describe_still_faulting_samples
 
 THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
 _DEFAULT_REASONS = {
@@ -33,6 +34,9 @@ def show_reports(reports: Sequence[Report]) -> None:
         _show_metrics(console, measured)
     elif measured:
         _show_summary(console, measured)
+    for report in measured:
+        if any(sample.windows for sample in report.samples):
+            _show_windows(console, report)
     for report in reports:
         if report.failure:
             console.print(
@@ -62,6 +66,36 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
     console.print(table)
     for line in _list_missing_reasons(reports):
         console.print(escape_text(line), style="dim", highlight=False)
+
+
+_WINDOW_METRICS = ("minor-faults", "major-faults", "elapsed", "throughput", "latency-p99", "resident-growth")
+
+
+def _show_windows(console: Console, report: Report) -> None:
+    """Print what each window of a server counted, over all its starts, and whether the server still faults."""
+    starts = [sample.windows for sample in report.samples if sample.windows]
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("window", no_wrap=True)
+    names = [name for name in _WINDOW_METRICS if any(name in windows[0].readings for windows in starts)]
+    for name in names:
+        table.add_column(escape_text(name), justify="right")
+    for number in range(min(len(windows) for windows in starts)):
+        windows = [windows[number] for windows in starts]
+        title = f"{number + 1}, warm-up" if windows[0].is_warm_up else str(number + 1)
+        table.add_row(title, *(_format_window_cell(windows, name) for name in names))
+    console.print(f"By window, {len(starts)} starts", style="italic", highlight=False)
+    console.print(table)
+    if sentence := describe_still_faulting_samples(report.samples):
+        console.print(escape_text(sentence), style="yellow", highlight=False)
+
+
+def _format_window_cell(windows: Sequence[Window], name: str) -> str:
+    readings = [window.readings[name].value for window in windows if name in window.readings]
+    values = [value for value in readings if value is not None]
+    if not values:
+        return ""
+    low, high = min(values), max(values)
+    return format_value(name, low) if low == high else format_span(name, low, high)
 
 
 def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:

@@ -412,7 +412,8 @@ class Trial:
         """
         require_unchanged(self._environment, self._bench.capture_environment(self.workload, self.subject.case))
         self._files.verify()
-        samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
+        if not self.workload.server:  # of a server, the whole life was watched, not the windows
+            samples = add_fault_kinds(samples, self._files.faults, self._case.processes)
         return self._make_report(Outcome.MEASURED, samples=mark_outliers(samples), session=session)
 
     def report_reused(self, source: Report, counts: Mapping[str, Number]) -> Report | None:

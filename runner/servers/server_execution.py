@@ -16,6 +16,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from runner.contract.report import Case, Reading, Sample, Stage, Window
+from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
 from runner.execution.environment_padding import PROCESS_VARIABLES, pad_variables
 from runner.execution.execution_log import log_command
@@ -39,7 +40,6 @@ from runner.process_state.process_state import ProcessState
 from runner.servers.listening import is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
-from runner.servers.steady_state import WindowFaults, has_levelled_off
 from runner.work_reports.system_share import derive_sys_percent
 from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
 from runner.workload import Workload
@@ -116,7 +116,7 @@ class ServerExecution:
         if self._order.windows is not None:
             return False
         if self._load.warm_up == "steady":
-            return done < MAX_STEADY_WINDOWS and not has_levelled_off(self.list_window_faults())
+            return done < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))
         return done < self._load.warm_up
 
     @property
@@ -247,10 +247,6 @@ class ServerExecution:
             problem = ""
         raise_on_failure(self._bound.command, problem, self._counted.describe_program_end(finished), self._group)
         return self._make_sample()
-
-    def list_window_faults(self) -> list[WindowFaults]:
-        """Return what the windows so far say of the steady state."""
-        return list_window_faults(self.windows)
 
     def _looks_ready(self) -> bool:
         process = self._counted.launch.program
@@ -431,18 +427,6 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
     if name.startswith("latency-"):
         return sorted(values)[len(values) // 2]
     return sum(values)
-
-
-def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
-    """Return the faults, operations and growth of windows; a window without counted faults is left out."""
-    faults = []
-    for window in windows:
-        counted = [window.readings[name].value for name in ("minor-faults", "major-faults") if name in window.readings]
-        growth = window.readings["resident-growth"].value if "resident-growth" in window.readings else 0
-        if counted and None not in counted:
-            total = sum(value for value in counted if value is not None)
-            faults.append(WindowFaults(total, window.operations or 1, growth or 0))
-    return faults
 
 
 @contextmanager

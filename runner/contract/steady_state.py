@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from runner.contract.report import Sample, Window
+
 _PAGE_BYTES = 4096
 MAX_STEADY_CHANGE = 0.10
 """The rates of two windows are the same if they differ by no more than this share of the larger one."""
@@ -65,6 +67,25 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     if rate is None:
         return ""
     return (
-        f"still {rate:.2g} faults per operation after {len(windows)} windows, beyond what its memory grew by: the "
+        f"still {f'{rate:,.1f}' if rate >= 1 else f'{rate:.2g}'} faults per operation after {len(windows)} windows, beyond what its memory grew by: the "
         "server touches memory again that it had given back or shares"
     )
+
+
+def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:
+    """Return the faults, operations and growth of windows; a window without counted faults is left out."""
+    faults = []
+    for window in windows:
+        counted = [window.readings[name].value for name in ("minor-faults", "major-faults") if name in window.readings]
+        growth = window.readings["resident-growth"].value if "resident-growth" in window.readings else 0
+        if counted and None not in counted:
+            total = sum(value for value in counted if value is not None)
+            faults.append(WindowFaults(total, window.operations or 1, growth or 0))
+    return faults
+
+
+def describe_still_faulting_samples(samples: Sequence[Sample]) -> str:
+    """Return in a sentence that the server of some samples still faults, if more than half show it; empty if not."""
+    sentences = [describe_still_faulting(list_window_faults(sample.windows)) for sample in samples if sample.windows]
+    still_faulting = [sentence for sentence in sentences if sentence]
+    return still_faulting[-1] if 2 * len(still_faulting) > len(sentences) else ""

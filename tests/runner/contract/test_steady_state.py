@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.servers.steady_state import (
+from runner.contract.steady_state import (
     WindowFaults,
     describe_still_faulting,
     find_still_faulting_rate,
