@@ -11,7 +11,17 @@ from runner.cli.formatting import escape_text
 from runner.contract import number_text
 from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.function_names import shorten_name
-from runner.contract.profile import Access, Anatomy, Frame, Memory, Profile, StackKind, StackProfile, Touch
+from runner.contract.profile import (
+    PROFILE_SCOPES,
+    Access,
+    Anatomy,
+    Frame,
+    Memory,
+    Profile,
+    StackKind,
+    StackProfile,
+    Touch,
+)
 from runner.contract.profile_difference import find_own_line
 
 Label = TypeVar("Label", Memory, Touch, Access)
@@ -26,7 +36,7 @@ def show_profile(profile: Profile) -> None:
     """Print a profile: the faults by kind and location, the heaviest stacks, the system calls."""
     console = Console()
     console.print(f"[bold]{escape_text(profile.case.name)}[/]  {profile.revision.commit[:10]}", highlight=False)
-    scope = "the region of interest" if profile.scope == "region" else "the whole process"
+    scope = PROFILE_SCOPES[profile.scope]
     processes = f", one of {profile.processes} at once" if profile.processes > 1 else ""
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""

@@ -186,6 +186,15 @@ class Census(Strict):
     calls: dict[Name, Call]
 
 
+ProfileScope = Literal["region", "windows", "process"]
+PROFILE_SCOPES: dict[ProfileScope, str] = {
+    "region": "the region of interest",
+    "windows": "the measured windows of the server",
+    "process": "the whole process",
+}
+"""What a profile shows, in words."""
+
+
 class Profile(Strict):
     """Where a case of one revision spends its faults and its time."""
 
@@ -199,8 +208,8 @@ class Profile(Strict):
     runner_version: Annotated[str, StringConstraints(max_length=100)]
     started_at: Moment
     finished_at: Moment
-    scope: Literal["region", "process"]
-    """Whether the profile shows the region of interest or the whole process."""
+    scope: ProfileScope
+    """What the profile shows: the region of interest, the measured windows of a server, or the whole process."""
     processes: int = Field(default=1, ge=1, le=1024)
     """How many processes ran at once; the first of them was profiled."""
     operations: float | None = Field(default=None, gt=0, allow_inf_nan=False)

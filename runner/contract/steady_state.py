@@ -66,9 +66,10 @@ def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     rate = find_still_faulting_rate(windows)
     if rate is None:
         return ""
+    shown = f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
     return (
-        f"still {f'{rate:,.1f}' if rate >= 1 else f'{rate:.2g}'} faults per operation after {len(windows)} windows, beyond what its memory grew by: the "
-        "server touches memory again that it had given back or shares"
+        f"still {shown} faults per operation after {len(windows)} windows, beyond what its memory grew by: the server "
+        "touches memory again that it had given back or shares"
     )
 
 

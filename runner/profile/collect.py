@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.contract import profile as contract
-from runner.contract.profile import Anatomy, Census, Profile, StackKind, StackProfile
+from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
 from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
@@ -40,6 +40,7 @@ from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import restore_tree
 from runner.system.scratch import make_scratch_folder
 from runner.version import get_version
+from runner.workload import Workload
 
 Progress = Callable[[str], None]
 
@@ -234,7 +235,7 @@ def collect_profile(
         runner_version=get_version(),
         started_at=started_at,
         finished_at=datetime.now(UTC),
-        scope="region" if trial.workload.run.region else "process",
+        scope=_get_scope(trial.workload),
         processes=trial.processes,
         operations=_compute_operations(counted.readings),
         readings=counted.readings,
@@ -304,6 +305,12 @@ def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:
         if reading is not None and reading.value is not None:
             return reading.value
     return None
+
+
+def _get_scope(workload: Workload) -> ProfileScope:
+    if workload.server:
+        return "windows"
+    return "region" if workload.run.region else "process"
 
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:

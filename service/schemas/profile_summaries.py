@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from runner.contract import Case, Revision
 from runner.contract.diagnosis import Diagnosis
-from runner.contract.profile import Anatomy, Census, StackKind
+from runner.contract.profile import Anatomy, Census, ProfileScope, StackKind
 from service.schemas.history import View
 
 
@@ -38,7 +37,7 @@ class ProfileWithoutStacks(View):
     runner_version: str
     started_at: datetime
     finished_at: datetime
-    scope: Literal["region", "process"]
+    scope: ProfileScope
     processes: int
     operations: float | None
     overhead_percent: float | None

@@ -11,6 +11,7 @@ from jinja2 import FileSystemLoader
 from markupsafe import Markup, escape
 
 from runner.contract import metric
+from runner.contract.profile import PROFILE_SCOPES
 from service.rules.access.scope import Scope, may_read_anonymously
 from service.text import numbers
 from service.web import vendor
@@ -35,6 +36,7 @@ def register(app: Flask) -> None:
         "utc_text": _format_utc,
         "breakable": _make_breakable,
         "metric": metric,
+        "profile_scope": PROFILE_SCOPES.__getitem__,
     }
     app.jinja_env.globals |= {
         "format_addresses": list_format_addresses,
