@@ -97,7 +97,10 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [([400] * 3, [420] * 3), pytest.param([400] * 6, [412] * 4, marks=SLOW)],
+    [
+        pytest.param([400] * 3, [420] * 3, marks=pytest.mark.thorough),
+        pytest.param([400] * 6, [412] * 4, marks=SLOW),
+    ],
     ids=["five percent among six commits", "two percent among ten commits"],
 )
 def test_a_small_change_is_proven_at_its_commit(
