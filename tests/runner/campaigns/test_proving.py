@@ -70,6 +70,7 @@ def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path, service_url: 
     assert "interleaved pairs differ" in messages
 
 
+@pytest.mark.thorough
 def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
     result, _ = measure_history(tmp_path, service_url, "--no-prove")

@@ -107,7 +107,6 @@ def test_an_anchor_that_is_not_in_the_clone_is_left_out(proxy: Proxy, tmp_path: 
     assert json.loads(output)["measured"] == 2
 
 
-@pytest.mark.thorough
 def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 20])
     away: list[float] = []
@@ -134,6 +133,7 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
     assert (status, len(away) > 1) == (0, True), messages
 
 
+@pytest.mark.thorough
 def test_a_history_waits_while_the_service_judges_and_is_not_lost(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 10, 20])
     judging: dict[str, float] = {}
