@@ -51,9 +51,10 @@ def _share_routes(patch: pytest.MonkeyPatch) -> None:
         assert rule.map is not None
         key = text, tuple(rule.map.converters.items())
         if key not in parsed:
-            trace, converters = len(rule._trace), set(rule._converters)
+            trace, before = len(rule._trace), set(rule._converters)
             parts = list(parse_rule(rule, text))
-            added = {name: rule._converters[name] for name in rule._converters.keys() - converters}
+            # In their order, by which what an address has is handed to them.
+            added = {name: converter for name, converter in rule._converters.items() if name not in before}
             parsed[key] = parts, rule._trace[trace:], added
             return parts
         parts, added_trace, added = parsed[key]
