@@ -72,7 +72,7 @@ test-proofs: system-tests .venv/.dev ## Test that a change of 2 % among ten comm
 	@FAULTWATCH_TEST_PROOFS=1 $(PYTHON) -m pytest tests/runner/campaigns/test_proving.py
 
 .PHONY: test-thorough
-test-thorough: system-tests .venv/.dev node_modules/.installed .venv-hosts/.installed ## Test what make test leaves out: long runs end to end, and many more random inputs (TIME)
+test-thorough: system-tests .venv/.dev node_modules/.installed .venv-hosts/.installed ## Test what make test leaves out: long runs end to end, and many more random inputs (minutes)
 	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest -m "thorough or random" $(SIDE_BY_SIDE) --timeout 1200
 
 # What make test leaves to make test-thorough is part of the targets that run a whole folder.
