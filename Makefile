@@ -22,9 +22,12 @@ help: ## List the targets
 run: system .venv/.run node_modules/.installed ## Measure the demo history and serve it; FAULTWATCH_PORT, FAULTWATCH_HOME
 	@exec .venv/bin/faultwatch demo --serve
 
+# Each file is one process's; they are given out in the order of tests/conftest.py.
+SIDE_BY_SIDE = --numprocesses 3 --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
 test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: style, types, imports, tests
-	@$(PYTHON) -m pytest --numprocesses 3 --dist loadfile
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
 
 # The tests of these folders decide, parse and write: none starts a service, a browser or a build.
 QUICK = tests/setup tests/docs $(addprefix tests/service/,rules config text lab nightly/rules releases) \
@@ -69,13 +72,15 @@ test-proofs: system-tests .venv/.dev ## Test that a change of 2 % among ten comm
 	@FAULTWATCH_TEST_PROOFS=1 $(PYTHON) -m pytest tests/runner/campaigns/test_proving.py
 
 .PHONY: test-thorough
-test-thorough: system-tests .venv/.dev ## Test the API and the detectors with many more random inputs than make test (minutes)
-	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest --numprocesses 2 --timeout 1200 tests/service/rules \
-		tests/service/web/api/test_fuzz.py
+test-thorough: system-tests .venv/.dev node_modules/.installed .venv-hosts/.installed ## Test what make test leaves out: long runs end to end, and many more random inputs (minutes)
+	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest -m "thorough or random" $(SIDE_BY_SIDE) --timeout 1200
+
+# What make test leaves to make test-thorough is part of the targets that run a whole folder.
+ALSO_THOROUGH = -m "thorough or not thorough"
 
 .PHONY: test-kills
 test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service are killed at every step
-	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest tests/runner/jobs
+	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest $(ALSO_THOROUGH) tests/runner/jobs
 
 .PHONY: test-operations
 test-operations: system-tests system-operations .venv/.dev node_modules/.installed ## Test PostgreSQL's failover, poolers, restore to a point in time, and two versions side by side (minutes)
@@ -83,9 +88,9 @@ test-operations: system-tests system-operations .venv/.dev node_modules/.install
 
 .PHONY: test-busy
 test-busy: system-tests .venv/.dev ## Test three times that what measures is right on a machine that is busy with other work (half an hour)
-	@for round in 1 2 3; do FAULTWATCH_TEST_BUSY=1 $(PYTHON) -m pytest --timeout 900 tests/runner/canary \
-		tests/runner/execution tests/runner/host tests/runner/mapped_files tests/runner/measuring tests/runner/perf \
-		tests/runner/process_state tests/workloads || exit 1; done
+	@for round in 1 2 3; do FAULTWATCH_TEST_BUSY=1 $(PYTHON) -m pytest --timeout 900 $(ALSO_THOROUGH) \
+		tests/runner/canary tests/runner/execution tests/runner/host tests/runner/mapped_files tests/runner/measuring \
+		tests/runner/perf tests/runner/process_state tests/workloads || exit 1; done
 
 .PHONY: test-lab
 test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab and a remedy in a browser, and measure them here (minutes)
@@ -125,7 +130,7 @@ test-image: system-tests system-image .venv/.dev node_modules/.installed ## Buil
 
 .PHONY: test-projects
 test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
-	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest tests/projects
+	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest $(ALSO_THOROUGH) tests/projects
 
 .PHONY: test-fresh
 test-fresh: system-tests system-fresh .venv/.dev node_modules/.installed ## Adopt projects in fresh userlands of Debian and Ubuntu by the documents alone (as root; half an hour)
@@ -133,7 +138,7 @@ test-fresh: system-tests system-fresh .venv/.dev node_modules/.installed ## Adop
 
 .PHONY: test-hostile
 test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git with hostile repositories (as root)
-	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 tests/hostile
+	@FAULTWATCH_TEST_HOSTILE=1 $(PYTHON) -m pytest --numprocesses 2 $(ALSO_THOROUGH) tests/hostile
 
 .PHONY: hosts
 hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/how-to/hosts.md

@@ -20,6 +20,7 @@ ROLES = sorted(folder.name for folder in (ANSIBLE / "roles").iterdir())
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="make hosts installs Ansible")
 
 
+@pytest.mark.thorough
 def test_ansible_lint_finds_nothing(cache: pytest.Cache) -> None:
     # It takes half a minute, and its answer depends on these files alone: what has passed is remembered.
     files = [file for file in ANSIBLE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]

@@ -161,6 +161,7 @@ def test_the_chart_shows_them(demo: Demo) -> None:
     assert left < lines[0]["pixel"] < right
 
 
+@pytest.mark.thorough
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
 def test_every_page_is_quiet_accessible_and_fits(demo: Demo) -> None:

@@ -157,6 +157,7 @@ def test_one_fault_more_is_sure_after_reruns_of_its_commit_and_sent_once(
     assert again.confirmed == [], "more runs were ordered although the drift is sure"
 
 
+@pytest.mark.thorough
 def test_an_outlier_that_is_a_suspicion_leaves_no_event(history: Callable[..., Follower]) -> None:
     followed = history("50", outlier=True)
     if not followed.confirmed[0]:

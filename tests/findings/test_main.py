@@ -54,6 +54,7 @@ def project(tmp_path: Path, commit: Callable[..., str], monkeypatch: pytest.Monk
     return lambda *words: findings.__main__.main(["pages", str(tmp_path / "subject"), *words])
 
 
+@pytest.mark.thorough
 def test_what_is_stored_is_found_again(
     project: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 A case is a module. Its docstring says what it tries. ``prepare`` writes the repository; ``WORDS`` is the command (a
 gate by default), or ``attack`` runs several, and a service; ``held`` looks further than :meth:`Arena.look` does.
-``FAST`` cases are part of ``make test``.
+``FAST`` cases are part of ``make test``, ``THOROUGH`` ones of ``make test-thorough``.
 """
 
 import importlib
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.hostile import arena
 from tests.hostile.arena import Arena
@@ -28,12 +29,13 @@ pytestmark = [
 ]
 
 
-def _chosen() -> Iterator[tuple[str, str]]:
+def _choose() -> Iterator[ParameterSet]:
     for name in CASES:
         module = importlib.import_module(f"tests.hostile.cases.{name}")
+        is_fast, is_thorough = (getattr(module, word, False) for word in ("FAST", "THOROUGH"))
         for user in getattr(module, "USERS", ("root", "ordinary")):
-            if EVERYTHING or (getattr(module, "FAST", False) and user == getattr(module, "FAST_USER", "root")):
-                yield name, user
+            if EVERYTHING or ((is_fast or is_thorough) and user == getattr(module, "FAST_USER", "root")):
+                yield pytest.param(name, user, marks=[pytest.mark.thorough] if is_thorough else [])
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def field(request: pytest.FixtureRequest, templates: dict[str, Path]) -> Iterato
     shutil.rmtree(made.folder, ignore_errors=True)
 
 
-@pytest.mark.parametrize(("name", "field"), list(_chosen()), indirect=["field"])
+@pytest.mark.parametrize(("name", "field"), list(_choose()), indirect=["field"])
 def test_held(name: str, field: Arena) -> None:
     case: ModuleType = importlib.import_module(f"tests.hostile.cases.{name}")
     case.prepare(field)

@@ -159,6 +159,7 @@ huge_pages = "never"
 """
 
 
+@pytest.mark.thorough
 def test_a_library_whose_submodules_are_missing_is_adopted_with_a_driver_of_ones_own(folder: Path) -> None:
     project = Project(folder / "project")
     (project.folder / "deps").mkdir()
@@ -212,6 +213,7 @@ def test_what_failed_of_a_named_build_is_said_rather_than_to_name_one(folder: Pa
     assert done.stderr.rstrip().endswith("→ correct --build 'cc -o program nothing.c'")
 
 
+@pytest.mark.thorough
 def test_a_program_that_removes_its_input_reads_it_from_standard_input(folder: Path) -> None:
     source = """#include <stdio.h>
 int main(int n, char **words) {
@@ -249,6 +251,7 @@ int main(int n, char **words) {
     assert load_workload(project.folder).run.command == ("sh", "-c", "exec ./project < LICENSE")
 
 
+@pytest.mark.thorough
 def test_a_program_that_only_prints_its_usage_gives_way_to_one_that_works(folder: Path) -> None:
     usage = '#include <stdio.h>\nint main(int n, char **words) { puts("usage: project COMMAND"); return n > 1; }\n'
     rules = "all: project test_sums\nproject: main.c\n\tcc -o $@ main.c\ntest_sums: sums.c\n\tcc -o $@ sums.c\n"

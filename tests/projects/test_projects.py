@@ -2,7 +2,7 @@
 
 A case is a module. Its docstring says what is special. ``TOOLS`` are the programs that its build needs; ``grow`` makes
 a history in which one commit moves the faults, by ``MOVED``. ``SPREAD`` is by how much the count of its program varies
-by itself. ``FAST`` cases are part of ``make test``.
+by itself. ``FAST`` cases are part of ``make test``, ``THOROUGH`` ones of ``make test-thorough``.
 """
 
 import importlib
@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.projects.project import MOVED, Project, Runner
 
@@ -27,16 +28,17 @@ SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 pytestmark = [pytest.mark.perf, pytest.mark.timeout(1800)]
 
 
-def _chosen() -> Iterator[tuple[str, str, bool]]:
+def _choose() -> Iterator[ParameterSet]:
     for name in CASES:
         module = importlib.import_module(f"tests.projects.cases.{name}")
         for user in USERS:
             for confined in (False, True):
-                if EVERYTHING or (user, confined) in getattr(module, "FAST", ()):
-                    yield name, user, confined
+                is_fast, is_thorough = ((user, confined) in getattr(module, word, ()) for word in ("FAST", "THOROUGH"))
+                if EVERYTHING or is_fast or is_thorough:
+                    yield pytest.param(name, user, confined, marks=[pytest.mark.thorough] if is_thorough else [])
 
 
-@pytest.mark.parametrize(("name", "user", "confined"), list(_chosen()))
+@pytest.mark.parametrize(("name", "user", "confined"), list(_choose()))
 def test_the_commit_that_moves_faults_is_found(name: str, user: str, confined: bool, folder: Path) -> None:
     case: ModuleType = importlib.import_module(f"tests.projects.cases.{name}")
     missing = [tool for tool in case.TOOLS if not shutil.which(tool, path=SYSTEM_PATH)]

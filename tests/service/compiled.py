@@ -34,16 +34,37 @@ def shared() -> Iterator[None]:
 
 
 def _share_routes(patch: pytest.MonkeyPatch) -> None:
-    compiled: dict[object, Any] = {}
+    builders: dict[object, Any] = {}
     compile_builder = Rule._compile_builder
 
-    def reuse(rule: Rule, append_unknown: bool = True) -> Any:
+    def reuse_builder(rule: Rule, append_unknown: bool = True) -> Any:
         key = rule.rule, tuple(rule._trace), repr(rule.defaults), frozenset(rule.arguments), append_unknown
-        if key not in compiled:
-            compiled[key] = compile_builder(rule, append_unknown)
-        return compiled[key]
+        if key not in builders:
+            builders[key] = compile_builder(rule, append_unknown)
+        return builders[key]
 
-    patch.setattr(Rule, "_compile_builder", reuse)
+    parsed: dict[object, tuple[Any, ...]] = {}
+    parse_rule = Rule._parse_rule
+
+    def reuse_parts(rule: Rule, text: str) -> list[Any]:
+        """Parse the text of a rule, or repeat what that once did to a rule beside the parts that it returned."""
+        assert rule.map is not None
+        key = text, tuple(rule.map.converters.items())
+        if key not in parsed:
+            trace, before = len(rule._trace), set(rule._converters)
+            parts = list(parse_rule(rule, text))
+            # In their order, by which what an address has is handed to them.
+            added = {name: converter for name, converter in rule._converters.items() if name not in before}
+            parsed[key] = parts, rule._trace[trace:], added
+            return parts
+        parts, added_trace, added = parsed[key]
+        rule._trace.extend(added_trace)
+        rule._converters.update(added)
+        rule.arguments.update(added)
+        return parts
+
+    patch.setattr(Rule, "_compile_builder", reuse_builder)
+    patch.setattr(Rule, "_parse_rule", reuse_parts)
 
 
 class _Templates(BytecodeCache):

@@ -129,6 +129,7 @@ def test_it_has_what_a_history_has(titles: list[str]) -> None:
     assert order == sorted(order)
 
 
+@pytest.mark.thorough
 def test_one_commit_does_not_build_and_the_others_build_without_a_warning(
     builds: dict[str, Path], titles: list[str]
 ) -> None:

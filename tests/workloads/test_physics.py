@@ -111,6 +111,7 @@ def test_all_kinds_of_temporaries_make_the_same_image(builds: Path) -> None:
     assert len(set(sums.values())) == 1
 
 
+@pytest.mark.thorough
 def test_a_cold_start_has_major_faults_and_a_warm_one_has_none(builds: Path) -> None:
     folder = built(builds, "cold_start", "cold_start_Os")  # the other optimisation takes three times as long
     try:

@@ -34,6 +34,7 @@ def report_of(buffer: str, tree: Path) -> Report:
     )
 
 
+@pytest.mark.thorough
 def test_the_pages_of_its_buffers_are_counted_and_its_values_imported(tmp_path: Path) -> None:
     shutil.copy(FOLDER / "bench_buffers.py", tmp_path)
     fresh, reused = (report_of(buffer, tmp_path) for buffer in ("fresh", "reused"))

@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena
 
-FAST = True
+THOROUGH = True
 
 
 def prepare(arena: Arena) -> None:

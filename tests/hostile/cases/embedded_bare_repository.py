@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena
 
-FAST = True
+THOROUGH = True
 WORDS = ("gate", "evil/workload.toml", "HEAD~1..HEAD", "--output", "REPORT")
 
 

@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
+THOROUGH = True
 WORDS = ("gate", "w/workload.toml", "HEAD~1..HEAD", "--repo", ".", "--output", "REPORT")
 
 

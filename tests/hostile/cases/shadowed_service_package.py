@@ -2,7 +2,7 @@
 
 from tests.hostile.arena import Arena, Outcome
 
-FAST = True
+THOROUGH = True
 
 
 def prepare(arena: Arena) -> None:

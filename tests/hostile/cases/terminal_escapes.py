@@ -3,7 +3,7 @@
 from tests.hostile.arena import Arena, Outcome
 from tests.log_readers import commands_in
 
-FAST = True
+THOROUGH = True
 
 
 def prepare(arena: Arena) -> None:

@@ -3,7 +3,7 @@
 from tests.projects.project import CALL, FEW, MOVED, Project, touch, workload
 
 TOOLS = ("make", "cc")
-FAST = (("ordinary", True),)
+THOROUGH = (("ordinary", True),)
 FILES = {
     "Makefile": "program: main.c deps/touch/touch.c deps/touch/deep/touch.h\n\tcc -o $@ main.c deps/touch/touch.c\n",
     "main.c": '#include "deps/touch/deep/touch.h"\n' + CALL,

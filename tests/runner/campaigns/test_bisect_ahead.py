@@ -10,6 +10,7 @@ from tests.runner.commands import faultwatch, make_history
 pytestmark = pytest.mark.perf
 
 
+@pytest.mark.thorough
 def test_commits_are_built_side_by_side(tmp_path: Path, service_url: str) -> None:
     log = tmp_path / "log"
     build = f"""grep -o 'return [0-9]*' pages.c >number; echo "build $(cat number)" >>{log}

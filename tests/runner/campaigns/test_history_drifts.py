@@ -21,6 +21,7 @@ def drifts(tmp_path: Path, url: str, *words: str, changed: bool = False) -> list
     return [drift["revision"] for drift in json.loads(output)["drifts"]]
 
 
+@pytest.mark.thorough
 def test_drifts_of_another_definition_and_of_other_commits_are_not_shown(tmp_path: Path, service_url: str) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 30, 30, 30])
     assert drifts(tmp_path, service_url) == [commits[2]]

@@ -31,6 +31,7 @@ def compare(folder: Path, url: str) -> tuple[int, str]:
     return status, output + messages
 
 
+@pytest.mark.thorough
 def test_two_builds_that_differ_by_one_fault_say_nothing_about_their_commits(tmp_path: Path, service_url: str) -> None:
     drawn(tmp_path, base="0,1", head="1,0")
     status, said = compare(tmp_path, service_url)
@@ -55,6 +56,7 @@ def test_two_builds_with_the_same_bytes_need_no_third(tmp_path: Path, service_ur
     assert "Base and head, built again, have the same bytes as before" in said
 
 
+@pytest.mark.thorough
 def test_a_bisect_does_not_prove_what_only_one_build_shows(tmp_path: Path, service_url: str) -> None:
     drawn(tmp_path, base="0,1", head="1,0")
     words = ("bisect", "HEAD~1..HEAD", "--repo", "repo", "--json")

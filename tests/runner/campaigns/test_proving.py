@@ -70,6 +70,7 @@ def test_a_doubled_count_of_four_commits_is_proven(tmp_path: Path, service_url: 
     assert "interleaved pairs differ" in messages
 
 
+@pytest.mark.thorough
 def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Path, service_url: str) -> None:
     commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
     result, _ = measure_history(tmp_path, service_url, "--no-prove")
@@ -97,7 +98,10 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [([400] * 3, [420] * 3), pytest.param([400] * 6, [412] * 4, marks=SLOW)],
+    [
+        pytest.param([400] * 3, [420] * 3, marks=pytest.mark.thorough),
+        pytest.param([400] * 6, [412] * 4, marks=SLOW),
+    ],
     ids=["five percent among six commits", "two percent among ten commits"],
 )
 def test_a_small_change_is_proven_at_its_commit(

@@ -48,6 +48,7 @@ def test_refused_reports_end_every_command_with_the_reason(proxy: Proxy, tmp_pat
     assert proxy.ask("/runs")["total"] == 4
 
 
+@pytest.mark.thorough
 def test_a_report_that_the_service_stumbles_over_stops_no_later_command(proxy: Proxy, tmp_path: Path) -> None:
     commits = make_history(tmp_path / "repo", [10, 10, 20])
     home, poison = tmp_path / "home", set[str]()
@@ -132,6 +133,7 @@ def test_compare_and_nightly_outlast_a_service_that_is_away(proxy: Proxy, tmp_pa
     assert (status, len(away) > 1) == (0, True), messages
 
 
+@pytest.mark.thorough
 def test_a_history_waits_while_the_service_judges_and_is_not_lost(proxy: Proxy, tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10, 10, 20])
     judging: dict[str, float] = {}

@@ -113,6 +113,7 @@ def test_the_same_bytes_are_measured_once(services: Iterator[tuple[Path, Proxy]]
     assert (every["measured"], every["reused"], every["stored"]) == (1, 0, MIN_AGREEING_RUNS + 2)
 
 
+@pytest.mark.thorough
 def test_a_commit_is_blamed_only_beside_one_that_was_measured(
     services: Iterator[tuple[Path, Proxy]], repository: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_a_commit_is_blamed_only_beside_one_that_was_measured(
     assert [candidate["commit"] for candidate in drift["candidates"]] == [more]
 
 
+@pytest.mark.thorough
 def test_the_last_revision_of_a_range_is_measured(services: Iterator[tuple[Path, Proxy]], repository: Path) -> None:
     for number in range(MIN_AGREEING_RUNS):
         commit(repository, pages__c=program(10), README=f"{number}")

@@ -128,6 +128,7 @@ def test_head_does_not_measure_something_else_unseen(home: Path, service_url: st
     assert "[run] command ./prog → true" in found["judge"]
 
 
+@pytest.mark.thorough
 def test_a_harmless_head_that_changes_its_judge_needs_acceptance(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")
@@ -136,6 +137,7 @@ def test_a_harmless_head_that_changes_its_judge_needs_acceptance(home: Path, ser
     assert (status, found["verdict"], found["passed"]) == (1, "undecided", False), said
 
 
+@pytest.mark.thorough
 def test_cases_that_head_removes_and_adds_are_measured(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, MATRIX)
     git(subject, "checkout", "--quiet", "-b", "change")
@@ -146,6 +148,7 @@ def test_cases_that_head_removes_and_adds_are_measured(home: Path, service_url: 
     assert "matrix loses n=9 and gains n=5" in found["judge"]
 
 
+@pytest.mark.thorough
 def test_added_cases_need_no_acceptance(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, MATRIX)
     git(subject, "checkout", "--quiet", "-b", "change")
@@ -166,6 +169,7 @@ def test_an_option_that_only_head_knows_does_not_spare_head(home: Path, service_
     assert "[run] command ./prog → ./prog --more" in found["judge"]
 
 
+@pytest.mark.thorough
 def test_a_workload_file_that_moves_does_not_hide_its_judge(home: Path, service_url: str, subject: Path) -> None:
     (subject / "perf").mkdir()
     (subject / "perf" / "workload.toml").write_text(BASE)
@@ -180,6 +184,7 @@ def test_a_workload_file_that_moves_does_not_hide_its_judge(home: Path, service_
     assert "budget of minor-faults 0 → 2,000" in found["judge"]
 
 
+@pytest.mark.thorough
 def test_the_tip_judges_a_branch_that_begins_before_it_had_a_file(home: Path, service_url: str, subject: Path) -> None:
     commit(subject)
     git(subject, "checkout", "--quiet", "-b", "change")

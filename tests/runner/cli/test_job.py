@@ -41,6 +41,7 @@ def said(folder: Path, *arguments: str, status: int = 0) -> str:
     return out + error
 
 
+@pytest.mark.thorough
 @pytest.mark.perf
 def test_an_interrupted_search_is_paused_and_goes_on_as_a_job(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(HISTORY), "repo"], cwd=tmp_path, check=True, capture_output=True)

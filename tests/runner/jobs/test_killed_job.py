@@ -67,6 +67,7 @@ def service(tmp_path: Path) -> Iterator[RealService]:
         kill_runner(made)
 
 
+@pytest.mark.thorough
 @pytest.mark.perf
 @pytest.mark.timeout(600)
 def test_a_bisect_survives_kills_at_every_step(service: RealService, history: Path) -> None:

@@ -44,6 +44,7 @@ def answering() -> Iterator[HttpStub]:
         yield made
 
 
+@pytest.mark.thorough
 def test_every_report_arrives_whatever_is_killed(answering: HttpStub, tmp_path: Path) -> None:
     chance = random.Random(20250102)
     kept: list[str] = []

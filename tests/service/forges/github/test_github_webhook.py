@@ -332,6 +332,7 @@ def test_a_payload_goes_once_it_is_done_and_its_id_stays(service: Any, said: Any
         assert (row.payload, row.due_at, row.error) == (None, None, None)
 
 
+@pytest.mark.thorough
 def test_what_was_taken_before_a_kill_is_done_after_it(
     service: Any, hub: stand_in.GitHub, key: str, tmp_path: Path
 ) -> None:

@@ -1,12 +1,15 @@
 """A point appended gives the answer of a series read again: whatever the values, however they were cut into calls."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.rules.detect import LevelChange, LevelChangeDetector, find_level_changes
 from service.rules.detect.detector import MergedChanges
 from tests import thorough
+
+pytestmark = pytest.mark.random
 
 
 @st.composite

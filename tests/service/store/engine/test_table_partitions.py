@@ -143,6 +143,7 @@ def test_a_long_question_delays_the_exchange_and_not_the_others(database: Databa
     assert not working.is_alive()
 
 
+@pytest.mark.thorough
 def test_a_part_that_is_in_use_all_the_time_is_left_for_later(
     database: Database, old: list[Report], monkeypatch: pytest.MonkeyPatch
 ) -> None:

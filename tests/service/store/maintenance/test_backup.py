@@ -80,7 +80,9 @@ def test_a_backup_of_an_older_version_replaces_a_newer_database(
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.99])
+@pytest.mark.parametrize(
+    "share", [0.3, *(pytest.param(share, marks=pytest.mark.thorough) for share in (0.6, 0.9)), 0.99]
+)
 def test_of_a_restore_that_is_cut_off_nothing_remains(
     api: Api, database: Database, tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

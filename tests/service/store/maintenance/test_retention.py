@@ -150,7 +150,9 @@ def test_an_estimated_reading_stays_one() -> None:
     ]
 
 
-@EVERY_DATABASE
+@pytest.mark.parametrize(
+    "database_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.thorough)], indirect=True
+)
 def test_what_many_reports_would_free_is_estimated_from_some_of_them(
     api: Api, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

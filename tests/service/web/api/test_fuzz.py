@@ -22,6 +22,7 @@ from tests import thorough
 from tests.service import reports
 from tests.service.apiclient import Api
 
+pytestmark = pytest.mark.random
 STORED = [reports.report(number, 100 if number < 4 else 104) for number in range(1, 7)]
 THERE = {"subject": "demo", "run_id": str(STORED[0].run_id), "series_id": 1}
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
@@ -43,7 +44,7 @@ def test_no_request_is_answered_with_a_crash(described: schemathesis.BaseSchema)
         operation = found.ok()
 
         # To invent a body takes a quarter of a second.
-        few = 4 if operation.body else 12
+        few = 3 if operation.body else 8
 
         @settings(max_examples=thorough.choose(few, 60), database=None, suppress_health_check=list(HealthCheck))
         @given(operation.as_strategy(), st.booleans())

@@ -300,6 +300,7 @@ def test_the_form_is_completed_from_what_is_stored(client: FlaskClient) -> None:
     assert '<option value="v1.0">tag</option>' in client.get("/bisects").text
 
 
+@pytest.mark.thorough
 @pytest.mark.browser
 @pytest.mark.skipif(chromium() is None, reason="no Chromium is installed")
 def test_the_page_is_quiet_accessible_and_fits(client: FlaskClient) -> None:

@@ -86,6 +86,7 @@ def test_every_page_is_quiet_accessible_and_fits(client: FlaskClient, measured: 
     measured.assert_quiet()
 
 
+@pytest.mark.thorough
 def test_extremes_are_accessible_and_fit(extremes: FlaskClient, extremes_address: str, opened: Opener) -> None:
     watched = opened(extremes_address)
     numbers = [series_id(extremes, MAIN, metric) for metric in ("minor-faults", "instructions")]
