@@ -96,7 +96,7 @@ def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
 
 def _describe_judge(outcome: GateOutcome) -> str:
     sentence = describe_judge(outcome, format_code)
-    return f"{'⚠ ' if outcome.weaker_judge else ''}{sentence}\n\n" if sentence else ""
+    return f"{'⚠ ' if outcome.changes_to_accept else ''}{sentence}\n\n" if sentence else ""
 
 
 def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:

@@ -48,7 +48,9 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
 def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
     """Yield what head changes of how it is measured and judged."""
     if outcome.report.changes:
-        level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
+        level: Literal["failure", "notice"] = (
+            "failure" if outcome.changes_to_accept and not outcome.accepted else "notice"
+        )
         yield GateFinding(
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
@@ -69,7 +71,7 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
-    _, failure = case.failed or ("", None)
+    _, failure = case.first_failure or ("", None)
     fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
@@ -89,7 +91,7 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
     if judged.over or row.crept is not None:
         rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
-    elif row.head_lacks:
+    elif row.lacks_head_samples:
         rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
     elif row.is_open:
         rule, level = FindingRule.UNDECIDED, "warning"

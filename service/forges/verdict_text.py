@@ -30,7 +30,7 @@ _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN
 def describe_verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
     warning = ""
-    if outcome.weaker_judge and outcome.accepted is None:
+    if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
     return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
 
@@ -43,7 +43,7 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
         changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others}.")
-        if outcome.weaker_judge:
+        if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
             parts.append("As before, the workload file of the target branch was used.")
@@ -121,7 +121,7 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     worst, others = cases[0], _describe_others(len(cases) - 1, "case")
     where = f"{show(worst.name)}{others}"
     nothing = outcome.state is GateState.NOTHING
-    if worst.failed is None:
+    if worst.first_failure is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: none of the deciding metrics has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
@@ -164,7 +164,7 @@ def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
 def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    head_lacks = [row for row in rows if row.head_lacks]
+    head_lacks = [row for row in rows if row.lacks_head_samples]
     metrics = missing or head_lacks or rows
     titles, where = describe_rows(metrics, show)
     if missing:

@@ -15,7 +15,7 @@ from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge_metric
+from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, compare_metric
 from service.lab.rules.setting_names import VARIABLE, Value
 from service.lab.rules.settings_grid import (
     GridCell,
@@ -281,7 +281,7 @@ class _Cells:
         interleaved = cell.beside is not None
         compared = max(1, len(self.grid.all_cells) - 1)
         return tuple(
-            judge_metric(
+            compare_metric(
                 name, base.get(name), readings[name], interleaved=interleaved, cells=compared, comparable=comparable
             )
             for name in METRICS

@@ -13,7 +13,7 @@ from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
 from service.rules.series.floor import calibrate_floor
-from service.rules.series.proofs import Proof, settle
+from service.rules.series.proofs import Proof, apply_proofs
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import explain_withdrawals
@@ -100,7 +100,7 @@ def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, form
     head, measured = series.read_head(row), trend.measured
     changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    changes = settle(changes, settled.proofs, trend) if row.judged else []
+    changes = apply_proofs(changes, settled.proofs, trend) if row.judged else []
     contexts = [facts.find_description_facts(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]

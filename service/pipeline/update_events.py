@@ -262,7 +262,7 @@ def _summarise_events(
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
-        event.document = narrowing.narrow_event(headline.summarise(first, returned), results.get(name))
+        event.document = narrowing.narrow_event(headline.summarise_drifts(first, returned), results.get(name))
         _update_rank(event, first)
 
 

@@ -67,7 +67,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{least}.")
-        if state.find_culprits_between(question.good, question.bad) and state.explain_measured(question.good):
+        if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_describe_too_many_steps(question, inside))
@@ -198,9 +198,11 @@ class _ExactSearch:
             suspects = self._list_between(old, new)
             middle = self._find_middle(old, new, suspects)
             if middle is None:
-                complete = self._explain_undivided(old, new, suspects)
+                complete = self._explain_gap_without_middle(old, new, suspects)
             else:
-                halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
+                halves = [
+                    (low, high) for low, high in ((old, middle), (middle, new)) if self._do_levels_differ(low, high)
+                ]
                 # All of them, so that all gaps open.
                 results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
@@ -209,7 +211,7 @@ class _ExactSearch:
                 self._in_explained |= suspects
         return self._explained[old, new]
 
-    def explain_measured(self, good: str) -> bool:
+    def explain_inner_commits(self, good: str) -> bool:
         """Find the culprits that only measured commits inside the range show; return whether that needs no measurement.
 
         Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
@@ -225,7 +227,7 @@ class _ExactSearch:
             expected = self.values[good] + self._sum_effects(contained)
             if self.do_differ(expected, self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
-                return self._explain_level(commit, expected, explained) and self.explain_measured(good)
+                return self._explain_level(commit, expected, explained) and self.explain_inner_commits(good)
             explained.append(commit)
         return True
 
@@ -282,10 +284,10 @@ class _ExactSearch:
     def _list_between(self, old: str, new: str) -> int:
         return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
-    def _is_gap(self, old: str, new: str) -> bool:
-        return self.do_differ(self._get_known_level(old), self._get_known_level(new))
+    def _do_levels_differ(self, old: str, new: str) -> bool:
+        return self.do_differ(self._get_level_of_gap(old), self._get_level_of_gap(new))
 
-    def _get_known_level(self, commit: str) -> Number:
+    def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
         level = self._find_level(commit)
         if level is not None:
@@ -324,8 +326,8 @@ class _ExactSearch:
         if not inner:
             return None
         n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        late = [commit for commit in inner if not self._is_gap(commit, new)]
-        early = [commit for commit in inner if not self._is_gap(old, commit)]
+        late = [commit for commit in inner if not self._do_levels_differ(commit, new)]
+        early = [commit for commit in inner if not self._do_levels_differ(old, commit)]
         if late:
             return min(late, key=lambda commit: (n_contained[commit], graph.place[commit]))
         if early:
@@ -333,7 +335,7 @@ class _ExactSearch:
         half = suspects.bit_count() / 2
         return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
 
-    def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
+    def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
         """Explain a gap within which no commit that descends from ``old`` is measured."""
         # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
@@ -348,8 +350,8 @@ class _ExactSearch:
         complete, cleared = self._explain_branches(new, suspects, references)
         if not complete:
             return False
-        expected = self._get_known_level(old) + self._sum_effects(suspects)
-        if not self.do_differ(expected, self._get_known_level(new)):
+        expected = self._get_level_of_gap(old) + self._sum_effects(suspects)
+        if not self.do_differ(expected, self._get_level_of_gap(new)):
             return True
         # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
@@ -359,7 +361,7 @@ class _ExactSearch:
         if tests := self._count_tests(new, remaining, references):
             return self._open_gap(remaining, tests)
         # Or what makes others comparable, or the parents.
-        opening = references.choose_best_opening(
+        opening = references.choose_most_useful_commit(
             remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
         required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
@@ -379,8 +381,8 @@ class _ExactSearch:
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
-            before=self._get_known_level(old),
-            after=self._get_known_level(new),
+            before=self._get_level_of_gap(old),
+            after=self._get_level_of_gap(new),
             candidates=tuple(self.graph.list_members(candidates)),
             brought=moved_within,
         )
@@ -472,7 +474,7 @@ class _ExactSearch:
             reference = references.find_reference(commit) if commit in self.values and commit != new else None
             if reference is None or self._find_level(reference) is None:
                 continue
-            level = self._get_known_level(reference)
+            level = self._get_level_of_gap(reference)
             part = self._list_between(reference, commit)
             if self.do_differ(level + self._sum_effects(part), self.values[commit]):
                 complete &= self.find_culprits_between(reference, commit)

@@ -206,7 +206,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         return Found(
             culprits=tuple(_build_culprit(measurements, first_like, place, culprits) for place in sorted(culprits))
         )
-    why = _explain_endless(question, measurements, belief) if not culprits else ""
+    why = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
     if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
@@ -259,7 +259,7 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     return set(before) == set(culprits) and _is_complete(before, belief)
 
 
-def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
+def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.n[good], measurements.data.n[bad])

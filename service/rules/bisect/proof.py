@@ -22,7 +22,7 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
@@ -44,7 +44,7 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
-def is_explained_by_builds(name: str, comparison: Comparison) -> bool:
+def differs_only_like_builds(name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
         verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics

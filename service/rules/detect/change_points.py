@@ -36,7 +36,7 @@ class ChangePoints:
         self._rank += [-1] * settled
         mark = self._partition.mark()
         self._add(positions[settled:], sums, squares)
-        same = self._walk(self._partition.find_last(n, float(sums[n]), float(squares[n])))
+        same = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
 
@@ -46,7 +46,7 @@ class ChangePoints:
         ):
             self._partition.add(position, total, square)
 
-    def _walk(self, node: int) -> int:
+    def _follow_best_partition(self, node: int) -> int:
         """Follow the best partition back to where it joins the previous one."""
         new = []
         finals = len(self._rank)

@@ -34,10 +34,10 @@ class ClippedSeries:
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
         rest, rise = clip(x[start:n], middle, noise.sigma)
-        _continue(self._height, start, rise)
+        _continue_sums(self._height, start, rise)
         clipped = rest + self._height[start + 1 : n + 1]
-        _continue(self.sums, start, clipped)
-        _continue(self.squares, start, clipped * clipped)
+        _continue_sums(self.sums, start, clipped)
+        _continue_sums(self.squares, start, clipped * clipped)
         self._final = max(0, n - CLIP_LOOKAHEAD)
 
     def values(self, first: int, last: int) -> Floats:
@@ -48,18 +48,18 @@ class ClippedSeries:
     def _reserve(self, n: int) -> None:
         if n >= len(self.sums):
             size = n + n // 2  # generous, as pages that nobody writes to take no memory
-            self.sums = _extend(self.sums, size + 1)
-            self.squares = _extend(self.squares, size + 1)
-            self._height = _extend(self._height, size + 1)
+            self.sums = _extend_array(self.sums, size + 1)
+            self.squares = _extend_array(self.squares, size + 1)
+            self._height = _extend_array(self._height, size + 1)
 
 
-def _extend(array: Floats, size: int) -> Floats:
+def _extend_array(array: Floats, size: int) -> Floats:
     result = np.zeros(size)
     result[: len(array)] = array
     return result
 
 
-def _continue(sums: Floats, start: int, values: Floats) -> None:
+def _continue_sums(sums: Floats, start: int, values: Floats) -> None:
     """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
     part = sums[start : start + len(values) + 1]
     part[1:] = values

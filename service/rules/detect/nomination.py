@@ -71,7 +71,7 @@ class Nomination:
         )
 
 
-def nominate(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> Nomination | None:
+def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> Nomination | None:
     """Return the most likely change of level among a few runs; None if none is worth a comparison.
 
     The statistic is Student's t between the two sides of each split ("The probable error of a mean", Biometrika 6,

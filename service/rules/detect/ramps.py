@@ -83,7 +83,7 @@ def describe_ramp(group: ChangeGroup) -> LevelChange:
     return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
-def judge_group(
+def list_group_changes(
     group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
 ) -> list[LevelChange]:
     """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
@@ -107,7 +107,7 @@ def judge_group(
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
+def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
     """Return the ramp of a level that climbs too slowly for steps; None if it stays.
 
     Parameters

@@ -26,7 +26,7 @@ def _compare_huge_pages(before: Facts, after: Facts) -> int:
     return 0
 
 
-def _describe_lost(facts: Facts) -> bool:
+def _has_lost_huge_pages(facts: Facts) -> bool:
     before = facts.before
     return (
         before is not None
@@ -35,7 +35,7 @@ def _describe_lost(facts: Facts) -> bool:
     )
 
 
-def _describe_gained(facts: Facts) -> bool:
+def _has_gained_huge_pages(facts: Facts) -> bool:
     before = facts.before
     return (
         before is not None
@@ -81,7 +81,7 @@ _REPORT = "one program: 5,862 faults without huge pages, 1,774 with them"
 HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
-    condition=_describe_lost,
+    condition=_has_lost_huge_pages,
     max_saving=_compute_slower_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (
@@ -97,7 +97,7 @@ HUGE_PAGES_LOST = Rule(
 HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
-    condition=_describe_gained,
+    condition=_has_gained_huge_pages,
     max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),

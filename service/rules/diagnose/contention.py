@@ -34,7 +34,7 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
-    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle)
+    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle_share)
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for the lock: {calls}",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -70,7 +70,7 @@ def _is_fault_storm(facts: Facts) -> bool:
         profile.processes < 2
         or readings_alone is None
         or facts.fault_cost < MIN_STORM_SHARE
-        or facts.of_program < MIN_STORM_SHARE
+        or facts.program_share < MIN_STORM_SHARE
     ):
         return False
     faults_together, constant = (
@@ -94,7 +94,7 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
         "as one process alone has; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -102,7 +102,7 @@ FIRST_TOUCH_STORM = Rule(
     name="first-touch-storm",
     title="Processes touch new memory all at once",
     condition=_is_fault_storm,
-    max_saving=lambda facts: facts.of_program * facts.fault_cost + facts.call_cost,
+    max_saving=lambda facts: facts.program_share * facts.fault_cost + facts.memory_call_share,
     evidence=_describe_storm,
     remedies=lambda _: (
         Remedy(text="allocate the memory once and keep it: before the loop, or statically"),
@@ -116,7 +116,7 @@ FIRST_TOUCH_STORM = Rule(
 
 def _has_late_first_touch(facts: Facts) -> bool:
     """Return whether threads first touch a large region in the middle of the work, which only a region can tell."""
-    area = facts.largest
+    area = facts.largest_area
     return (
         facts.profile.scope == "region"
         and area is not None
@@ -124,23 +124,23 @@ def _has_late_first_touch(facts: Facts) -> bool:
         and area.size >= MIN_LARGE_REGION_BYTES
         and area.memory in OWN_MEMORY
         and 2 * area.faults >= facts.faults
-        and facts.first_touches >= MIN_FIRST_TOUCH_SHARE
+        and facts.first_touch_share >= MIN_FIRST_TOUCH_SHARE
     )
 
 
 def _estimate_first_use_saving(facts: Facts) -> float:
-    area = facts.largest
+    area = facts.largest_area
     return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
-    area = facts.largest
+    area = facts.largest_area
     assert area is not None
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults, in the middle of the work",
-        *facts.where,
+        *facts.top_function,
     )
 
 

@@ -34,7 +34,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
         f"{_describe_refaults(facts)}",
         f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
         f"{_estimate_kept_pages_saving(facts):.0%} of the CPU time",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -76,13 +76,13 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     """
     if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
-    takes = facts.takes_per_operation
+    takes = facts.requests_per_operation
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
     """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
-    takes = facts.takes_per_operation
+    takes = facts.requests_per_operation
     kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
     return kept_share * _compute_buffer_cost(facts)
 
@@ -100,7 +100,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         *([size] if size else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
         f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
-        *facts.where,
+        *facts.top_function,
     )
 
 

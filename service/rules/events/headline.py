@@ -80,7 +80,7 @@ def describe_price(drifts: Sequence[Drift]) -> str:
     return worth.sentence if worth else ""
 
 
-def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+def summarise_drifts(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return the part of an event's description that neither decisions nor silences change.
 
     Parameters

@@ -40,7 +40,7 @@ def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> di
     Parameters
     ----------
     document
-        As :func:`service.rules.events.headline.summarise` returns it.
+        As :func:`service.rules.events.headline.summarise_drifts` returns it.
     """
     described = dict(document)
     candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}

@@ -109,7 +109,7 @@ class MetricOutcome:
         return verdict.counts and (verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.may_exceed)
 
     @property
-    def head_lacks(self) -> bool:
+    def lacks_head_samples(self) -> bool:
         """Whether the metric is open, and fewer samples of head have a value than of base."""
         return self.is_open and self.often_missing
 
@@ -177,13 +177,13 @@ class CaseOutcome:
         quarantined = self.case.base.quarantine or self.case.head.quarantine
         if quarantined:
             return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
-        if self._head_is_the_reason and self.case.head.failure:
+        if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
         skipped = self.case.base.failure or self.case.head.failure
         return (("base", skipped),) if skipped else ()
 
     @property
-    def failed(self) -> tuple[str, Failure] | None:
+    def first_failure(self) -> tuple[str, Failure] | None:
         """The first of them; None if both sides were measured."""
         return self.failures[0] if self.failures else None
 
@@ -198,7 +198,7 @@ class CaseOutcome:
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting),
             GateState.OVER: any(verdict.over for verdict in counting),
             GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
-            GateState.HEAD_LACKS: any(outcome.head_lacks for outcome in self.metrics),
+            GateState.HEAD_LACKS: any(outcome.lacks_head_samples for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
             GateState.WITHIN: "regression" in directions,
             GateState.BETTER: "improvement" in directions,
@@ -225,10 +225,10 @@ class CaseOutcome:
         """Whether a side was skipped, and not because the host lacks what both need."""
         sides = (self.case.base, self.case.head)
         temporary = any(side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides)
-        return temporary or self._head_is_the_reason
+        return temporary or self._is_skipped_because_of_head
 
     @property
-    def _head_is_the_reason(self) -> bool:
+    def _is_skipped_because_of_head(self) -> bool:
         """Whether base was skipped only because head was: both would be for the same reason otherwise."""
         base, head = self.case.base, self.case.head
         skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
@@ -295,7 +295,7 @@ class GateOutcome:
         return have_same_bytes and self.state is GateState.SAME
 
     @cached_property
-    def weaker_judge(self) -> tuple[JudgeChange, ...]:
+    def changes_to_accept(self) -> tuple[JudgeChange, ...]:
         """What head changes of how it is measured and judged, and somebody has to accept."""
         return tuple(change for change in self.report.changes if needs_acceptance(change))
 
@@ -306,12 +306,12 @@ class GateOutcome:
             return GateVerdict.UNDECIDED
         text = _VERDICTS[self.state]
         fails = text in {GateVerdict.FAILED, GateVerdict.REGRESSED}
-        return GateVerdict.UNDECIDED if self.weaker_judge and not self.accepted and not fails else text
+        return GateVerdict.UNDECIDED if self.changes_to_accept and not self.accepted and not fails else text
 
     @property
     def needs_acceptance(self) -> bool:
         """Whether the pull request only passes if somebody accepts it."""
-        return self.state in _ACCEPTABLE or bool(self.weaker_judge)
+        return self.state in _ACCEPTABLE or bool(self.changes_to_accept)
 
     @property
     def passed(self) -> bool:

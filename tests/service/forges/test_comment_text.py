@@ -213,7 +213,7 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
     finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
-    open_judge = finding.weaker_judge and not accepted
+    open_judge = finding.changes_to_accept and not accepted
     assert finding.verdict == ("undecided" if report.may_be_unmeasured or open_judge else WORDS[state])
     assert finding.passed is (not finding.needs_acceptance and finding.verdict.value != "failed") or accepted
     written = comment_text.build_comment(finding, LINKS, MARKER)

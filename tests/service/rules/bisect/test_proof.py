@@ -12,7 +12,7 @@ from service.rules.bisect.proof import (
     add_levels,
     choose_next_proof,
     choose_precision,
-    judge_proof,
+    decide_proof,
 )
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.interleaved import decide_comparison
@@ -34,27 +34,27 @@ def compared(base, head):
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():
-    proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
+    proof, why = decide_proof(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
     assert proof is ProofState.STANDS
     assert "30 of 30" in why
 
 
 def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
-        proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
+        proof, why = decide_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
         assert "100 faults before and 107 faults after" in why.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_is_open_while_runs_are_missing():
-    assert judge_proof(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
-    assert judge_proof(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
+    assert decide_proof(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
+    assert decide_proof(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
     merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "brought": 7})
-    assert judge_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
-    assert judge_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
+    assert decide_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
+    assert decide_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
 
 def test_a_proven_culprit_shows_what_its_proof_measured():
