@@ -87,6 +87,7 @@ class DriftBisector:
         return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
 
     def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
+        """Return the order of the next bisect of a subject; None if no drift needs one."""
         drift, runs = next_bisect.choose_drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
         )
@@ -112,6 +113,7 @@ def _is_ordered_by_service(row: Job) -> bool:
 
 
 def _describe_open_job(session: Session, row: Job) -> OpenJob:
+    """Return what the rules of preemption read of an open job."""
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
     settled, withdrawn = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}

@@ -225,6 +225,7 @@ class _Cells:
     def _find_state(
         self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
     ) -> tuple[CellState, str, LabRun | None]:
+        """Return the state of a cell, the sentence about it, and the run that it shows."""
         failure = f"Failed: {cell.failed.failure}" if cell.failed is not None else ""
         if job is not None and job.state.open:
             return CellState.ORDERED, job.sentence, cell.run
@@ -272,6 +273,7 @@ class _Cells:
             return None, "The name of the case or of a setting is too long for a job."
 
     def _list_metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
+        """Return the metrics of a cell's run, each compared with the default."""
         if cell.run is None or cell.run.number not in self.reports:
             return ()
         other = None if cell.default else cell.beside or self._find_default_run()
@@ -313,6 +315,7 @@ def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
 
 
 def _build_setting(setting: Setting) -> LabSetting:
+    """Return a setting as the API describes it, with its title and its values in words."""
     return LabSetting(
         name=setting.name,
         title=setting_names.format_title(setting.name),

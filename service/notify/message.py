@@ -125,6 +125,7 @@ def describe_cause(event: EventSummary) -> str:
 
 
 def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
+    """Return the lines about an event: what moved, its price, its cause, the offer of a bisect, and the link."""
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (

@@ -129,6 +129,7 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
 
 
 def _has_only_imported(session: Session, subject: str, case: str, host: str) -> bool:
+    """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them."""
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
     in_environment = (
         select(Run.number)
@@ -144,6 +145,7 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
 
 
 def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
+    """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
         return f"There is no {kind} “{text}”: nothing is stored yet."
     similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)

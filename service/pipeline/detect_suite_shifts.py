@@ -84,6 +84,7 @@ def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
 
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
+    """Return the metrics in which the newest revision of a suite was not checked for a shift yet."""
     checked = select(SuiteLook.metric).where(
         SuiteLook.subject_id == suite.subject.id,
         SuiteLook.host_id == suite.host.id,
@@ -161,6 +162,7 @@ def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views
 
 
 def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:
+    """Store that a metric of a suite was checked, with the shift that was found; None if there was none."""
     key: dict[str, Any] = {
         "subject_id": suite.subject.id,
         "host_id": suite.host.id,

@@ -85,6 +85,7 @@ def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSer
 
 
 def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
+    """Detect the drifts of the series that are stale among these; what they share is read once."""
     stale = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale]
     trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
@@ -97,6 +98,7 @@ def _judge_together(session: Session, series_ids: Collection[int]) -> list[Judge
 
 
 def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, former: Sequence[DriftRow]) -> JudgedSeries:
+    """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
     head, measured = series.read_head(row), trend.measured
     changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]

@@ -163,6 +163,7 @@ def _is_of_pull_request(session: Session, drift: Drift) -> bool:
 
 
 def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
+    """Return the bisect that explains a drift: its commits, its expected runs, and the command that orders it."""
     question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,

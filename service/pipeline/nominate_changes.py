@@ -101,6 +101,7 @@ def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, pro
 
 
 def _rank(head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool) -> _Ranked:
+    """Return the nomination of two commits with its sort key: likely changes first, then by size in percent."""
     percent = percent_change(after - before, before)
     nomination = Nomination(
         case=_build_case(head),

@@ -118,6 +118,7 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
 
 
 def _update_subject(session: Session, subject_id: int) -> bool:
+    """Update the events of one subject from its drifts; return whether series have to be judged again."""
     subject = session.scalars(select(Subject).where(Subject.id == subject_id).with_for_update()).one()
     if subject.drifts_version == subject.events_version:
         return False
@@ -149,6 +150,7 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
 
 
 def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+    """Return the stored events with their drifts as the rules read them, by the event's id."""
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored:
         by_event[drift.event].append(drift)
@@ -161,6 +163,7 @@ def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Even
 def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
+    """Add a row for each event that was not stored before, and number them after the last one."""
     last = max((event.number for event in events.values()), default=0)
     for number, name in enumerate(assembled.new, start=last + 1):
         events[name] = Event(
@@ -269,6 +272,7 @@ def _summarise_events(
 def _decide_automatically(
     session: Session, subject_id: int, assembled: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
+    """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
     units = event_drifts.read_units(
         session, {step.by.series for steps in assembled.transitions.values() for step in steps}

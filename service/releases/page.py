@@ -86,6 +86,7 @@ def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommi
 
 
 def _build_table(changes: list[ReleaseChange]) -> Table:
+    """Return the changes as a table for CSV: a row for each part of each change."""
     columns = (
         "case",
         "host",

@@ -37,6 +37,7 @@ def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
 
 
 def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+    """Return the first level of a metric since its last expected drift, in the environment of the head."""
     # The series.
     series = session.scalar(
         select(Series.id)

@@ -77,6 +77,7 @@ def _ensure_ids(
     identity: InstrumentedAttribute[int],
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
+    """Return the ids of rows by their keys; insert the missing rows first."""
     ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
     missing = [rows[name] for name in sorted(rows) if name not in ids]

@@ -73,6 +73,7 @@ def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) 
 
 
 def _describe_price(cell: LabCell) -> str:
+    """Return what a cell costs in other metrics, what it improves besides, and what is not certain."""
     costs: list[str] = []
     wins: list[str] = []
     unsure: list[str] = []

@@ -81,6 +81,7 @@ def compare_metric(
 
 
 def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
+    """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
@@ -99,6 +100,7 @@ def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, al
 
 
 def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+    """Compare a metric with the default of another session: only counts that repeat on both sides."""
     entry, change = metric(level.metric), level.change or 0
     if not (entry.exact and default.counted and cell.counted):
         sentence = (

@@ -141,6 +141,7 @@ def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
 
 
 def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
+    """Return a drift that a nightly run has reported and that is no longer found, with the reason."""
     return NightlyDrift(
         id=row.drift_id,
         host=host,

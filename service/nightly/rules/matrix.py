@@ -346,6 +346,7 @@ def _align_row(
 def _build_columns(
     runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]
 ) -> tuple[GridColumn, ...]:
+    """Return the columns: the environments in which each host measured lately, the newest first."""
     newest: dict[tuple[str, str], datetime] = {}
     cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
@@ -444,6 +445,7 @@ def _build_cell(
     began: datetime | None,
     flagged: Mapping[UUID, bool],
 ) -> GridCell:
+    """Return a cell with its newest level and the level of the nightly run before, or with why it has none."""
     levels = _select_levels(points)
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):

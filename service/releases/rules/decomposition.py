@@ -72,6 +72,7 @@ def decompose_change(
 
 
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
+    """Return a drift as a part of a change, named after its proven commits, its candidates or its settings."""
     proven = event is not None and bool(event.culprits)
     certainty_ = decide_certainty(
         drift.cause,

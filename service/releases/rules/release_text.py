@@ -38,6 +38,7 @@ def write_markdown(releases: Releases) -> str:
 
 
 def _write_row(change: ReleaseChange) -> str:
+    """Return the row of one change in the Markdown table."""
     relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",

@@ -103,6 +103,7 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
+    """Return the level of each measured commit, from interleaved runs where it has some, and the failed commits."""
     separate: dict[str, list[Number]] = {}
     interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
@@ -488,6 +489,7 @@ class _ExactSearch:
         )
 
     def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
+        """Return by commit how many suspects its level would test: those that its reference commit does not contain."""
         tests: dict[str, int] = {}
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):

@@ -304,6 +304,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 def _build_culprit(
     measurements: _Measurements, first_like: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
 ) -> Culprit:
+    """Return the culprit at a place, with its parent, their levels, and the commits that no run tells apart from it."""
     indistinguishable = np.flatnonzero(first_like == first_like[place])
     candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
     tests = [
@@ -345,6 +346,7 @@ def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Num
 
 
 def _describe_doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
+    """Return that the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(

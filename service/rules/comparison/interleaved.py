@@ -75,6 +75,7 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
 
 
 def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
+    """Return the verdict on one metric, after other causes of a difference and its budget were considered."""
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
@@ -96,6 +97,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
 
 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
+    """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
     if (missing := _describe_missing(name, request)) or not pairs:
         return _decide_missing_value(name, missing, request)

@@ -142,6 +142,7 @@ def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
 
 
 def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, least: int) -> MetricDecision:
+    """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
     n, times = len(pairs), counted.above if direction > 0 else counted.below

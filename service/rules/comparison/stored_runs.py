@@ -229,6 +229,7 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
 
 
 def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
+    """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
     count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     sentence = f"{count} between base and head: {'; '.join(drift.description for drift in between[:3])}{more}."

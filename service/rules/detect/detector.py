@@ -87,6 +87,7 @@ class LevelChangeDetector:
         return self._merged.update(noisy)
 
     def _list_noisy_changes(self) -> list[LevelChange]:
+        """Return the changes of the noisy series; what the newest points show may replace the last change."""
         if self._newest:
             self._changes.pop()
         self._changes += self._replaced

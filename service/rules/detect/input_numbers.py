@@ -52,6 +52,7 @@ def centre(values: Sequence[Number], origin: Number) -> Floats:
 
 
 def _convert_number(value: Number, name: str) -> Number:
+    """Return a value as a Python number; raise ValueError if it is none, or not finite."""
     if type(value) is int:
         return value
     if hasattr(value, "item"):

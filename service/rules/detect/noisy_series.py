@@ -71,6 +71,7 @@ class NoisySeries:
         self._discard_results()
 
     def _discard_results(self) -> None:
+        """Discard everything that was computed with the former estimate of the noise."""
         self._done = 0
         self._outlier: float | None = None
         self._clipped = ClippedSeries()
@@ -81,7 +82,7 @@ class NoisySeries:
         self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
         self._closed: list[LevelChange] = []
         self._open: list[LevelChange] = []
-        self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that slow_ramps
+        self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -105,6 +106,7 @@ class NoisySeries:
         self._discard_results()
 
     def _update_partition(self, until: int) -> None:
+        """Update the partition for the first ``until`` points, then measure, group and check what has changed in it."""
         # Propose positions, and find how many of them are as before.
         values = self._values[:until]
         self._clipped.update(values, self.noise)

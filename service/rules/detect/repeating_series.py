@@ -95,6 +95,7 @@ class RepeatingSeries:
             self._add(value, point)
 
     def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
+        """Add a point; if another value proves to be the level of the first runs, restart with that level."""
         begin = self._begin
         if self._early is not None:
             self._early.append((value, point))
@@ -127,6 +128,7 @@ class RepeatingSeries:
         self.points = end
 
     def _add_to_level_or_pending(self, value: Number, point: Sequence[Number]) -> None:
+        """Add a run to those at the level or to the pending ones, and decide whether these are a change."""
         # A run on the level, or with a sample on it: what was pending are outliers.
         undecided = value != self._level and self._level in point
         if value == self._level or undecided:

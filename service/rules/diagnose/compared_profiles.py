@@ -61,6 +61,7 @@ def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
 
 
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults, the huge pages and their policies before and after."""
     assert facts.before is not None
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]

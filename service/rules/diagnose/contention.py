@@ -38,6 +38,7 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
@@ -87,6 +88,7 @@ def _is_fault_storm(facts: Facts) -> bool:
 
 
 def _describe_storm(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence that processes at once have as many faults as one alone, but take longer."""
     processors = facts.profile.environment.settings.get("cpu.allowed")
     processors_clause = f" on {processors} processors" if processors else ""
     return (
@@ -134,6 +136,7 @@ def _estimate_first_use_saving(facts: Facts) -> float:
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the region that several threads touch first during the work."""
     area = facts.largest_area
     assert area is not None
     return (

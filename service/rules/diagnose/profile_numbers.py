@@ -181,6 +181,7 @@ class Facts:
         return tuple(self._list_lines())
 
     def _list_lines(self) -> Iterator[str]:
+        """Yield the facts as lines of text: faults, their kinds, CPU time, waits and system calls."""
         pages = f"{self.anatomy.pages:,} pages{self._format_refault_ratio()}"
         yield f"{self.faults:,} faults on {pages}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):

@@ -29,6 +29,7 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults on pages that madvise had given back, and their cost."""
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
         f"{_describe_refaults(facts)}",
@@ -39,6 +40,7 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_keeping_pages(_: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps freed pages in the process: other allocators, longer decay, or a change of the program."""
     return (
         Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
         Remedy(
@@ -88,6 +90,7 @@ def _estimate_kept_buffers_saving(facts: Facts) -> float:
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults on pages that had been unmapped, per operation, and their cost."""
     each = facts.faults / facts.operations if facts.operations else None
     size = (
         f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are allocated and released"
@@ -105,6 +108,7 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps buffers between operations: in the program, the C library, or another allocator."""
     heap_remedy = Remedy(
         text="let the C library keep large blocks",
         settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},

@@ -36,6 +36,7 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the major faults and the elapsed time with and without the files in memory."""
     cold, warm = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
     before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
@@ -83,6 +84,7 @@ def _estimate_memory_saving(facts: Facts) -> float:
 
 
 def _describe_shortage(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the major faults, the pages evicted too early, and the time waited for memory."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (

@@ -51,6 +51,7 @@ def _format_stack(frames: Sequence[Frame]) -> str:
 
 
 def _describe_price(before: Profile | None, after: Profile) -> str:
+    """Return what the change of a case's faults is worth in CPU time; empty if that is unknown."""
     if before is None:
         return ""
     metric = "region:page-faults" if after.scope == "region" else "page-faults"

@@ -207,6 +207,7 @@ class CaseOutcome:
 
     @property
     def _state_without_comparison(self) -> GateState:
+        """The state of a case that could not be compared: which side failed, is missing or was disturbed."""
         base, head = self.case.base.outcome, self.case.head.outcome
         if head is Outcome.FAILED and not (base is Outcome.FAILED and self.at_tip):
             return GateState.HEAD_FAILED

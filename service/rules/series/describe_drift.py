@@ -91,6 +91,7 @@ def describe_drifts(
 def _describe_drift(
     identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext, *, is_within: bool, floor: Number | None
 ) -> Drift:
+    """Return one drift as the API describes it, with its evidence, its settings and its price."""
     before, after = drift.change.before, drift.change.after
     return Drift(
         id=identity,

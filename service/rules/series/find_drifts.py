@@ -112,6 +112,7 @@ def get_direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Dir
 
 
 def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
+    """Yield the level changes of a path as drifts, each with its cause and the range in which it lies."""
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
     sequence = tuple(point for point in path if not point.is_reused)
     changes = list(_find_level_changes(sequence, is_exact, baselines))

@@ -136,6 +136,7 @@ def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_Span]:
 def _apply_proofs_to_drift(
     drift: SeriesDrift, drifts: Sequence[SeriesDrift], spans: Sequence[_Span], points: Points
 ) -> Iterator[tuple[SeriesDrift, _Span | None]]:
+    """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it."""
     environment = drift.after.environment
     if drift.before.environment != environment:
         yield drift, None  # pairs in one environment say nothing about a change of the environment

@@ -88,6 +88,7 @@ def _list_commits(drift: Drift) -> set[str]:
 
 
 def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+    """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
     # Its runs are gone.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:

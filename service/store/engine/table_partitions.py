@@ -207,6 +207,7 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
 
 
 def _exchange_partition(database: Database, table: str, partition: _Partition, new: str) -> None:
+    """Replace a partition by its rewritten copy, in one transaction."""
     with database.engine.begin() as connection:
         for statement in (
             f"SET LOCAL lock_timeout = '{_PATIENCE}'",

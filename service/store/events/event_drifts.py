@@ -218,6 +218,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
 
 
 def _mark_gone(session: Session, subject_id: int) -> bool:
+    """Mark the stored drifts that are no longer detected as not found; return whether there were any."""
     of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
     gone = (
@@ -264,6 +265,7 @@ def _fill_row(
     runs: Mapping[UUID, datetime],
     commits: Mapping[str, int],
 ) -> None:
+    """Write a detected drift to the row of an event's drift; noise does not change the stored levels."""
     first, last = _find_ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
     row.series_id = drift.series_id or None
@@ -296,6 +298,7 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
 
 
 def _describe_group_key(drift: history.Drift) -> str:
+    """Return what drifts of one event share besides cause and location: the host, or a hash of the settings."""
     if drift.cause is Cause.COMMIT:
         return ""
     if drift.cause is Cause.UNKNOWN:

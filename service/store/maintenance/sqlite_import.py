@@ -90,6 +90,7 @@ def _read_schema(file: Path) -> str:
 
 
 def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress) -> None:
+    """Copy all rows of a backup into PostgreSQL's tables, and check their references once at the end."""
     connection, tables = session.connection(), Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()

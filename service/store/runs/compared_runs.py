@@ -176,6 +176,7 @@ def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
 
 
 def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
+    """Return the run with this id as a side of a comparison."""
     try:
         run_id = UUID(key)
     except ValueError:
