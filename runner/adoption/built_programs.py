@@ -69,6 +69,7 @@ def _is_candidate_name(name: str) -> bool:
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
+    """Return a file as a program that can be executed, with the benchmark library in it; None if it is none."""
     try:
         with open_regular(file, links=False) as stream:
             content = stream.read(_MAX_BYTES)

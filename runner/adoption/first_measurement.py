@@ -234,6 +234,7 @@ class FirstMeasurement:
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        """Execute a proposed command a few times, and return its counts, or why it cannot be measured."""
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure(
             workload,

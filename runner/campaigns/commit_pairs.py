@@ -64,6 +64,7 @@ class CommitPairs(Struct, frozen=True):
         )
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
+        """Build a commit that was built before, and return its trial."""
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:

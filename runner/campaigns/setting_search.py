@@ -171,6 +171,7 @@ class SettingSearcher(Struct, frozen=True):
         return state
 
     def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
+        """Measure the revision with some of the settings at their values after, and the others as before."""
         chosen = frozenset(changed)
         setting = self.before.apply_settings(
             {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}

@@ -99,6 +99,7 @@ def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
 
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
+    """Execute the canary, and return the faults that it should have of each kind, and those counted together."""
     done = _execute_canary(program, kinds)
     reading = done.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):

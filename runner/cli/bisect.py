@@ -347,6 +347,7 @@ def _is_settled(search: Search) -> bool:
 
 
 def _format_run(report: Report, name: str) -> str:
+    """Return the line about a measured commit: its hash and its level."""
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity

@@ -183,6 +183,7 @@ class _Side(Struct, frozen=True, dict=True):
 
     @cached_property
     def built(self) -> _Built:
+        """The built tree of the revision, or why it does not build."""
         from runner.subject.build import BuildFailure
 
         self.activity(f"building {self.revision.commit[:10]}")
@@ -310,6 +311,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
 
 
 def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
+    """Compare one case of both sides interleaved; report it as undecided if a side cannot be measured."""
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {

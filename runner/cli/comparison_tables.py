@@ -106,6 +106,7 @@ def _is_zero(metric_verdict: MetricVerdict) -> bool:
 
 
 def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
+    """Return the table of a comparison: a row for each metric, those that count first."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
@@ -155,6 +156,7 @@ def _format_number(name: str, value: Number | None) -> str:
 
 
 def _format_change(metric_verdict: MetricVerdict) -> str:
+    """Return a change in the unit of its metric and in percent."""
     if metric_verdict.change is None:
         return "–"
     percent = (

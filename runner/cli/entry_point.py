@@ -157,6 +157,7 @@ def main() -> None:
 
 
 def _run_guarded() -> None:
+    """Run the command; an unexpected exception ends with a crash report."""
     try:
         _run()
     except Exception as error:
@@ -225,6 +226,7 @@ def _suggest_revision_option(error: click.UsageError) -> str:
 
 
 def _run() -> None:
+    """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
         # A log has no width, and tables wrapped at 80 columns are unreadable there.

@@ -214,6 +214,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
 
 def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
+    """Measure the workload once; raise with the build's error if it does not build."""
     from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
@@ -435,6 +436,7 @@ def _build_document(
     before: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
+    """Return the result of ``init`` as --json prints it."""
     judged = [_judge_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
@@ -469,6 +471,7 @@ def _show_result(
     file: "CiFile | None",
     history: str,
 ) -> None:
+    """Print the counts, whether they repeat, the written files, and what to do next."""
     from runner.adoption.slowness import describe_slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import strip_terminal_commands

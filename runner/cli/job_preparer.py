@@ -83,6 +83,7 @@ class JobPreparer(Struct, frozen=True):
         )
 
     def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
+        """Return the workload of a job: the one passed, the one named in the order, or the one of the case's name."""
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)

@@ -122,6 +122,7 @@ def _measure_cases(
     workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
+    """Build a revision, measure each case of it, and return a report for each."""
     from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
     from runner.measuring.scaling import add_scaling_efficiency
@@ -188,6 +189,7 @@ def _require_single_case(number: int) -> None:
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
+    """Write the first measured run as a pyperf suite file."""
     measured = [report for report in reports if report.samples]
     if not measured:
         return  # The table of the case shows the failure.

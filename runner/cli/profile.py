@@ -170,6 +170,7 @@ def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:
+    """Write each stack profile into a folder, in the formats of other viewers."""
     from runner.contract import profile_formats
 
     try:

@@ -274,6 +274,7 @@ class Report(Strict):
 
     @model_validator(mode="after")
     def _check_outcome(self) -> Self:
+        """Check that samples, failure and outcome of a report agree."""
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):

@@ -130,6 +130,7 @@ class _Reader:
         self.elsewhere: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
+        """Record the answer to one question: of a kind, about a path."""
         real = self._resolve_path(path, follow=kind != "l")
         if real is None:
             return  # The missing file was recorded while the path was resolved.
@@ -162,6 +163,7 @@ class _Reader:
         return self._real[path]
 
     def _follow_link(self, real: str, links: int) -> str | None:
+        """Record a link, and return the path that it leads to; None after too many links."""
         self.answer("l", real)
         if links >= _MAX_LINKS:
             return None
@@ -208,6 +210,7 @@ class _Reader:
         return real[len(self._tree) + 1 :]
 
     def _identify_file(self, kind: str, real: str) -> Answer:
+        """Return what identifies a file outside of the build, without reading its content."""
         try:
             state = os.lstat(real)
         except OSError:
@@ -217,6 +220,7 @@ class _Reader:
         return (state.st_mode, *identify_file(state))
 
     def _read_own_answer(self, kind: str, real: str) -> Answer:
+        """Return the answer about a file of the build: its content, its link, or its state."""
         try:
             state = os.lstat(real)
             if kind == "x":
@@ -242,6 +246,7 @@ class _Reader:
         return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
 
     def _answer_about_folder(self, kind: str, real: str, state: os.stat_result) -> Answer:
+        """Return the answer about a folder of the build: its entries or its state."""
         made = self._folders_of_made.get(real, [])
         if kind == "d":
             with os.scandir(real) as entries:

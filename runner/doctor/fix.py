@@ -120,6 +120,7 @@ def _read_current_values(host: HostProbe) -> dict[str, str]:
 
 
 def _list_tunable_files(host: HostProbe) -> Iterator[str]:
+    """Yield the files below the root that ``pyperf system tune`` may change."""
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -130,6 +131,7 @@ def _list_tunable_files(host: HostProbe) -> Iterator[str]:
 
 
 def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
+    """Write settings of the kernel, and add those that cannot be written to the report."""
     for name, value in values.items():
         if host.tree.read_choice(name) == value:
             continue

@@ -88,6 +88,7 @@ def _describe_compiler(name: str, path: str) -> str | None:
 
 
 def _describe_tool(name: str, path: str) -> str | None:
+    """Return what identifies a build tool: its file, and the version that a proxy chooses."""
     file = _find_program(name, path)
     if file is None:
         return None

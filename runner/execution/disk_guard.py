@@ -77,6 +77,7 @@ class TreeGuard:
         os.close(self._alarm_writer)
 
     def _watch_tree(self) -> None:
+        """Watch the disk until the program ends; raise the alarm when the program has written too much."""
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
             self._why = describe_shortage(self._room, now)

@@ -155,6 +155,7 @@ class _Running(Struct):
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
+        """Start a program under the supervisor of programs."""
         process = SupervisedProcess.start(
             program.command,
             supervisor=get_supervisor(load_settings().programs),
@@ -180,6 +181,7 @@ class _Running(Struct):
             stream.close()
 
     def wait_until_finished(self, started: float, timeout: float) -> Finished:
+        """Return the result of the program: its status, the ends of its output, and its duration."""
         seconds = time.monotonic() - started
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(

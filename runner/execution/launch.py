@@ -198,6 +198,7 @@ class Launch:
         self.close()
 
     def _handle_ready(self, pid: int, used: Sequence[str]) -> None:
+        """Handle the launcher's message that the program is ready; prepare the program in the last round."""
         self._rounds += 1
         numbers = _parse_numbers(used, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:

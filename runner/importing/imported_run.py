@@ -190,6 +190,7 @@ def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults
 
 
 def _make_report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    """Return an imported run as a report; its id follows from its content, so that it is stored once."""
     subject = _require_subject(record, defaults)
     host = make_safe_name(require_value(defaults.host or record.host or defaults.this_host, "host", record.place))
     case = (

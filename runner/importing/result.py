@@ -83,6 +83,7 @@ def group_into_runs(
 
 
 def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
+    """Return the results of one case as a run, with a sample for each index of their values."""
     first = group[0]
     location = shorten_message(f"{source.name}: {first.case.name:.100}")
     placed = locate_result(source, defaults, location, first.revision, first.time)

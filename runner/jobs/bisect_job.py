@@ -44,6 +44,7 @@ def build_result(search: Search) -> JobResult:
 
 
 def _describe_state(search: Search) -> str:
+    """Return in words what a search has found."""
     match search.answer:
         case Found(culprits=culprits):
             movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]

@@ -39,6 +39,7 @@ def has_prepared_folios(descriptor: int) -> bool | None:
 
 
 def _has_prepared_folios(descriptor: int) -> bool | None:
+    """Return whether each page of a file is a folio by itself; None if the kernel does not show that."""
     try:
         with FileMapping(descriptor) as mapping:
             if not all(state & 1 for state in mapping.read_residency()):

@@ -205,6 +205,7 @@ class TrialFiles:
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
+        """Return whether a mapped file existed before the execution, so that its state can be prepared."""
         path = Path(file.path)
         if file.path in self.lookups.made or not self._is_shown(path):
             return False
@@ -250,6 +251,7 @@ class TrialFiles:
         return preparation.changed
 
     def _prepare_copy(self, path: str, failed: Preparation) -> Preparation:
+        """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
         if not can_mount_copies(self._sandbox):
             return replace(failed, reason=f"{failed.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
@@ -261,6 +263,7 @@ class TrialFiles:
         return replace(preparation, cache=CacheState.COPY, changed=True)
 
     def _describe_mapped_file(self, file: FileFaults) -> MappedFile:
+        """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
         own = path.is_relative_to(self._tree)
         return MappedFile(

@@ -272,6 +272,7 @@ def compare_other_builds(
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
+    """Measure a further build of a revision, and return its levels."""
     restore_tree(trial.tree)
     trial.warm_up()
     progress()
@@ -294,6 +295,7 @@ def _compute_level(values: Sequence[Number]) -> Number:
 
 
 def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+    """Return the request by which the service decides on the samples so far."""
     return ComparisonRequest(
         base=base,
         head=head,

@@ -85,6 +85,7 @@ def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float |
 
 
 def _derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
+    """Return the share of system time in the CPU time, in percent."""
     system = readings.get("sys-time")
     user = readings.get("user-time")
     if system is None or user is None:
@@ -97,6 +98,7 @@ def _derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
+    """Return the work that the program reports in its output or its result file."""
     run = workload.run
     text, origin = execution.output, "standard output"
     if run.output_file is not None:

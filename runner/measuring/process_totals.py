@@ -29,6 +29,7 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 
 def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
+    """Combine one metric of several processes; if a value is missing, return the worst reading."""
     worst = next(
         (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
     )

@@ -193,6 +193,7 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 
 
 def _have_same_bytes(report: Report, source: Report) -> bool:
+    """Return whether two runs have the same bytes in the same environment."""
     files, source_files = report.files, source.files
     same = (
         files

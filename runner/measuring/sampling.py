@@ -120,6 +120,7 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
 
 
 def _do_samples_agree(samples: Sequence[Sample]) -> bool:
+    """Return whether a majority of the samples agrees on each exact count."""
     for name in _list_exact_metrics(samples):
         values = _list_values(samples, name)
         agreed = find_majority(values)

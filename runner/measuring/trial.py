@@ -349,6 +349,7 @@ class Trial:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
     def _make_cold(self) -> None:
+        """Evict the files that a cold case names, before an execution."""
         try:
             make_cold(self._cold, within=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
@@ -409,6 +410,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
+        """Return a report of the trial with everything that is known about its session."""
         files_remarks = self._files.list_remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(

@@ -166,6 +166,7 @@ class Region:
         raise AttachError("its children end faster than perf can attach to them")
 
     def _attach_to(self, program: Sequence[int], pid: int) -> AttachedPerf:
+        """Attach perf to the threads of a program, with its counters disabled."""
         perf = AttachedPerf(program, self._events)
         try:
             perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.

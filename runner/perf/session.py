@@ -173,6 +173,7 @@ def count_processes(
 
 
 def _execute_programs(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+    """Execute programs at once; explain an error if they need too many open files."""
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:
@@ -205,6 +206,7 @@ def _sum_faults(executions: Sequence[Execution]) -> int | float:
 
 
 def _raise_on_failure(command: Sequence[str], problem: str, finished: Finished, group: MemoryGroup) -> None:
+    """Raise ExecutionFailure with the log if a program failed or was killed."""
     problem = problem or _describe_preload_failure(finished.error)
     if not problem and group.count_killed():
         problem = "lost a process to SIGKILL because memory ran out, but succeeded nevertheless"

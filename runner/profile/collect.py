@@ -106,6 +106,7 @@ class Collector(Struct):
         return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
 
     def _dissect_faults(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+        """Return the recorded faults by memory and touch, with the calls that map memory."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
             self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
@@ -115,6 +116,7 @@ class Collector(Struct):
         return dissection
 
     def _record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
+        """Record the stacks of faults in one execution, scaled to the counted number."""
         stacks, apart = (
             self.scratch / "stacks.data",
             recording_plan.compute_stacks_period(expected.faults, self.call_graph),
@@ -150,6 +152,7 @@ class Collector(Struct):
     def _build_stack_profile(
         self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int
     ) -> StackProfile:
+        """Return folded stacks as a profile of one kind."""
         if has_no_callers(weighed):
             self.without_callers.append(kind)
         stacks = self.table.fold_stacks(distribute_total(weighed.stacks, total))

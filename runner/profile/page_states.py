@@ -74,6 +74,7 @@ class PageStates(Struct):
         return abs(end - before) if before else 0
 
     def _mark_returned(self, start: int, size: int, how: Touch) -> None:
+        """Mark the pages of a range that had faulted as given back to the kernel."""
         first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
         state = self._state
         # Iterate over the smaller set: the pages of the range, or those that ever faulted.

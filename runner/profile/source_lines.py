@@ -53,6 +53,7 @@ def find_source_lines(
 def _run_addr2line(
     tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
 ) -> dict[int, tuple[SourceLine, ...]]:
+    """Return the source lines of addresses in a module, as addr2line finds them."""
     try:
         done = subprocess.run(
             [*within, tool, "-a", "-f", "-i", "-C", "-e", module],

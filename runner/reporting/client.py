@@ -302,6 +302,7 @@ class Service:
     def _request_with_retries(
         self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None
     ) -> Any:
+        """Send a request; repeat it while the service is unavailable, with growing pauses."""
         deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -318,6 +319,7 @@ class Service:
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
     ) -> Any:
+        """Send one request and return the JSON of the response; raise an error with a remedy if it is refused."""
         # Send the request.
         began = time.monotonic()
         try:

@@ -130,6 +130,7 @@ class Spool(Struct, frozen=True):
         return [(file, _read_reason(file)) for file in self._list_files("*.refused")]
 
     def _read_documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
+        """Yield the waiting documents; set aside those that cannot be read."""
         self.remove_abandoned()
         for file in self.list_waiting():
             try:

@@ -176,6 +176,7 @@ def _set_times(tree: Path) -> None:
 
 
 def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
+    """Write the files of a commit and, level by level, those of its submodules."""
     listed = repository.iterate_git(*LIST_FILES, commit)
     listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
     if objection:

@@ -166,6 +166,7 @@ def iterate_git(
 
 
 def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
+    """Yield the null-terminated entries that git prints, until the deadline."""
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
     while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:

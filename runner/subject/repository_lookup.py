@@ -93,6 +93,7 @@ def _find_current_repository(settings: Settings) -> Repository | None:
 
 
 def _find_own_workload(folder: Path, settings: Settings) -> str:
+    """Return the workload file in a folder; raise with a remedy if there is none."""
     file = folder / WORKLOAD_FILE
     if file.exists():
         return str(file)

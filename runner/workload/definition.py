@@ -173,6 +173,7 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _check_judged_metrics(self) -> Self:
+        """Check that ``judge`` names only metrics that are counted."""
         metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
         metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:

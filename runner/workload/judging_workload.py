@@ -113,6 +113,7 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
 def _choose_contests(
     judge: Workload, contests: list[Contest], choices: Sequence[str], names: Sequence[str]
 ) -> list[Contest]:
+    """Return the pairs of cases that the options of the command select."""
     points = {
         _make_key(point) for point in choose_points(judge, [dict(contest.parameters) for contest in contests], choices)
     }

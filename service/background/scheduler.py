@@ -99,6 +99,7 @@ class BackgroundScheduler:
             return self._changed.wait_for(lambda: not any(entry.running for entry in self._entries.values()), seconds)
 
     def _start_due_tasks(self) -> None:
+        """Start each task when it is due, until the service stops."""
         with self._changed:
             while not self._stopping:
                 now = time.monotonic()
@@ -117,6 +118,7 @@ class BackgroundScheduler:
             entry.running, entry.due = False, now + entry.task.interval
 
     def _run_repeatedly(self, entry: _Entry) -> None:
+        """Run a task once and set when it is due again; log an error once."""
         wait = entry.task.interval
         try:
             wait = self._run_once(entry.task)

@@ -231,6 +231,7 @@ def _record_in_audit_log(database: Database, action: AuditAction, target: str, d
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
+    """Write an export line by line to a stream, and show the progress."""
     from service.store.maintenance import export as exports
 
     with database.reading() as session, show_progress("exporting rows") as report_progress:
@@ -250,6 +251,7 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
+    """Write each run as a pyperf suite file into a folder; return how many there are."""
     from service.store.maintenance import export as exports
 
     folder.mkdir(parents=True, exist_ok=True)

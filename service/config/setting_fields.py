@@ -72,6 +72,7 @@ class SecretFile:
 
 
 def _read_file(file: Path | None, variable: str) -> str:
+    """Return the content of a file that a setting names."""
     reason = "it is not set"
     if file is not None:
         try:

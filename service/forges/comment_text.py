@@ -100,6 +100,7 @@ def _describe_judge(outcome: GateOutcome) -> str:
 
 
 def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
+    """Return the table of metrics; those that nobody has to look at are folded."""
     visible = [_build_row(row) for row in rows if not row.settled]
     folded = [_build_row(row) for row in rows if row.settled]
     table = _fit_into_limit(visible, room)
@@ -131,6 +132,7 @@ def _describe_left_out(count: int) -> str:
 
 
 def _build_row(row: MetricOutcome) -> str:
+    """Return the table row of one metric."""
     verdict = row.metric_verdict
     levels = _format_level(verdict, verdict.base), _format_level(verdict, verdict.head)
     cells = (
@@ -185,6 +187,7 @@ def _format_verdict(row: MetricOutcome) -> str:
 
 
 def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
+    """Return the cases that could not be measured, with the ends of their logs."""
     failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
     for case, side, failure in failures[:_MAX_FAILURES]:

@@ -71,6 +71,7 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
+    """Return the finding that a case was not measured."""
     _, failure = case.first_failure or ("", None)
     fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
@@ -86,6 +87,7 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
 
 
 def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield the finding about one metric, if somebody has to look at it."""
     judged = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
     if judged.over or row.crept is not None:

@@ -87,6 +87,7 @@ def _group_digits(text: str) -> str:
 
 
 def _describe_state(outcome: GateOutcome, show: Show) -> str:
+    """Return the outcome of a gate in one sentence, by its state."""
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured, because there was no case."

@@ -141,6 +141,7 @@ class DecisionRequest(BaseModel):
 
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
+        """Check that a decision has the reason and the commit that it needs, and no others."""
         if self.action is Action.WITHDRAW:
             raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
         if needs_reason(self.action) and not self.reason:
@@ -223,6 +224,7 @@ class SilenceRequest(BaseModel):
 
     @model_validator(mode="after")
     def _require_series(self) -> SilenceRequest:
+        """Check that a silence names one series or a pattern, and has a reason."""
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
@@ -482,6 +484,7 @@ class TriageRequest(BaseModel):
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:
+        """Check that a request has the reason, the assignee and the time that its action needs."""
         decision = self.action.decision
         if decision is not None and needs_reason(decision) and not self.reason:
             raise ValueError(f"reason is required to {self.action}, so that others know why")

@@ -28,6 +28,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
+    """Return the ways to build a Cargo manifest: its programs, its benchmarks and its examples."""
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
@@ -54,6 +55,7 @@ def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
 
 
 def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
+    """Return the names of the benchmarks that bring their own main function, by a known benchmark library."""
     dependencies = manifest.get("dev-dependencies")
     entries = manifest.get("bench")
     if not isinstance(dependencies, dict) or not isinstance(entries, list):

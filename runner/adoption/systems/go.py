@@ -40,6 +40,7 @@ def _find_module(file: str, modules: list[str]) -> str | None:
 
 
 def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+    """Return the builds of one Go module: its programs, and the benchmarks of its main package."""
     own = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}

@@ -68,6 +68,7 @@ def assemble_readings(
 
 
 def _make_reading(row: Row) -> Reading:
+    """Return the reading of one event, with the reason if it has no value."""
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.make_error("a counter must have a count if it ran, and only then")

@@ -22,6 +22,7 @@ from service.forges.webhook_actions import (
 
 
 def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
+    """Record the head of a merge request, its acceptance by label, and its merge."""
     request, repository = payload["object_attributes"], _read_repository(payload)
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)

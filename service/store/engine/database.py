@@ -185,6 +185,7 @@ def _find_file_beside(file: Path, suffix: str) -> Path:
 
 def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
     """Set the options of each SQLite connection, and begin transactions as readers or as writers."""
+
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
@@ -217,6 +218,7 @@ _OF_A_SESSION = (
 
 def _configure_postgresql(engine: Engine) -> None:
     """Set the options of each PostgreSQL connection, and give up those that have become read-only."""
+
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:

@@ -114,6 +114,7 @@ def _find_sqlite_file(database: Database) -> Path:
 
 def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -> None:
     """Copy a SQLite database while others use it, and verify the copy."""
+
     def flush(_status: int, remaining: int, total: int) -> None:
         # In small pieces: a large one would delay the service's own writes.
         os.fdatasync(written.fileno())

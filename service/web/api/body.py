@@ -67,6 +67,7 @@ registry.register("pydantic", _JsonAdapter)
 
 
 def _make_problem(error: ValidationError) -> ProblemError:
+    """Return the answer to a body that is not valid: which fields are wrong, and why."""
     problems = error.errors(include_url=False, include_input=False, include_context=True)
     if problems[0]["type"] == "json_invalid":
         reason = str(problems[0]["ctx"]["error"])

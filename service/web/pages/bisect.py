@@ -331,6 +331,7 @@ def _choose_side(value: Number | None, good: Number | None, bad: Number | None, 
 
 
 def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
+    """Return the picture of a search: its measurements and its culprits along the history."""
     unit = metric(progress.request.metric).unit
     marks = [
         MeasurementMark(
@@ -369,6 +370,7 @@ def _shorten_name(text: str) -> str:
 
 
 def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
+    """Return the measurements of a search as a table for CSV."""
     return Table.from_records(
         rows,
         *("number", "commit", "title"),
@@ -380,6 +382,7 @@ def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
 
 
 def _build_bisect_table(bisects: Iterable[Job]) -> Table:
+    """Return the list of bisects as a table for CSV."""
     return Table.from_records(
         bisects,
         "id",

@@ -141,6 +141,7 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
 
 
 def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
+    """Return in words what was done to how many events, and what was refused."""
     number = len(receipt.done)
     text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
@@ -219,6 +220,7 @@ def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTT
 
 
 def _build_context(event_id: str) -> dict[str, Any]:
+    """Return what the template of an event shows."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         log = decisions.list_decisions(session, event_id).items if event else []
@@ -264,6 +266,7 @@ def _get_run_ids(drift: Drift | None) -> tuple[UUID, UUID]:
 
 
 def _build_event_table(summaries: list[EventSummary]) -> Table:
+    """Return the list of events as a table for CSV."""
     return Table.from_records(
         summaries,
         *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),

@@ -116,6 +116,7 @@ def _build_table(profile_list: ProfileList) -> Table:
 
 
 def _build_site_table(view: ProfileView) -> Table:
+    """Return the places that fault most as a table for CSV."""
     if view.before is not None:
         rows = (
             (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places

@@ -158,6 +158,7 @@ def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
 
 
 def _build_row(stack: StackChange) -> StackRow:
+    """Return how one stack changed, with the link to it in the flame graph."""
     inner = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
         inner[:_MAX_FRAMES],

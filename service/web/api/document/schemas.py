@@ -28,6 +28,7 @@ class _Schemas(GenerateJsonSchema):
         return super().get_defs_ref((core_mode_ref[0], "validation"))
 
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        """Return the schema of a model, with its docstring and those of its fields."""
         document = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
         if cls.__doc__:
