@@ -13,7 +13,7 @@ from service.forges import extension as forges
 from service.forges.registry import read_config
 from service.jobs import extension as jobs
 from service.page_blueprints import register_pages
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
@@ -45,7 +45,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     config = config or read_config()
     database = Database(config.database_url)
     upgrade_database(database, accepts_newer=accepts_newer)
-    detect_drifts.judge_changed_series(database)  # judge what a stopped service left unjudged
+    judging_schedule.judge_or_defer_series(database)  # judge what a stopped service left unjudged
 
     # The application.
     app = APIFlask(

@@ -114,9 +114,9 @@ class Prover(Struct):
             answer = list_nominations()
             waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
             nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
-            if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
+            if nomination is None or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
                 break
-            self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
+            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
         self.summary.powers = [
@@ -124,7 +124,7 @@ class Prover(Struct):
         ]
         return self.summary
 
-    def _left(self) -> float:
+    def _compute_seconds_left(self) -> float:
         return self.until - time.monotonic()
 
     def _is_open(self, nomination: Nomination) -> bool:
@@ -134,7 +134,7 @@ class Prover(Struct):
     def _has_commits(self, nomination: Nomination) -> bool:
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
-    def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
+    def _prove_range(self, case: Case, metric: str, base: str, head: str) -> None:
         """Compare two commits; if they differ, bisect the range between them down to adjacent commits."""
         whole = self._compare(case, base, head)
         change = _find_change(whole, metric)
@@ -151,19 +151,19 @@ class Prover(Struct):
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
-            self._resolve(case, metric, base, middle)
+            self._prove_range(case, metric, base, middle)
         if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
-            self._resolve(case, metric, middle, head)
+            self._prove_range(case, metric, middle, head)
 
     def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
-        if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
+        if key in self.decided or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
             return self.decided.get(key)
         older, newer = self.find_revision(base), self.find_revision(head)
         if older is None or newer is None:
             return None
-        self.watcher.on_proof_start(base, head, case, self._left())
+        self.watcher.on_proof_start(base, head, case, self._compute_seconds_left())
         self.decided[key] = None
         try:
             compared = self.pairs.compare(

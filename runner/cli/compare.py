@@ -31,12 +31,12 @@ from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import (
     SAMPLES_PER_FURTHER_BUILD,
-    Compared,
+    ComparisonResult,
     Pairs,
     compare,
     make_undecided,
 )
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.measuring.stored_base import build_base_query, compare_with_stored_base
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -87,7 +87,7 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
-    confinement = wants_sandbox(confined, repository, settings)
+    confinement = is_sandbox_needed(confined, repository, settings)
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
@@ -105,7 +105,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _store_comparisons(service: Service, results: Sequence[Compared], workload: Workload) -> None:
+def _store_comparisons(service: Service, results: Sequence[ComparisonResult], workload: Workload) -> None:
     """Store the verdicts on these commits in the service, so that they settle the drifts of their series."""
     for result in results:
         if result.comparison is not None and not result.base_stored:
@@ -116,7 +116,7 @@ def _store_comparisons(service: Service, results: Sequence[Compared], workload: 
                 return
 
 
-def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:
+def show_results(results: Sequence[ComparisonResult], target: TypedTarget | None) -> None:
     """Print the results of all cases as tables and, for each case that got worse, the command that explains why."""
     from runner.cli.comparison_tables import show_comparison
 
@@ -134,7 +134,7 @@ def compare_cases(
     samples: int | None = None,
     *,
     may_use_stored_base: bool = False,
-) -> list[Compared]:
+) -> list[ComparisonResult]:
     """Build base and head, and measure them interleaved, case by case.
 
     Parameters
@@ -199,7 +199,7 @@ class _Side(Struct, frozen=True, dict=True):
         """Return the trial of a case that is never executed."""
         return self._make_trial(case, Path(), Build())
 
-    def prepare_further_trial(self, case: Case, number: int) -> Trial:
+    def build_further_trial(self, case: Case, number: int) -> Trial:
         """Return the trial of a further build.
 
         Raises
@@ -277,7 +277,7 @@ class _Session(Struct):
         return decision
 
 
-def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
+def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> ComparisonResult | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured interleaved.
@@ -296,7 +296,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     )
 
 
-def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
+def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
     """Return the result of a case that base cannot run, because head adds its parameters."""
     skipped = base.get_unbuilt_trial(case)
     trial = head.get_trial(case)
@@ -310,7 +310,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
     return make_undecided(skipped, trial, reports)
 
 
-def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
+def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
     """Compare one case of both sides interleaved; report it as undecided if a side cannot be measured."""
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
@@ -329,7 +329,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         from runner.subject.build import BuildFailure
 
         try:
-            base, head = (side.prepare_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
+            base, head = (side.build_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
         except BuildFailure:
             return None
         session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
@@ -349,7 +349,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
     )
 
 
-def build_document(result: Compared) -> dict[str, Any]:
+def build_document(result: ComparisonResult) -> dict[str, Any]:
     """Return the result of a case as --json prints it."""
     return {
         "base": result.base.model_dump(mode="json"),
@@ -359,7 +359,7 @@ def build_document(result: Compared) -> dict[str, Any]:
     }
 
 
-def _is_regressed(result: Compared) -> bool:
+def _is_regressed(result: ComparisonResult) -> bool:
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
     return any(metric_verdict.over for metric_verdict in result.comparison.metrics)

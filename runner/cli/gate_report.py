@@ -7,12 +7,12 @@ from pathlib import Path
 from runner.cli.ci_job import detect_ci_job
 from runner.cli.gate_plan import GatePlan
 from runner.contract.gate import ForgeKind, GateCase, GateReport
-from runner.measuring.comparison import Compared
+from runner.measuring.comparison import ComparisonResult
 from runner.workload.budget_lines import find_budget_lines
 
 
 def build_gate_report(
-    results: Sequence[Compared], plan: GatePlan, environment: Mapping[str, str] = os.environ
+    results: Sequence[ComparisonResult], plan: GatePlan, environment: Mapping[str, str] = os.environ
 ) -> GateReport:
     """Return the report of a gate; outside the CI of a forge it names no pull request.
 

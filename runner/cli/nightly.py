@@ -15,7 +15,7 @@ from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
 from runner.log_commands import break_commands_in_json
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.nightly.cell_run import PreparedCell, run_cell
 from runner.nightly.cells import (
     apply_configuration,
@@ -149,7 +149,7 @@ def _prepare_cell(
     workload, chosen = apply_configuration(base, cell.configuration, matrix.get_configuration(cell.configuration))
     selected = list_cases(workload, (*format_case_choices(entry), *chosen))
     revision = find_complete_revision(repository, workload, entry.revision)
-    sandboxed = wants_sandbox(confined, repository, settings)
+    sandboxed = is_sandbox_needed(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
     measurement = HistoryMeasurement(

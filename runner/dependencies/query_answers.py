@@ -77,14 +77,14 @@ class Answers(Struct, frozen=True):
         return hash_document([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
 
 
-class Answered(Struct, frozen=True):
+class AnsweredLookups(Struct, frozen=True):
     """The file lookups of a program in a tree, with their answers."""
 
     place: Place
     lookups: Lookups
     answers: Answers
 
-    def is_answered_alike(self, tree: Path, began: int) -> bool:
+    def has_same_answers_in(self, tree: Path, began: int) -> bool:
         """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
         lookups = move_lookups(self.lookups, self.place.tree, tree)
         return answer_lookups(Place(tree, began, self.place.sandbox, is_fresh=True), lookups) == self.answers

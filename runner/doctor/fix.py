@@ -71,7 +71,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
             needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status))],
         )
     before = _read_current_values(host)
-    _store_values(host, before)
+    _store_values_before_fix(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
     _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
@@ -145,7 +145,7 @@ def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
+def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None:
     """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
     file = get_undo_file(host)
     if file.exists():

@@ -11,7 +11,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
-from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -73,7 +73,7 @@ def _mark_aside(report: Report) -> Report:
     return report.model_copy(update={"aside": True})
 
 
-def compute_medians(result: Compared) -> dict[str, tuple[float, float]]:
+def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
     """Return the medians, without and with the remedy, of each metric by which a remedy is judged."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)

@@ -64,7 +64,7 @@ class Pairs(Struct, frozen=True):
         return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
 
-class Compared(Struct, frozen=True):
+class ComparisonResult(Struct, frozen=True):
     """The result of a comparison; without a verdict if base or head could not be measured."""
 
     base: Report
@@ -92,7 +92,7 @@ def compare(
     other_place: TrialInPlace | None = None,
     until: float | None = None,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
 
     In each four executions a steady drift of the host affects both sides equally. Each side's first execution warms the
@@ -164,7 +164,7 @@ def sample_interleaved(
     judging: Judging,
     until: float | None = None,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
@@ -182,7 +182,7 @@ def sample_interleaved(
             request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
             if decision.more == 0 or target >= pairs.most or _is_over(until):
-                return Compared(request.base, request.head, decision, most=pairs.most)
+                return ComparisonResult(request.base, request.head, decision, most=pairs.most)
             target = min(pairs.most, target + decision.more)
     except (ExecutionFailure, SpoiledSession) as error:
         if trial is base and isinstance(error, ExecutionFailure) and _can_run_alone(base):
@@ -209,7 +209,7 @@ def _can_run_alone(trial: Trial) -> bool:
 
 
 def _compare_in_other_place(
-    compared: Compared,
+    compared: ComparisonResult,
     other_place: TrialInPlace,
     places: tuple[Place, Place],
     decide: Decide,
@@ -217,7 +217,7 @@ def _compare_in_other_place(
     cases: int,
     judging: Judging,
     progress: Callable[[], None],
-) -> Compared:
+) -> ComparisonResult:
     """Measure base in the place of head, if the service asks for it."""
     if not compared.comparison or not compared.comparison.wants_other_place:
         return compared
@@ -242,14 +242,14 @@ def _compare_in_other_place(
 
 
 def compare_other_builds(
-    compared: Compared,
+    compared: ComparisonResult,
     other_builds: OtherTrials,
     decide: Decide,
     *,
     cases: int,
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Measure further builds of base and head as long as the service asks for them; see :func:`compare`."""
     number = 0
     while compared.comparison and compared.comparison.wants_other_builds:
@@ -307,7 +307,7 @@ def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, m
     )
 
 
-def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:
+def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> ComparisonResult:
     """Return the result of a comparison if a side cannot be measured.
 
     If base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head
@@ -320,8 +320,8 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     """
     if head in reports:
         other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return Compared(other, reports[head], None)
-    return Compared(reports[base], _measure_head_alone(head), None)
+        return ComparisonResult(other, reports[head], None)
+    return ComparisonResult(reports[base], _measure_head_alone(head), None)
 
 
 def _measure_head_alone(head: Trial) -> Report:

@@ -47,7 +47,7 @@ class Workbench(Struct, frozen=True):
     """Problems of this host, a line each, for the person who starts the session."""
 
 
-def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
+def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
     """Return whether to sandbox code: as requested, else if it was cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)

@@ -27,7 +27,7 @@ from runner.contract.report import (
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
 from runner.dependencies.file_queries import Lookups, make_untraced
-from runner.dependencies.query_answers import Answered
+from runner.dependencies.query_answers import AnsweredLookups
 from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
@@ -211,7 +211,7 @@ class Trial:
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
 
     @property
-    def answered(self) -> Answered:
+    def answered(self) -> AnsweredLookups:
         """The program's questions about files while it was watched, with the answers."""
         return self._files.answered
 
@@ -317,7 +317,7 @@ class Trial:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        spent = self._inputs.describe_spent(self._tree)
+        spent = self._inputs.describe_consumed(self._tree)
         try:
             burst = count_processes(
                 self._case.command,

@@ -115,7 +115,7 @@ def _is_ordered_by_service(row: Job) -> bool:
 def _describe_open_job(session: Session, row: Job) -> OpenJob:
     """Return what the rules of preemption read of an open job."""
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
-    settled, withdrawn = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
+    settled, withdrawn = next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,

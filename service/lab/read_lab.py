@@ -28,7 +28,7 @@ from service.lab.rules.settings_grid import (
     find_settings,
 )
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.expected_runs import is_imported
 from service.rules.jobs.job_variables import select_settable
 from service.store.revisions import refs
@@ -94,7 +94,7 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
         raise _make_target_problem(session, {"subject": subject, "case": case, "host": host})
     if not commit:
         return newest
-    revision, problem = name_commit(session, commit, newest.subject)
+    revision, problem = resolve_commit_name(session, commit, newest.subject)
     if revision is None:
         raise LabProblem("commit", problem)
     target = queries.find_newest_target(

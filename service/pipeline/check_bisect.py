@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.expected_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
@@ -121,7 +121,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    entry, why = name_commit(session, text, subject)
+    entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         objections[end] = why
         return None

@@ -55,14 +55,14 @@ class JudgedSeries:
     withdrawn: dict[str, str]
 
 
-class _Settled(NamedTuple):
+class _FixedFacts(NamedTuple):
     """What is settled about a series besides its runs."""
 
     baselines: Baselines
     proofs: Sequence[Proof]
 
 
-def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
+def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
     """Judge the series that have changed since they were last judged, among some series.
 
     They are judged together, so that shared data is read once. If that fails, each is judged separately.
@@ -74,17 +74,17 @@ def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSer
         judged.
     """
     try:
-        return _judge_together(session, series_ids), set()
+        return _judge_batch(session, series_ids), set()
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
         if len(series_ids) == 1:
             log.exception("series %d could not be judged", *series_ids)
             return [], set(series_ids)
-    alone = [judge(session, [series_id]) for series_id in series_ids]
+    alone = [judge_series(session, [series_id]) for series_id in series_ids]
     judged = [result for results, _ in alone for result in results]
     return judged, {series_id for _, failed in alone for series_id in failed}
 
 
-def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
+def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
     """Detect the drifts of the series that are stale among these; what they share is read once."""
     stale = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale]
@@ -92,12 +92,16 @@ def _judge_together(session: Session, series_ids: Collection[int]) -> list[Judge
     baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
     proven = proofs.map_by_series(session, ids)
     return [
-        _judge(facts, row, trends[row.id], _Settled(baselines.get(row.id, {}), proven[row.id]), former[row.id])
+        _judge_one_series(
+            facts, row, trends[row.id], _FixedFacts(baselines.get(row.id, {}), proven[row.id]), former[row.id]
+        )
         for row in stale
     ]
 
 
-def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, former: Sequence[DriftRow]) -> JudgedSeries:
+def _judge_one_series(
+    facts: DriftFacts, row: Series, trend: Trend, settled: _FixedFacts, former: Sequence[DriftRow]
+) -> JudgedSeries:
     """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
     head, measured = series.read_head(row), trend.measured
     changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []

@@ -119,7 +119,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
     return last_seen is None or last_seen < now - idle
 
 
-def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
+def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     """Return why a drift no longer needs a bisect, empty if it does; and whether its runs no longer show it."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None

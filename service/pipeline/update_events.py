@@ -45,7 +45,7 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
     return is_stale
 
 
-def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
+def have_drifts_changed(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
     return bool(_find_changed_subjects(database, subjects))
 

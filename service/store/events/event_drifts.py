@@ -269,7 +269,7 @@ def _fill_row(
     first, last = _find_ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
     row.series_id = drift.series_id or None
-    row.cause, row.detail = drift.cause, _describe_group_key(drift)
+    row.cause, row.detail = drift.cause, _build_group_key(drift)
     row.first_revision_id, row.last_revision_id = commits[first], commits[last]
     row.since, row.until = moments
     if row.before is None or _levels_differ(row, drift):
@@ -297,7 +297,7 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
     return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 
-def _describe_group_key(drift: history.Drift) -> str:
+def _build_group_key(drift: history.Drift) -> str:
     """Return what drifts of one event share besides cause and location: the host, or a hash of the settings."""
     if drift.cause is Cause.COMMIT:
         return ""

@@ -11,7 +11,7 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
-from service.pipeline import detect_drifts, ingest_reports
+from service.pipeline import ingest_reports, judging_schedule
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
 from service.web.access.ownership import require_access_to_report
@@ -112,7 +112,7 @@ def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     with find_admission().subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.
-        detect_drifts.judge_changed_series(get_database(), busy=find_admission().is_busy)
+        judging_schedule.judge_or_defer_series(get_database(), busy=find_admission().is_busy)
     return receipt
 
 

@@ -14,9 +14,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline import check_bisect, decide_events, judging_schedule, next_bisect, triage_events
 from service.pipeline.further_runs import FurtherRuns
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.headline import choose_leading_event_drift
 from service.rules.expected_runs import has_imported
@@ -107,7 +107,7 @@ def triage() -> ResponseReturnValue:
                 inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
             )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     flash(_describe_receipt(triage_request.action, receipt))
     endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
@@ -192,7 +192,7 @@ def decide(event_id: str) -> ResponseReturnValue:
         return _show_problem(
             event_id, form, f"Somebody else decided first: the event is {state} now.", HTTPStatus.CONFLICT
         )
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
 
 
@@ -209,7 +209,7 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with get_database().reading() as session:
         subject = events.find_subject(session, event_id)
-        entry, why = name_commit(session, text, subject)
+        entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         raise UnknownCommitError(why)
     return {"commit": entry.commit}

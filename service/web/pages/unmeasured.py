@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract.job import JobOrder, Where
 from service.pipeline import find_measured
 from service.pipeline.find_measured import UnmeasuredCommit
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.store.jobs import Requester
 from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
@@ -39,7 +39,7 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
     form = forms.read_form()
     with get_database().reading() as session:
-        entry, why = name_commit(session, commit, subject)
+        entry, why = resolve_commit_name(session, commit, subject)
         question = find_measured.find_measure_question(session, entry, form.get("case", "")) if entry else None
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
