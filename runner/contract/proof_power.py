@@ -20,7 +20,7 @@ STATED_PERCENT = 2.0
 
 
 class PowerEstimate(NamedTuple):
-    """How many pairs would prove a rise of a count.
+    """How many pairs would prove a rise of a count, without the case that :class:`.nomination.Power` adds.
 
     Attributes
     ----------

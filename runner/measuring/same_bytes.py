@@ -126,7 +126,7 @@ class SameBytes:
         return report.model_copy(update={"same_bytes_check": check})
 
     def remember_source(self, report: Report) -> None:
-        """Record a measured run as a source of counts, if its counts are exact."""
+        """Remember a measured run if its counts are exact, so that later builds with the same bytes can reuse them."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name

@@ -223,9 +223,8 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    return (
-        f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, so their counts are the same.\n\n"
-    )
+    where = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
+    return f"Base and head have the same bytes in {where}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:

@@ -1,4 +1,4 @@
-"""Judges series of one session: their drifts, their sparklines, and which former drifts no longer stand."""
+"""Judges series: detects their drifts again, draws their sparklines, and finds which former drifts no longer stand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """The judgement of a series.
+    """The result of judging a series: its drifts, and what became of the former ones.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class JudgedSeries:
 
 
 class _FixedFacts(NamedTuple):
-    """What is settled about a series besides its runs."""
+    """What else than its runs decides about a series: expected levels, and proofs by interleaved pairs."""
 
     baselines: Baselines
     proofs: Sequence[Proof]
@@ -70,8 +70,7 @@ def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[Ju
     Returns
     -------
     tuple
-        The judgements, and the ids of the series that cannot be judged, which must not prevent the others from being
-        judged.
+        The results, and the ids of the series that cannot be judged, which must not keep the others from it.
     """
     try:
         return _judge_batch(session, series_ids), set()
@@ -100,13 +99,13 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
 
 
 def _judge_one_series(
-    facts: DriftFacts, row: Series, trend: Trend, settled: _FixedFacts, former: Sequence[DriftRow]
+    facts: DriftFacts, row: Series, trend: Trend, fixed: _FixedFacts, former: Sequence[DriftRow]
 ) -> JudgedSeries:
     """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
     head, measured = series.read_head(row), trend.measured
-    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []
+    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    changes = apply_proofs(changes, settled.proofs, trend) if row.judged else []
+    changes = apply_proofs(changes, fixed.proofs, trend) if row.judged else []
     contexts = [facts.find_description_facts(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]

@@ -1,4 +1,8 @@
-"""Detects the drifts of series whose points have changed, and stores them."""
+"""Decides when series are judged, and how many at once: those that have changed, at once or in the background.
+
+To judge a series is to detect its drifts again, which :mod:`service.pipeline.judge_series` does. The results are stored
+here.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,13 @@ _ALL_SERIES = (SeriesFilter(),)
 
 
 def judge_or_defer_series(database: Database, *, busy: bool = False) -> None:
-    """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
+    """Judge the series that have changed: at once if they are few, otherwise in the background.
+
+    Parameters
+    ----------
+    busy
+        Whether other requests wait: then all series are judged in the background.
+    """
     if busy or not _may_judge_at_once(_find_stale_series(database)):
         database.defer(judge_all_series)
         return
@@ -90,7 +100,7 @@ def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
 
 
 def _judge_stale_series_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
-    """Judge what is stale now; return whether there was time for all of it.
+    """Judge the series that are stale now; return whether all were judged before the deadline.
 
     Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
     dropped and the series is judged again.
@@ -115,11 +125,12 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
 
 
 def _may_judge_at_once(stale: Mapping[int, StaleSeries]) -> bool:
+    """Return whether stale series are few enough to be judged before the request is answered."""
     return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
 
 
 def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
-    """Return the series that are to be judged."""
+    """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
         stale = series.list_stale_series(session, filters)
     failed = _failed.get(database, {})

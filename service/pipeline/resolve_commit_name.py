@@ -1,4 +1,4 @@
-"""Finds the commit that a text names, or explains in a sentence why there is none."""
+"""Resolves the name of a commit: finds the one that a text names, or explains in a sentence why there is none."""
 
 from __future__ import annotations
 

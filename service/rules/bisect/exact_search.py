@@ -191,9 +191,20 @@ class _ExactSearch:
         return level != other and abs(other - level) >= self.least
 
     def find_culprits_between(self, old: str, new: str) -> bool:
-        """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
+        """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
-        ``new`` descends from ``old``, and both have known levels.
+        A measured commit between the two divides the range, and each part whose ends differ is searched again. Where
+        no measured commit is left inside, the newer end is a culprit, or a gap is opened that has to be measured.
+
+        Parameters
+        ----------
+        old, new
+            The commits. ``new`` descends from ``old``, and both have known levels.
+
+        Returns
+        -------
+        bool
+            Whether the measurements explain the whole difference; False if more have to be measured.
         """
         if (old, new) not in self._explained:
             suspects = self._list_between(old, new)
@@ -213,7 +224,7 @@ class _ExactSearch:
         return self._explained[old, new]
 
     def explain_inner_commits(self, good: str) -> bool:
-        """Find the culprits that only measured commits inside the range show; return whether that needs no measurement.
+        """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
 
         Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
         level contradicts the culprits found so far.

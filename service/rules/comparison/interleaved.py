@@ -135,24 +135,26 @@ def _decide_missing_value(name: str, missing: Sequence[str], request: Comparison
 
 
 def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
-    """Compare head with the level of a base that was measured earlier."""
+    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
     if missing := _describe_missing(name, request):
         return [], _decide_missing_value(name, missing, request)
-    left = find_majority(base.values(name))
-    later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
-    if left is None or not head.values(name):
-        return [], later
+    base_majority = find_majority(base.values(name))
+    undecided = MetricDecision(
+        Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
+    )
+    if base_majority is None or not head.values(name):
+        return [], undecided
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], later
-    pairs = [(left[0], value) for value in head.values(name)]
+        return [], undecided
+    pairs = [(base_majority[0], value) for value in head.values(name)]
     decision = rules.decide_count(pairs, alpha, request.most)
     if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(left[0])} of {len(pairs)} samples have the count that base had."
+        sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
-    hopeless = decision.verdict is Verdict.CHANGED or median(head.values(name)) != left[0]
-    return pairs, later._replace(rule="exact", more=0 if hopeless else decision.more)
+    is_different = decision.verdict is Verdict.CHANGED or median(head.values(name)) != base_majority[0]
+    return pairs, undecided._replace(rule="exact", more=0 if is_different else decision.more)
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:

@@ -42,7 +42,7 @@ def compute_median(values: Sequence[float]) -> float:
 def find_newest_change(
     recent: Sequence[float], noise: Noise, outlier: Callable[[], float], reruns: Sequence[float] = ()
 ) -> LevelChange | None:
-    """Judge the newest points against the level before them.
+    """Return a change if the newest points left the level before them; None if they did not.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
     ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",

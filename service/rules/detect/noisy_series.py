@@ -45,6 +45,7 @@ MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
 MAX_WANDER_SIGMA = 2.3  # sigma that a host wanders at most
 WANDER_POINTS_BEFORE = 512  # points before a step whose small steps show how far this host wanders
+MAX_POINTS_IN_DOUBT = POINTS_AFTER  # points after a change that end its suspicion: it is certain then, or none
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -101,7 +102,7 @@ class NoisySeries:
             self._update_partition(until)
 
     def _estimate_noise(self, head: Floats) -> None:
-        """Estimate the noise again, and judge everything by it."""
+        """Estimate the noise again, and discard the changes that were found by the former estimate."""
         self.noise = estimate_noise(head, sort_sizes(head[1:] - head[:-1]))
         self._discard_results()
 
@@ -138,9 +139,9 @@ class NoisySeries:
         self._find_slow_ramps(same)
 
     def _find_slow_ramps(self, same: int) -> None:
-        """Judge the stretch before the measured change with index ``same``, and all later ones, between large changes.
+        """Look for slow ramps between large changes, from the one before the measured change with index ``same`` on.
 
-        Small changes do not end a stretch, because a slow climb has many of them.
+        Small changes do not end a ramp, because a slow one has many of them.
         """
         while same and not self._is_large(self._rows[same - 1]):
             same -= 1
@@ -159,7 +160,7 @@ class NoisySeries:
         return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
     def _group_changes(self, same: int) -> None:
-        """Group and judge the measured changes from index ``same`` on."""
+        """Group the measured changes from index ``same`` on, and keep those that explain the runs around them."""
         del self._states[same:]
         del self._closed[self._states[-1].closed if same else 0 :]
         self._unchanged = min(self._unchanged, len(self._closed))
@@ -207,7 +208,7 @@ class NoisySeries:
             certain &= size >= compute_least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
         if certain and not change.wants_rerun:
             return change
-        newest = end == self._done < high + POINTS_AFTER
+        newest = end == self._done < high + MAX_POINTS_IN_DOUBT
         return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
 
     def _estimate_wander(self, at: int) -> float:
@@ -227,7 +228,7 @@ class NoisySeries:
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
     def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
-        """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
+        """Return a change among the points after the last one; ``reruns`` are all measurements of the newest point."""
         certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
         begin = max(certain, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
         change = find_newest_change(

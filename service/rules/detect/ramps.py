@@ -86,9 +86,9 @@ def describe_ramp(group: ChangeGroup) -> LevelChange:
 def list_group_changes(
     group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
 ) -> list[LevelChange]:
-    """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
+    """Return the changes of a group: one ramp, or those of its steps that explain the runs around them.
 
-    ``explained`` returns a change that does, given the start of the level before it and the end of the level after it.
+    ``explained`` returns a change if it does, given the start of the level before it and the end of the level after it.
     """
     if group is None:
         return []
@@ -108,7 +108,7 @@ def list_group_changes(
 
 
 def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
-    """Return the ramp of a level that climbs too slowly for steps; None if it stays.
+    """Return a ramp if a level rises or falls too slowly to show steps; None if it is constant.
 
     Parameters
     ----------
