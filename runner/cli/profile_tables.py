@@ -70,7 +70,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
     console.print(f"  memory: {_list_source_lines(anatomy.by_memory)}", highlight=False)
     console.print(f"  touched: {_list_source_lines(anatomy.by_touch)}", highlight=False)
-    console.print(f"  wanted: {_list_source_lines(anatomy.by_access)}", highlight=False)
+    console.print(f"  access: {_list_source_lines(anatomy.by_access)}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")

@@ -52,7 +52,7 @@ def _describe_state(search: Search) -> str:
             sentences = (
                 [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
             )
-            sentences += [f"{_join_names(suspects)} may move the metric: no proof holds."] if suspects else []
+            sentences += [f"{_join_names(suspects)} may move the metric, but no proof confirms it."] if suspects else []
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text

@@ -152,4 +152,4 @@ def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
     if similar:
         return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"There is no {kind} “{text}”. There is {', '.join(names[:_MAX_LISTED_NAMES])}{more}."
+    return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{more}."

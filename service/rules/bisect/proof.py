@@ -165,7 +165,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move the metric, but no proof holds: {sentence}"
+    why = f"{commits}{others} may move the metric, but no proof confirms it: {sentence}"
     return why.rstrip(".")
 
 

@@ -66,7 +66,7 @@ class Nomination:
     def describe(self) -> str:
         """Say in one sentence what the runs show."""
         return (
-            f"{format_change(self.before, self.after)}: runs without a change split as far with a probability of "
+            f"{format_change(self.before, self.after)}: without a change, runs would split as far with a probability of "
             f"{format_number(self.chance)}; interleaved pairs decide"
         )
 

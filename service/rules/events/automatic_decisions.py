@@ -88,7 +88,7 @@ def build_certainty_entry(
         Why each drift of the event is no longer certain, the largest drift first.
     """
     if was_certain and not is_certain:
-        reason = reasons[0] if reasons else "After a new judgement, the drifts belong to other events."
+        reason = reasons[0] if reasons else "The drifts were detected again, and now belong to other events."
         others = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others)
     if is_certain and state is State.WITHDRAWN:

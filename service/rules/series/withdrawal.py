@@ -110,15 +110,15 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_level_back(drift, later):
         return (
-            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}. The level before it was "
+            f"Later runs contradict it: {_list_runs(later)} after it, at {_format_level(later)}. The level before it was "
             f"{format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Contradicted by {_list_runs(runs_between)} measured since then between both sides, at {levels}."
+        return f"Later runs contradict it: {_list_runs(runs_between)} between both sides, at {levels}."
     return (
-        f"After a new judgement with {len(points):,} runs, the series varies too much for the change: "
+        f"With {len(points):,} runs, the series varies too much to show the change: "
         f"{_format_range(old)} before it, {_format_range(new_level)} after it."
     )
 

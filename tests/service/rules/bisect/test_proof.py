@@ -107,7 +107,7 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     answer = choose_next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
-    assert "c1 may move the metric, but no proof holds: The count varies." in answer.sentence
+    assert "c1 may move the metric, but no proof confirms it: The count varies." in answer.sentence
     assert answer.sentence.endswith("Make the count repeat, or search between commits with a larger difference.")
 
 
