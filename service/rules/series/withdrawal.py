@@ -110,8 +110,8 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_level_back(drift, later):
         return (
-            f"Later runs contradict it: {_list_runs(later)} after it, at {_format_level(later)}. The level before it was "
-            f"{format_level(drift.before)}."
+            f"Later runs contradict it: {_list_runs(later)} after it, at {_format_level(later)}. The level before it "
+            f"was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
