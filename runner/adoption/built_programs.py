@@ -61,6 +61,7 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
 
 
 def _is_candidate_name(name: str) -> bool:
+    """Return whether a built file may be a program of the project, judging by its path."""
     path = PurePosixPath(name)
     in_cargo = "target" in path.parts and "build" in path.parts
     return (

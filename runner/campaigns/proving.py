@@ -189,6 +189,7 @@ class Prover(Struct):
         return decision
 
     def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
+        """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
         self.summary.proven += verdict is Verdict.CHANGED
         self.summary.refuted += verdict is Verdict.SAME

@@ -117,6 +117,7 @@ def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
 
 
 def _rebuild_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+    """Return a workload with other settings of its run and of its build."""
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))

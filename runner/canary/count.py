@@ -75,6 +75,7 @@ def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
 
 
 def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+    """Return the counts of the canary: a wrong count is repeated a few times."""
     kinds, expected = tuple(first.expected), sum(first.expected.values())
     counted = [first.counted]
     if first.counted != expected:

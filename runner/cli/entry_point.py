@@ -43,6 +43,7 @@ click command called ``command``."""
 
 
 def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    """Silence progress and remarks for --quiet."""
     if enabled:
         from runner.cli.terminal import silence_console
 
@@ -50,6 +51,7 @@ def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: boo
 
 
 def _apply_verbose(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    """Show builds, commands and requests for --verbose."""
     if enabled:
         from runner.cli.terminal import enable_execution_log
 

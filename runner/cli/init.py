@@ -364,6 +364,7 @@ def _ask_ci(questions: Questions, detected: str) -> str:
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
+    """Write the workload file and its schema; return the written paths."""
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
@@ -385,6 +386,7 @@ def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: boo
 
 
 def _get_work_tree(repository: "Repository") -> Path:
+    """Return the work tree of a repository; raise with a remedy if it has none."""
     try:
         return repository.get_work_tree()
     except FaultwatchError:
@@ -393,6 +395,7 @@ def _get_work_tree(repository: "Repository") -> Path:
 
 
 def _get_remote(repository: Any) -> str:
+    """Return the address of the remote ``origin``; empty if there is none."""
     try:
         return str(repository.git("remote", "get-url", "origin")).strip()
     except FaultwatchError:

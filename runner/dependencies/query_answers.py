@@ -177,6 +177,7 @@ class _Reader:
         )
 
     def _read_status(self, real: str) -> os.stat_result | None:
+        """Return the status of a file that the program can see; None if there is none."""
         if real in self._missing or not (self._is_own(real) or self._is_visible(real) or self._is_above(real)):
             return None
         try:
@@ -185,6 +186,7 @@ class _Reader:
             return None
 
     def _record_absence(self, real: str) -> None:
+        """Record that a file does not exist, if the program could see it."""
         if self._is_own(real):
             self.own["absent", self._make_relative(real)] = ()
         elif self._is_visible(real):

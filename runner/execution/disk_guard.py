@@ -125,6 +125,7 @@ def describe_shortage(before: Room, now: Room) -> str:
 
 
 def _read_available_memory() -> int:
+    """Return the available memory in bytes; 0 if the kernel does not show it."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024

@@ -177,7 +177,7 @@ class Launch:
 
     def finish(self) -> None:
         """Read the last messages of the launcher."""
-        while self.serve(0) and self.ending is None and self._describe_unread():
+        while self.serve(0) and self.ending is None and self._has_unread_messages():
             pass
 
     def describe_outlived(self) -> str:
@@ -238,7 +238,8 @@ class Launch:
             faults=faults - self._faults_before,
         )
 
-    def _describe_unread(self) -> bool:
+    def _has_unread_messages(self) -> bool:
+        """Return whether the launcher has sent a message that was not read."""
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:

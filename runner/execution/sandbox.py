@@ -140,6 +140,7 @@ class Sandbox(Struct, frozen=True):
             raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
 
     def _list_namespace_options(self) -> Iterator[str]:
+        """Yield the options of bubblewrap for namespaces and capabilities."""
         yield from _NAMESPACES
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))

@@ -121,6 +121,7 @@ def _decode_text(file: Path) -> str:
 
 
 def _decompress(data: bytes, file: Path) -> bytes:
+    """Return the content of a gzip file; refuse a file that grows too large."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
         text = stream.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:

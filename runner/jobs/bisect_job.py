@@ -65,6 +65,7 @@ def _join_names(culprits: Sequence[Culprit]) -> str:
 
 
 def _describe_culprit(culprit: Culprit) -> str:
+    """Return the commit of a culprit, or the range of commits that cannot be told apart."""
     count = len(culprit.candidates)
     if count == 1:
         return culprit.commit[:10]
@@ -94,6 +95,7 @@ class _ProgressReporter:
         self._job.report_measured(_describe_run(report, self._metric), left)
 
     def on_proof_start(self, state: Search) -> None:
+        """Announce the two runs of a proof, and report it as progress."""
         assert isinstance(state.answer, Prove)
         self._job.announce_runs(2)
         self._job.report_progress(

@@ -82,6 +82,7 @@ def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
 
 
 def _describe_effect(name: str, before: float, after: float) -> str:
+    """Return in words what a remedy does to a metric."""
     entry = metric(name)
     percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
     levels = (

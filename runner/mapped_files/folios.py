@@ -70,6 +70,7 @@ def _read_page_flags(frames: list[int]) -> Iterator[int]:
 
 @contextmanager
 def _open_file(name: str) -> Iterator[int]:
+    """Open a file for reading within the context."""
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor

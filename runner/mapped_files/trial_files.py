@@ -311,6 +311,7 @@ def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
 
 
 def _identify_path(path: str) -> tuple[int, ...]:
+    """Return the identity of a file; empty if it does not exist."""
     try:
         return identify_file(Path(path).stat())
     except OSError:

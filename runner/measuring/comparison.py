@@ -325,6 +325,7 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
 
 
 def _measure_head_alone(head: Trial) -> Report:
+    """Return the report of one execution of head, without base at the same time."""
     try:
         head.warm_up()
         return head.report_measured([head.execute()])

@@ -40,6 +40,7 @@ def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
 
 
 def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
+    """Return the largest value of times and sizes, the mean of ratios, and the sum of all others."""
     kind = metric(name).kind
     if name == "elapsed" or kind is Kind.SIZE:
         return max(values)

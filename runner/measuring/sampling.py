@@ -71,6 +71,7 @@ class Sampling(Struct, frozen=True):
         return len(samples) < self.least or not (_do_samples_agree(samples) and self._is_precise(samples))
 
     def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
+        """Return whether all exact counts of all samples are those that the history leads to expect."""
         names = _list_exact_metrics(samples)
         return bool(names) and all(
             name in self.expected and all(value == self.expected[name] for value in _list_values(samples, name))

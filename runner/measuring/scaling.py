@@ -38,6 +38,7 @@ def _is_single_process_run(other: Report, report: Report, workload: Workload) ->
 
 
 def _add_efficiency(sample: Sample, alone: float) -> Sample:
+    """Return a sample with t(1) / t(N), where ``alone`` is t(1) in seconds."""
     elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
     if not elapsed:
         return sample

@@ -77,6 +77,7 @@ def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case
 
 
 def _find_cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
+    """Return what the digest says about a cell."""
     return next(
         candidate
         for candidate in digest.cells

@@ -140,6 +140,7 @@ class Region:
                     os.close(descriptor)
 
     def _attach(self, pid: int) -> AttachedPerf:
+        """Attach perf and its recorders to the program at its first command."""
         if self._perf is None:
             self._perf, program = self._attach_with_children(pid)
             self._recorders = self._record(program)

@@ -188,6 +188,7 @@ class Dissection(Struct):
             stretch.last = time
 
     def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
+        """Return an instruction with its file and its offset there."""
         mapping, function = self._modules[pid, ip], split_place(place)[0]
         if mapping is None:
             return Instruction(ip, function)
@@ -240,6 +241,7 @@ class Dissection(Struct):
         )
 
     def _build_areas(self) -> tuple[Area, ...]:
+        """Return the memory areas with the most faults."""
         together: dict[tuple[int, int], list[_Stretch]] = {}
         for (pid, start, _), stretch in self._stretches.items():
             together.setdefault((pid, start), []).append(stretch)

@@ -310,6 +310,7 @@ def _get_value(readings: Mapping[str, Reading], name: str) -> float | None:
 
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
+    """Return the operations of the program, from its faults and its faults per operation."""
     per_operation, minor = _get_value(readings, "faults-per-operation"), readings.get("page-faults")
     if not per_operation or minor is None or not minor.value:
         return None

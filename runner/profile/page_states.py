@@ -62,10 +62,11 @@ class PageStates(Struct):
                     self._mark_returned(arguments["addr"] + arguments["new_len"], shorter, Touch.AFTER_MUNMAP)
                 return arguments["new_len"]
             case "brk":
-                return self._move_end(arguments["brk"])
+                return self._move_heap_end(arguments["brk"])
         return None
 
-    def _move_end(self, end: int) -> int:
+    def _move_heap_end(self, end: int) -> int:
+        """Move the end of the heap; return by how many bytes it moved."""
         before, self._brk = self._brk, end or self._brk
         if not end:
             return 0  # The call only queries the end.

@@ -94,6 +94,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _compute_address(loaded: Iterable[Segment], offset: int) -> int | None:
+    """Return the address at which a byte of a file is loaded; None if it is not."""
     for segment in loaded:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address

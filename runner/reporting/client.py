@@ -368,6 +368,7 @@ class Service:
             self._raise_not_a_service()
 
     def _suggest_authentication(self) -> str:
+        """Return how this command gets a token."""
         remedy = "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token"
         if self._token or os.environ.get("GITHUB_ACTIONS") != "true":
             return remedy
@@ -375,6 +376,7 @@ class Service:
         return f"give the job `permissions: id-token: write`, or {remedy}"
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
+        """Send a document, and check that the service acknowledges this one."""
         answer = self._request_with_retries("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
         if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
@@ -385,6 +387,7 @@ class Service:
 
 
 def _is_loopback(url: str) -> bool:
+    """Return whether an address leads to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

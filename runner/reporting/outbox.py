@@ -97,6 +97,7 @@ class Outbox:
                     raise no_room from None
 
     def _send_document(self, document: SpooledDocument) -> None:
+        """Send a document; remember why the service refused it."""
         try:
             self._sender(document)
         except RequestRefused as error:

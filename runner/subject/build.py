@@ -222,6 +222,7 @@ class Builder(Struct, frozen=True):
         return record is not None and not record.failure
 
     def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
+        """Return the record of a build; None if there is none, or it is damaged."""
         try:
             return read_record(self.places.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:

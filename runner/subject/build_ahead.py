@@ -287,6 +287,7 @@ class _Worker:
             stream.close()
 
     def _send_line(self, line: str) -> None:
+        """Send a line to the worker; note if it no longer lives."""
         try:
             self._channel.sendall(f"{line}\n".encode())
         except OSError:

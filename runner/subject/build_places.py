@@ -159,6 +159,7 @@ def _get_lock_file(place: Path) -> Path:
 
 
 def _get_size(place: Path) -> int:
+    """Return the size of a build in bytes; 0 if it is unknown."""
     try:
         record = read_record(place)
     except DamagedBuild:

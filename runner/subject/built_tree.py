@@ -161,6 +161,7 @@ def _replace_files(tree: Path, source: Path) -> None:
 
 
 def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
+    """Return the fingerprint of a tree; None if it cannot be read."""
     try:
         return compute_fingerprint(tree, ignored)
     except (OSError, TreeTooLarge):

@@ -200,6 +200,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
+    """Yield the files and submodules that ``git ls-tree`` lists."""
     for text in listing:
         head, _, path = text.partition("\t")
         mode, kind, name, size = head.split()
@@ -326,6 +327,7 @@ def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
 
 
 def _is_intact(file: Path, name: str, size: int) -> bool:
+    """Return whether a file has this size and, if it is given, this digest."""
     try:
         with open_regular(file) as stream:
             return stream.seek(0, 2) == size and (not name or _compute_digest(stream) == name)
@@ -344,6 +346,7 @@ def _make_printable(path: str) -> str:
 
 
 def _read_text(file: Path, limit: int) -> bytes:
+    """Return the content of a small file; empty if it cannot be read."""
     try:
         return read_regular(file, limit, links=False)
     except OSError:

@@ -217,6 +217,7 @@ class Repository(Struct, frozen=True):
             )
 
     def _does_git_succeed(self, *arguments: str) -> bool:
+        """Return whether a git command succeeds."""
         try:
             self.git(*arguments)
         except FaultwatchError:

@@ -99,6 +99,7 @@ class DriftBisector:
         return JobOrder(question=question, github=jobs.find_github_repository(session, subject), most_runs=runs)
 
     def _place_order(self, order: JobOrder) -> None:
+        """Order a bisect in the name of the service; write a new order to the audit log."""
         job, new = self.scheduler.order(order, Requester(SERVICE, Where.API))
         if new:
             detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}

@@ -205,6 +205,7 @@ class _Cells:
         )
 
     def _format_text(self, cell: GridCell) -> str:
+        """Return the settings in which a cell differs from the default, as text."""
         changed = [
             f"{setting_names.format_title(axis.name)} {setting_names.format_value(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
@@ -327,6 +328,7 @@ def _build_setting(setting: Setting) -> LabSetting:
 
 
 def _format_settings(settings: Sequence[Setting], values: Sequence[Value]) -> str:
+    """Return settings with their values as text."""
     return ", ".join(
         f"{setting_names.format_title(setting.name)} {setting_names.format_value(setting.name, value)}"
         for setting, value in zip(settings, values, strict=True)

@@ -68,6 +68,7 @@ def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:
 
 
 def _find_password(variable: str, environment: Mapping[str, str]) -> str:
+    """Return the password from a variable of the environment; raise NotSentError if it is not set."""
     try:
         return environment[variable]
     except KeyError:

@@ -121,6 +121,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
+    """Return the commit that a field names; note an objection if there is none."""
     entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         objections[end] = why

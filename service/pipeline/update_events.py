@@ -51,6 +51,7 @@ def have_drifts_changed(database: Database, subjects: Collection[str] | None = N
 
 
 def _find_changed_subjects(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+    """Return the ids and names of subjects whose drifts have changed since their events were updated."""
     changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
     if subjects is not None:
         changed = changed.where(Subject.name.in_(subjects))
@@ -114,7 +115,7 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
         with database.writing([name]) as session:
             if session.scalar(version) != version_before:
                 return
-            _write_events(session, dict(chunk))
+            _store_event_of_drifts(session, dict(chunk))
 
 
 def _update_subject(session: Session, subject_id: int) -> bool:
@@ -219,10 +220,11 @@ def _assign_drifts(
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
     """Write the event of each drift to the drift."""
-    _write_events(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
+    _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
 
 
-def _write_events(session: Session, events: Mapping[str, str]) -> None:
+def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
+    """Store the event of each drift, by the drift's id."""
     rows = [{"drift": drift, "event": event} for drift, event in events.items()]
     if rows:
         table = cast(Table, DriftRow.__table__)

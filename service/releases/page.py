@@ -79,6 +79,7 @@ def show(between: str) -> Page:
 
 
 def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommit:
+    """Return the commit that a text names; answer 404 if there is none."""
     entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)

@@ -50,6 +50,7 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
 
 
 def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
+    """Return the label of a column from the texts of its environments, at most a few of them."""
     distinct = list(dict.fromkeys(texts_of_column))
     n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.

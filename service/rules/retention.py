@@ -91,6 +91,7 @@ def thin_profile(profile: Profile) -> Profile:
 
 
 def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
+    """Return a stack profile with its heaviest stacks; the others are merged into one."""
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
     kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
     if merged_stacks:
@@ -99,6 +100,7 @@ def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfil
 
 
 def _renumber_frames(profile: StackProfile, indices: dict[int, int]) -> StackProfile:
+    """Return a stack profile with new indices of its frames."""
     stacks = tuple(
         stack.model_copy(update={"frames": tuple(indices[index] for index in stack.frames)}) for stack in profile.stacks
     )

@@ -92,6 +92,7 @@ def _ensure_ids(
 def _find_ids(
     session: Session, key: InstrumentedAttribute[str], identity: InstrumentedAttribute[int], names: Iterable[str]
 ) -> dict[str, int]:
+    """Return the ids of the stored rows, by their keys."""
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(names, _KEYS_PER_QUERY):
         ids |= dict(session.connection().execute(select(key, identity).where(key.in_(chunk))).all())

@@ -42,6 +42,7 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
 
 
 def _read_manifest(sources: Sources) -> dict[str, Any]:
+    """Return the content of Cargo.toml; empty if it is not valid."""
     try:
         return tomllib.loads(sources.read_text("Cargo.toml"))
     except ValueError:
@@ -67,6 +68,7 @@ def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
 
 
 def _propose_benchmark(name: str, locked: str) -> BuildProposal:
+    """Return the build of one benchmark, which copies the program to a path without a hash."""
     # Cargo adds a hash to the name of the program.
     program = f"target/release/bench-{name}"
     copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'

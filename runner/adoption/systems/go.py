@@ -119,6 +119,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
 
 def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
+    """Return the command that runs the benchmarks of a package in its folder."""
     chosen = f'"{pattern}"' if "|" in pattern else pattern
     arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={BENCHMARK_ROUNDS}x"
     if folder == ".":

@@ -81,6 +81,7 @@ def _make_reading(row: Row) -> Reading:
 
 
 def _explain_status(row: Row) -> str:
+    """Return why perf has no value for an event."""
     if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
     if row.name.metric in {"user-time", "sys-time"}:

@@ -215,6 +215,7 @@ def _make_row(event: _Event, digits: str, point: str) -> Row:
 
 
 def _parse_metric(line: Line, text: str, point: str) -> tuple[str, str]:
+    """Return the value and the unit of the derived number behind an event."""
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
         raise line.make_error(

@@ -66,6 +66,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
 
 
 def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:
+    """Return how many of the other cells are not measured or not decided; empty if none is."""
     missing = sum(cell.state is not CellState.MEASURED for cell in others)
     open_cells = len(others) - missing - len(compared)
     parts = [f"{missing} not measured"] * bool(missing) + [f"{open_cells} not decided"] * bool(open_cells)
@@ -95,6 +96,7 @@ def _describe_price(cell: LabCell) -> str:
 
 
 def _format_change(entry: LabMetric) -> str:
+    """Return the change of a metric in percent or in its unit, with its bounds."""
     size = (
         format_percent(entry.percent)
         if entry.percent is not None

@@ -115,6 +115,7 @@ def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDiges
 
 
 def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
+    """Return the outcome of one case of a cell, with the reason if it has no result."""
     if run is None:
         return NightlyCase(name=name, state=CaseState.MISSING, why="no report has arrived")
     if run.quarantine is not None:

@@ -402,6 +402,7 @@ def _find_key(
 
 
 def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
+    """Group points by case, host and environment."""
     groups: dict[_CellKey, list[RecentPoint]] = {}
     for point in points:
         groups.setdefault((point.subject, point.case_key, point.host, point.environment), []).append(point)
@@ -479,6 +480,7 @@ def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPo
 
 
 def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
+    """Return a cell without a level, with the reason."""
     if not points:
         return GridCell(why="not measured here")
     newest = _find_newest(points)

@@ -94,6 +94,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
 
 
 def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
+    """Return why a search with too many changes proves nothing, and what to do instead."""
     low, high = min(values.values()), max(values.values())
     return (
         f"Not proven: the metric moves at more than {MAX_PLACES} places of the range. The {len(values)} measured "
@@ -529,6 +530,7 @@ class _ExactSearch:
         return tests
 
     def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
+        """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
         suspects = tuple(self.graph.list_members(remaining))
         failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))

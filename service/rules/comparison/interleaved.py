@@ -158,6 +158,7 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
+    """Yield the values of a metric in the pairs of which both samples have one."""
     absent = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value

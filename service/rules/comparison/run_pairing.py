@@ -68,6 +68,7 @@ def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, 
 
 
 def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+    """Group runs by subject, case and, if asked for, host; the newest come first."""
     groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)

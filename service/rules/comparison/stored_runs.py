@@ -204,6 +204,7 @@ def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
 
 
 def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
+    """Pool the readings of equivalent runs, metric by metric."""
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
     by_run = [readings.get(run.number, {}) for run in runs]

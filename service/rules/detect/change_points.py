@@ -41,6 +41,7 @@ class ChangePoints:
         return same
 
     def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
+        """Add candidate positions with the running sums before them to the partition."""
         for position, total, square in zip(
             positions, sums[positions].tolist(), squares[positions].tolist(), strict=True
         ):

@@ -29,7 +29,7 @@ class ClippedSeries:
     def update(self, x: Floats, noise: Noise) -> None:
         """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
         start, n = self._final, len(x)
-        self._reserve(n)
+        self._reserve_points(n)
         middle = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
@@ -45,7 +45,8 @@ class ClippedSeries:
         part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
         return part
 
-    def _reserve(self, n: int) -> None:
+    def _reserve_points(self, n: int) -> None:
+        """Make room for the running sums of at least n points."""
         if n >= len(self.sums):
             size = n + n // 2  # generous, as pages that nobody writes to take no memory
             self.sums = _extend_array(self.sums, size + 1)

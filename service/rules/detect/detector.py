@@ -168,6 +168,7 @@ class MergedChanges:
         return self._merged
 
     def _is_known(self, change: LevelChange) -> bool:
+        """Return whether known changes near a change explain its size."""
         near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         same = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]

@@ -169,6 +169,7 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
 
 
 def _compute_lacking_shift(values: Floats, split: int, shift: float) -> float:
+    """Return by how much a shift is too small to be certain; 0 if the order of the values is rare by chance."""
     lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
     if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0

@@ -149,6 +149,7 @@ def _compute_t_quantile(freedom: int) -> float:
 
 
 def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+    """Return the shift with its 95 % bounds and the evidence in words."""
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (

@@ -48,14 +48,16 @@ def start_group(change: MeasuredChange) -> ChangeGroup:
     return ChangeGroup(change, change, change, change, 1, 0.0, 0, (change,))
 
 
-def _continues(group: ChangeGroup, change: MeasuredChange) -> bool:
+def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
     return (change.after > change.before) == (group.last.after > group.first.before)
 
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or goes only a little against it where few changes do."""
     small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
-    return _continues(group, change) or (small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1)
+    return _has_direction_of(group, change) or (
+        small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1
+    )
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
@@ -65,7 +67,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = change if group.size == 1 else group.second
     steps = (*group.steps, change) if group.size < MAX_STEPS else group.steps
-    against = group.against + (not _continues(group, change))
+    against = group.against + (not _has_direction_of(group, change))
     return ChangeGroup(group.first, second, inner, change, group.size + 1, group.score + gain, against, steps)
 
 

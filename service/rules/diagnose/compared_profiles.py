@@ -27,6 +27,7 @@ def _compare_huge_pages(before: Facts, after: Facts) -> int:
 
 
 def _has_lost_huge_pages(facts: Facts) -> bool:
+    """Return whether there are several times as many faults and fewer huge pages than before."""
     before = facts.before
     return (
         before is not None
@@ -36,6 +37,7 @@ def _has_lost_huge_pages(facts: Facts) -> bool:
 
 
 def _has_gained_huge_pages(facts: Facts) -> bool:
+    """Return whether there are several times fewer faults and more huge pages than before."""
     before = facts.before
     return (
         before is not None
@@ -127,6 +129,7 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
     counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (

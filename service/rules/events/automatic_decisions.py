@@ -107,6 +107,7 @@ def _get_key(change: Transition) -> tuple[Action, str]:
 
 
 def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+    """Return the log entry for the drift by which an event was fixed or came back."""
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
     verb = "Undone" if change.action is Action.FIX else "The change came back"

@@ -135,6 +135,7 @@ def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _S
 
 
 def _group_stretches(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Return the stretches of drifts by their group keys."""
     stretches: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for drift in drifts:
         stretches[drift.key].append(drift.stretch)

@@ -129,6 +129,7 @@ def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
 
 
 def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+    """Return the first regression of each series."""
     first: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
         if drift.worse and not drift.is_suite_shift:

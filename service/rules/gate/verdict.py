@@ -155,6 +155,7 @@ class CaseOutcome:
         )
 
     def _is_often_missing(self, verdict: MetricVerdict) -> bool:
+        """Return whether a smaller share of head's samples has a value than of base's."""
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
         shares = [

@@ -38,6 +38,7 @@ def _adds_only(before: str, after: str) -> bool:
 
 
 def _parse_number(text: str) -> float | None:
+    """Return the number of a budget, with or without a percent sign; None if there is none."""
     try:
         return float(text.removesuffix("%"))
     except ValueError:

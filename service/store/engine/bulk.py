@@ -82,7 +82,7 @@ def update_rows(
     converted = list(_convert_values(connection.dialect, table, names, rows, encoded))
     if connection.dialect.name == "postgresql":
         if converted:  # One statement: planning takes longer than changing a row, especially of a partitioned table.
-            statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
+            statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
     for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(names)):
@@ -179,6 +179,7 @@ def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
 
 @lru_cache(maxsize=64)
 def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+    """Return the statement by which SQLite updates many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
@@ -186,7 +187,8 @@ def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...]
     )
 
 
-def _update_from_arrays(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+def _build_array_update_sql(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """Return the statement by which PostgreSQL updates many rows at once, from arrays of values."""
     names = (*key, *columns)
     arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
     return (

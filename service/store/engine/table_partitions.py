@@ -221,6 +221,7 @@ def _exchange_partition(database: Database, table: str, partition: _Partition, n
 
 
 def _measure_size(connection: Connection, table: str) -> int:
+    """Return the size of a table with its indexes, in bytes."""
     size: int = connection.execute(
         text("SELECT pg_total_relation_size(to_regclass(:table))"), {"table": table}
     ).scalar_one()

@@ -142,6 +142,7 @@ def _make_folder(database: Database) -> None:
 
 
 def _explain_failure(error: DBAPIError, database: Database) -> ServiceError:
+    """Return an error of the database with its most likely remedy."""
     reason = str(error.orig)
     for symptom, (problem, remedy) in _REMEDIES.items():
         if symptom in reason:

@@ -210,6 +210,7 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    """Yield the shifts of whole suites that are not stored as drifts of events yet."""
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(query):
@@ -235,6 +236,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
 
 
 def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
+    """Return when the runs on both sides of drifts began, by the run's id."""
     run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     started_at: dict[UUID, datetime] = {}
     for chunk in bulk.split_into_chunks(run_ids, _IDS_PER_QUERY):
@@ -243,6 +245,7 @@ def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[
 
 
 def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
+    """Return the ids of the first and last commits that can have caused drifts, by hash."""
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):

@@ -185,6 +185,7 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
 
 
 def _list_steps(rule: RetentionRule) -> list[_Step]:
+    """Return the steps of a rule: first the reduction of reports, then their thinning."""
     steps = []
     if rule.reduce:
         steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))

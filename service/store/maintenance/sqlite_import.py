@@ -133,6 +133,7 @@ def _find_converter(kind: object) -> Callable[[Any], Any] | None:
 
 
 def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+    """Yield rows, and report from time to time how many were read."""
     for number, row in enumerate(rows, done + 1):
         yield row
         if number % _ROWS_SHOWN == 0 or number == total:

@@ -140,6 +140,7 @@ def _find_commits_by_date(session: Session, text: str, subject: str | None) -> l
 
 
 def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
+    """Return the commit to which steps such as ``~2`` lead; None if it is not stored."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == start.subject)).one()
     commit = revision_text.follow_steps(revisions.map_parents(session, subject_id), start.commit, steps)
     if commit is None:

@@ -196,6 +196,7 @@ def _find_host(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
+    """Return the environments whose hash has this prefix as sides of a comparison."""
     if len(key) < _MIN_HASH_CHARACTERS:
         return []
     query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
@@ -203,6 +204,7 @@ def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_revisions(session: Session, key: str, subject: str | None) -> list[Side]:
+    """Return the commits that a text can name as sides of a comparison."""
     return [
         Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
         for entry in refs.find_commits(session, key, subject)
