@@ -110,6 +110,7 @@ class BackgroundScheduler:
                 self._changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
 
     def _start_task(self, entry: _Entry, now: float) -> None:
+        """Start a run of a task in a thread of its own; delay it if the system has no thread left."""
         entry.running, entry.due = True, math.inf
         try:
             threading.Thread(target=self._run_repeatedly, args=(entry,), daemon=True, name=entry.task.name).start()

@@ -37,6 +37,7 @@ Address = Annotated[
 
 
 def _require_zone(name: str) -> str:
+    """Check that a time zone exists."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -55,6 +56,7 @@ OfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
 def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
+    """Add the docstrings of a model's fields to its schema."""
     meanings = collect_field_docstrings(cls)
     for name, field in cls.model_fields.items():
         if name in meanings:
@@ -130,6 +132,7 @@ class EmailChannel(ChannelSettings):
 
     @model_validator(mode="after")
     def _require_encryption(self) -> EmailChannel:
+        """Check that a password is not sent without encryption."""
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("user and password_variable must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
@@ -138,6 +141,7 @@ class EmailChannel(ChannelSettings):
 
 
 def _split_address(url: str) -> SplitResult:
+    """Return the parts of an address; the error does not quote it, because it may be a secret."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -158,7 +162,8 @@ class AddressedChannel(ChannelSettings):
     """Whether http, or a certificate that is not checked, is allowed outside loopback."""
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def _check_address(self) -> Self:
+        """Check that the channel has one address, in the file or in a variable."""
         if (self.url is None) == (self.url_variable is None):
             raise ValueError("set either url or url_variable")
         if self.url is not None:
@@ -283,7 +288,8 @@ class NotificationSettings(StrictSettings):
     """The channels, each with its own settings."""
 
     @model_validator(mode="after")
-    def _has_names_once(self) -> NotificationSettings:
+    def _check_unique_names(self) -> NotificationSettings:
+        """Check that no two channels have the same name."""
         names = [channel.name for channel in self.channel]
         if len(set(names)) < len(names):
             raise ValueError("two channels have the same name")

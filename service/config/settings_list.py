@@ -96,6 +96,7 @@ def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> 
 
 
 def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
+    """Return where the value of a setting comes from: a variable, a file, or its default."""
     if environment.get(variable):
         is_file = find_secret_file(type(settings).model_fields[name]) is not None
         return environment[variable] if is_file else ENVIRONMENT

@@ -179,6 +179,7 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 
 
 def _format_verdict(row: MetricOutcome) -> str:
+    """Return the verdict on a metric in words, in bold where somebody has to look at it."""
     crept = row.crept is not None
     words = verdict_words.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
     return (
@@ -269,6 +270,7 @@ def _suggest_commands(outcome: GateOutcome) -> str:
 
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:
+    """Return commands as a block of code below a title; empty if none fits."""
     suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
     if not suitable:
         return ""
@@ -286,6 +288,7 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:
+    """Return the last line of the comment: links to the comparison and the log, and the two commits."""
     addresses = (("Compare", links.compare), ("Log", links.log))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
     parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")

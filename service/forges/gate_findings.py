@@ -61,6 +61,7 @@ def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
 
 
 def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield the findings about one case and its metrics."""
     if case.state is GateState.ADDED:
         return
     if case.comparison is None or case.state is GateState.UNMEASURED:

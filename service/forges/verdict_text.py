@@ -107,6 +107,7 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
 
 
 def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
+    """Return in a sentence that nothing has changed, and in which metrics."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
@@ -239,6 +240,7 @@ def _describe_row(row: MetricOutcome, show: Show) -> str:
 
 
 def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
+    """Return who accepted the change and why, or that somebody must; empty if neither applies."""
     if outcome.accepted is None:
         return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:

@@ -197,6 +197,7 @@ class Evidence(View):
     @model_validator(mode="before")
     @classmethod
     def _decide_standing(cls, values: Any) -> Any:
+        """Derive the standing of a drift from its pairs and its doubt."""
         if not isinstance(values, dict):
             return values
         suspected = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN

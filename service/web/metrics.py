@@ -99,6 +99,7 @@ class Exposed:
 
 
 def _build_gauge(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+    """Return a gauge with one value for each label."""
     family = GaugeMetricFamily(name, description, labels=[label])
     for label_value, value in values.items():
         family.add_metric([label_value], value)

@@ -65,6 +65,7 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
+    """Measure a head again if somebody has requested that in its check run."""
     check = payload["check_run"]
     if payload["action"] != "rerequested":
         return

@@ -49,7 +49,7 @@ def verify_token(text: str, how: str) -> Token | None:
     return stored if stored is not None and stored.is_valid(now) else None
 
 
-def refuse_throttled() -> None:
+def refuse_throttled_caller() -> None:
     """Refuse a caller whose address has presented too much that is wrong.
 
     Raises
@@ -83,6 +83,7 @@ def count_failure(how: str, why: str) -> None:
 
 
 def _refuse_caller(seconds: int) -> None:
+    """Refuse a caller who has to wait for some seconds; do nothing for zero."""
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -33,6 +33,7 @@ class _JsonAdapter(PydanticAdapter):
     """Parses and checks a body in one step: most of the time that a batch of runs takes."""
 
     def validate_input(self, request: Request, location: str, **kwargs: Any) -> Any:
+        """Validate a JSON body by the reader of its model; anything else as APIFlask does."""
         if location != "json":
             return super().validate_input(request, location, **kwargs)
         read: Reader = _READERS.get(self.model_class, self.model_class.model_validate_json)

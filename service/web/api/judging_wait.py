@@ -46,6 +46,7 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
 
 
 def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
+    """Judge stale series, one request at a time; return whether all were judged in time."""
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
         return False

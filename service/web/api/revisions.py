@@ -51,6 +51,7 @@ def get(subject: str) -> RevisionList:
 
 
 def _check_name(subject: str) -> None:
+    """Refuse a name that a subject cannot have."""
     try:
         _NAME.validate_python(subject)
     except ValidationError as error:

@@ -109,7 +109,7 @@ def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
     require_access_to_report(subjects, {head.host.name for head in heads})
-    with find_admission().subjects(subjects):
+    with find_admission().admit_subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.
         judging_schedule.judge_or_defer_series(get_database(), busy=find_admission().is_busy)
@@ -117,6 +117,7 @@ def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
 
 
 def _find_report(run_id: UUID) -> Report:
+    """Return the report of a run; answer 404 if it is not stored."""
     with get_database().reading() as session:
         report = runs.find_report(session, run_id)
     if report is None:

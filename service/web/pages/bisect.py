@@ -210,10 +210,11 @@ def list_bisects_about(drift: Drift) -> list[Job]:
     """
     with get_database().reading() as session:
         bisects = jobs.list_page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
-    return [job for job in bisects if _is_about(job, drift)]
+    return [job for job in bisects if _is_bisect_of_drift(job, drift)]
 
 
-def _is_about(job: Job, drift: Drift) -> bool:
+def _is_bisect_of_drift(job: Job, drift: Drift) -> bool:
+    """Return whether a bisect was ordered for a drift, or has found its commit."""
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
@@ -309,6 +310,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
 
 
 def _compute_level(observations: Iterable[Observation], commit: str) -> Number | None:
+    """Return the median of all runs of a commit; None if it has no level."""
     return median(
         [
             observation.value

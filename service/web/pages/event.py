@@ -75,6 +75,7 @@ def index() -> Page:
 
 
 def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
+    """Return the page of a list of events, in all formats."""
     return Page(
         "events.html",
         inbox.build_context(events_, states=inbox.STATES, **context),
@@ -279,6 +280,7 @@ def _build_event_table(summaries: list[EventSummary]) -> Table:
 
 
 def _build_drift_table(event: EventDetail) -> Table:
+    """Return the drifts of an event as a table for CSV."""
     return Table.from_records(
         event.drifts,
         ("drift", lambda drift: drift.drift_id),

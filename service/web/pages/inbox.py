@@ -226,6 +226,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
 
 
 def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
+    """Return the value of a filter; refuse one that does not exist."""
     value = args.get(name, "")
     if value and value not in set(kind):
         raise make_unprocessable(name, f"must be one of {', '.join(kind)}")

@@ -119,10 +119,11 @@ def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
 
 def _build_figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
+    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
 
 
-def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
+def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:
+    """Yield in words why readings have no exact value."""
     for reading in readings:
         word = _STATUS_WORDS.get(reading.status)
         if word is None:

@@ -146,6 +146,7 @@ _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 def _hash_text(text: str) -> int:
+    """Return the FNV-1a hash of a text."""
     digest = _OFFSET
     for byte in text.encode():
         digest = (digest ^ byte) * _PRIME & _MASK

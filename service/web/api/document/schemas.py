@@ -85,6 +85,7 @@ def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _build_schemas(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    """Return models once each, in a fixed order and completely built."""
     unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique:
         model.model_rebuild()  # models of the contract are built on first use

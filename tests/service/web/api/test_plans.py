@@ -141,7 +141,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
 @pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
 def test_what_is_in_doubt_is_measured_again_at_once_though_others_send_runs(api: Api) -> None:
     api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
-    with api.client.application.app_context(), admission.find_admission().request():
+    with api.client.application.app_context(), admission.find_admission().admit_request():
         api.send(reports.report(3, 150, 150))
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]
