@@ -25,7 +25,7 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def judge_exactness(
+def assess_exactness(
     counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({}), seconds: float = 0
 ) -> Exactness:
     """Judge the minor faults of several executions of one program.

@@ -44,7 +44,7 @@ from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.judging_workload import Contest
+from runner.workload.judging_workload import CasePair
 from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def command(
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.connect_patiently(say)
-        contests = [Contest(workload, workload, case.parameters) for case in chosen]
-        results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
+        case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
+        results = compare_cases(patient, repository, workload, workbench, (base, head), case_pairs, samples)
         _store_comparisons(patient, results, workload)
     output_result(
         [build_document(result) for result in results],
@@ -130,7 +130,7 @@ def compare_cases(
     workload: Workload,
     workbench: Workbench,
     ends: tuple[str, str],
-    contests: Sequence[Contest],
+    case_pairs: Sequence[CasePair],
     samples: int | None = None,
     *,
     may_use_stored_base: bool = False,
@@ -143,7 +143,7 @@ def compare_cases(
         The workload that sets the number of pairs.
     ends
         The two revisions: base, head.
-    contests
+    case_pairs
         The cases, each with the workloads by which base and head are built and run.
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
@@ -151,16 +151,16 @@ def compare_cases(
     results = []
     with show_activity("comparing") as activity:
         base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
-        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), activity)
-        for number, contest in enumerate(contests, 1):
-            case = contest.head_case
-            session.begin(case, len(contests) - number)
-            if contest.base is None:
-                results.append(_report_added_case(base.find_side(contest.head), head.find_side(contest.head), case))
+        session = _Session(service, Pairs.from_workload(workload, samples), len(case_pairs), activity)
+        for number, case_pair in enumerate(case_pairs, 1):
+            case = case_pair.head_case
+            session.begin(case, len(case_pairs) - number)
+            if case_pair.base is None:
+                results.append(_report_added_case(base.find_side(case_pair.head), head.find_side(case_pair.head), case))
                 continue
-            sides = base.find_side(contest.base), head.find_side(contest.head)
-            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and contest.alike else None
-            results.append(stored or _compare(sides, (contest.base_case, case), session))
+            sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
+            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
+            results.append(stored or _compare(sides, (case_pair.base_case, case), session))
     return results
 
 

@@ -48,9 +48,9 @@ def build_gate_report(
                 lines=lines,
                 base_stored=result.base_stored,
                 most=result.most,
-                added=contest.added,
+                added=case_pair.added,
             )
-            for result, contest in zip(results, plan.contests, strict=True)
+            for result, case_pair in zip(results, plan.case_pairs, strict=True)
         ),
         may_be_unmeasured=judge.workload.unmeasured == "pass",
         log_url=job.log_url,

@@ -314,12 +314,12 @@ def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
     """Build in the gate's sandbox and cache, and return the outcome."""
-    from runner.adoption.gate_trial import try_gate
+    from runner.adoption.gate_trial import try_gate_build
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench
 
     with show_activity("building in the gate's sandbox"):
-        trial = try_gate(
+        trial = try_gate_build(
             repository,
             revision,
             workload,
@@ -414,7 +414,7 @@ def _detect_branch(repository: Any) -> str:
     return "main"
 
 
-def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
     """Judge how the count of a case repeats; None if it could not be measured.
 
     Parameters
@@ -422,13 +422,13 @@ def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | 
     before
         The counts of the case's trial. A few more samples may agree by chance.
     """
-    from runner.adoption.exactness import judge_exactness
+    from runner.adoption.exactness import assess_exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.contract.level import median
 
     counts = report.values(FAULTS)
     seconds = median(report.values("elapsed")) or 0
-    return judge_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
+    return assess_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
 
 
 def _build_document(
@@ -440,7 +440,7 @@ def _build_document(
     gate: "GateTrial",
 ) -> dict[str, Any]:
     """Return the result of ``init`` as --json prints it."""
-    judged = [_judge_exactness(report, before) for report in reports]
+    judged = [_assess_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
@@ -481,7 +481,7 @@ def _show_result(
 
     show_reports(reports)
     for report in reports:
-        if judged := _judge_exactness(report, before):
+        if judged := _assess_exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)

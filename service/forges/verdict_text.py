@@ -40,7 +40,7 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     report = outcome.report
     parts = []
     if report.changes:
-        changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        changes = "; ".join(_describe_judging_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others}.")
         if outcome.changes_to_accept:
@@ -60,7 +60,7 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     return " ".join(parts)
 
 
-def _judge_change(change: JudgeChange, show: Show) -> str:
+def _describe_judging_change(change: JudgeChange, show: Show) -> str:
     """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":

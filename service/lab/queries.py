@@ -16,7 +16,7 @@ from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
 from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
-from service.lab.rules.judge_cell import Readings
+from service.lab.rules.compare_cell import Readings
 from service.lab.rules.setting_names import PARAMETER
 from service.lab.rules.settings_grid import LabRun
 from service.store import jobs

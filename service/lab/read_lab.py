@@ -15,7 +15,7 @@ from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, compare_metric
+from service.lab.rules.compare_cell import ELAPSED, METRICS, THROUGHPUT, Readings, compare_metric
 from service.lab.rules.setting_names import VARIABLE, Value
 from service.lab.rules.settings_grid import (
     GridCell,

@@ -11,7 +11,7 @@ from service.rules.jobs.bisect_policy import orders_bisects
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, NextStep, State
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""

@@ -46,7 +46,7 @@ def detect_shifts(database: Database) -> None:
         due_suites = list(_select_due(session))
     for suite, metric in due_suites:
         with database.reading() as session:
-            shift = _judge_suite(session, suite, metric)
+            shift = _detect_suite_shift(session, suite, metric)
         with database.writing([suite.subject.name]) as session:
             _store_shift(session, suite, metric, shift)
     if due_suites:
@@ -94,7 +94,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
     return [metric for metric in _JUDGED_METRICS if metric not in metrics]
 
 
-def _judge_suite(session: Session, suite: Suite, metric: str) -> views.Drift | None:
+def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
     paths = _list_paths(session, suite, metric)
     histories = [suite_shift.select_points_before(path, last_change) for path, last_change in paths]

@@ -14,7 +14,7 @@ from runner.contract.base import Parameter
 from runner.contract.budget import Budget
 from service.schemas.certainty import Cause as Cause  # noqa: PLC0414
 from service.schemas.certainty import Certainty, decide_certainty
-from service.text.candidates import name_candidates, prefix_provisional
+from service.text.cause_text import name_candidates, prefix_provisional
 
 _MAX_NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Candidate, Cause, Direction, FaultPrice, Number, SettingChange, View
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract.gate import GateReport
-from service.rules.gate.creep import Baseline
+from service.rules.gate.gradual_regression import Baseline
 from service.schemas.triage import State
 from service.store import shared_rows
 from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject

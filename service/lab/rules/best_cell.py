@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import metric
-from service.lab.rules.judge_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
+from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
 from service.text.numbers import format_difference, format_percent, format_quantity

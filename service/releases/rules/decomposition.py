@@ -9,7 +9,7 @@ from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Cause, Drift, Number
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from service.rules.comparison.metric_decision import MetricDecision, decide_coun
 from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
-from service.text.candidates import name_candidates
+from service.text.cause_text import name_candidates
 from service.text.numbers import format_difference
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from service.rules.detect import candidates
+from service.rules.detect import candidate_positions
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
-LAG = CLIP_LOOKAHEAD + candidates.POINTS_AROUND + 1  # points after a position that can make it a candidate
+LAG = CLIP_LOOKAHEAD + candidate_positions.POINTS_AROUND + 1  # points after a position that can make it a candidate
 
 
 class ChangePoints:
@@ -20,7 +20,7 @@ class ChangePoints:
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
-        self._threshold = candidates.MIN_DIFFERENCE
+        self._threshold = candidate_positions.MIN_DIFFERENCE
         self._nodes: list[int] = []
         self._rank = [-1]
         self._screened = 1
@@ -29,7 +29,7 @@ class ChangePoints:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
         sums, squares = clipped.sums[: n + 1], clipped.squares
         final = max(1, n - LAG)
-        positions = candidates.find_candidates(sums, self._screened, n, self._threshold)
+        positions = candidate_positions.find_candidates(sums, self._screened, n, self._threshold)
         self._screened = final
         settled = bisect_left(positions, final)
         self._add(positions[:settled], sums, squares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
-from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_quantity
 

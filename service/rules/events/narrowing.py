@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.contract.search import Culprit, ProofState
 from service.schemas.history import Candidate
-from service.text.candidates import name_candidates, name_culprits
+from service.text.cause_text import name_candidates, name_culprits
 
 
 @dataclass(frozen=True, slots=True)

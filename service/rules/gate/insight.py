@@ -10,7 +10,7 @@ from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import compare_by_stack, find_own_line
 from service.rules.diagnose.diagnosis import diagnose_profile
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
 

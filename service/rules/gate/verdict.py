@@ -11,7 +11,7 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, 
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from service.rules.comparison import interleaved
-from service.rules.gate.creep import Baseline, find_gradual_change, is_small_step
+from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.workload_file_changes import needs_acceptance
 from service.text import commands

@@ -13,7 +13,7 @@ from runner.contract.report import hash_document
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.rules.series.drift_budgets import are_within_budget
 from service.rules.series.find_drifts import SeriesDrift, get_direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead

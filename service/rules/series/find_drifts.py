@@ -14,7 +14,7 @@ from runner.contract.level import median
 from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.same_bytes import is_uncertain
-from service.rules.series.blame import blame_change
+from service.rules.series.cause import find_cause
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
@@ -126,7 +126,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
         yield SeriesDrift(
             old_points=sequence[start : change.index],
             new_points=sequence[change.index : end],
-            cause=blame_change(outer_before, outer_after),
+            cause=find_cause(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
             suspects=(outer_before.revision, outer_after.revision),

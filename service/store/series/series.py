@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject

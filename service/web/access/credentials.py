@@ -16,7 +16,7 @@ from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
-from service.web.access.address import find_caller_address
+from service.web.access.caller_address import find_caller_address
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 

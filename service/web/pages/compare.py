@@ -19,7 +19,7 @@ from service.rules.comparison import interleaved
 from service.rules.comparison.run_pairing import Matched, Pair, match_runs
 from service.rules.comparison.stored_runs import ComparedMetric
 from service.rules.comparison.stored_runs import compare_pairs as compare_all
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts
 from service.store.engine.versioned_cache import VersionedCache

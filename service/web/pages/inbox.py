@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
-from service.rules.events.advice import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty

@@ -10,7 +10,7 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
-from service.pipeline import find_measured
+from service.pipeline import measured_neighbours
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, compute_run_level
@@ -67,7 +67,7 @@ def index() -> Page:
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         missing = (
-            find_measured.find_measured_neighbours(session, commits[0])
+            measured_neighbours.find_measured_neighbours(session, commits[0])
             if len(commits) == 1 and not listed_runs.total
             else None
         )

@@ -16,7 +16,7 @@ from runner.contract import Stage
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges import comment_text
 from service.forges.github import check_run_text
-from service.rules.gate.creep import Baseline
+from service.rules.gate.gradual_regression import Baseline
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
 from service.text.markdown import format_block, format_code

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import Readings, compare_metric
+from service.lab.rules.compare_cell import Readings, compare_metric
 from service.lab.schemas import CellState, LabCell
 
 DEFAULT = {"minor-faults": [1000] * 24, "max-rss": [4 << 20] * 24, "throughput": [100.0 + n / 100 for n in range(24)]}

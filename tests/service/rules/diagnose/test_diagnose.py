@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
 

@@ -9,7 +9,7 @@ from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause, SettingChange
 
 
-def blame_change(before: PathPoint, after: PathPoint) -> Cause:
+def find_cause(before: PathPoint, after: PathPoint) -> Cause:
     """Blame what differs between the two points around a change of level.
 
     Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as

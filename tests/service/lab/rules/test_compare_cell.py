@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.lab.rules.judge_cell import Readings, compare_metric
+from service.lab.rules.compare_cell import Readings, compare_metric
 from service.lab.schemas import Effect, LabCertainty
 
 
