@@ -415,7 +415,7 @@ def _detect_branch(repository: Any) -> str:
 
 
 def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
-    """Judge how the count of a case repeats; None if it could not be measured.
+    """Return whether the count of a case is exact, and how much it varies; None if it could not be measured.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class Inputs(Struct, frozen=True):
         return cls(names, _list_beside(names, tree))
 
     def describe_consumed(self, tree: Path) -> str:
-        """Return in a sentence how an execution changed its input so that the next may fail; empty if it did not."""
+        """Return in a sentence how an execution consumed its input, so that the next may fail; empty if it did not."""
         if missing := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
                 f"an earlier execution removed or renamed {', '.join(missing)}, so the command works only once: let "

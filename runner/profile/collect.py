@@ -19,7 +19,6 @@ from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
-from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
@@ -36,6 +35,7 @@ from runner.profile.stack_folding import (
     make_relative,
     sum_blocked_time,
 )
+from runner.profile.stack_unwinding import choose_unwinding
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import restore_tree
 from runner.system.scratch import make_scratch_folder
@@ -212,7 +212,7 @@ def collect_profile(
     references = _measure_references(trial, progress)
     expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
     # Record: the faults, then the CPU time and the waiting.
-    chosen, reason = (call_graph, ()) if call_graph else _choose_unwinding(trial)
+    chosen, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
     with make_scratch_folder() as folder:
         collector = Collector.for_trial(trial, chosen, permissions, folder)
         collector.remarks += (*reason, *permissions.remarks)
@@ -250,20 +250,6 @@ def collect_profile(
         anatomy=_make_anatomy_relative(anatomy, root),
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
-    )
-
-
-def _choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
-    """Return how to unwind the stacks of a case, and why if its program is of Go, also where a shell starts it."""
-    go = find_go_file(trial.own_files)
-    if go is None:
-        return choose_call_graph(trial.program), ()
-    name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
-    return "fp", (
-        (
-            f"stacks are unwound with frame pointers (--call-graph fp), because {name} is a Go program, and Go "
-            f"keeps them"
-        ),
     )
 
 

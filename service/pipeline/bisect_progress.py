@@ -1,4 +1,4 @@
-"""The progress of a bisect: the state of its search, and all runs that the search uses."""
+"""Reads the progress of a bisect: the state of its search, and all runs that the search uses."""
 
 from __future__ import annotations
 

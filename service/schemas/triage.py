@@ -396,7 +396,7 @@ class EventSummary(View):
 
     @property
     def full_headline(self) -> str:
-        """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
+        """The headline as a sentence that stands alone, for mail and titles; it says if the cause is provisional."""
         return prefix_provisional(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
 
     @property

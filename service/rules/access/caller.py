@@ -22,7 +22,7 @@ class Caller:
 
     @property
     def holder(self) -> str | None:
-        """Whose leases are the caller's: those of its token, or of the jobs of its repository, whose tokens change."""
+        """The name under which the caller holds leases: its repository for CI jobs, as their tokens change; or its token."""
         return self.repository or self.token_id
 
     def may(self, needed: Scope) -> bool:

@@ -66,7 +66,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The probability of each explanation and of no step, and the levels that each explanation expects."""
+    """The posterior probability of each explanation and of no step, and the levels that each explanation expects."""
 
     each: Floats
     none: float
@@ -263,7 +263,7 @@ def compute_beliefs(
 def _subtract_waves(
     sums: _GroupSums, data: Data, member: Floats, steps: Floats, waves: Sequence[int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the sums without what the regressors and the values share with so many waves of a drift of the host.
+    """Return the sums after regressing out slow waves, by which a drift of the host is described.
 
     Sxx and Sxy as arrays (numbers of waves, explanations), Syy and the degrees of freedom as (numbers of waves, 1).
     """

@@ -258,7 +258,7 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
-        """Find the culprit of an unexpected level, among what no measured commit with an explained level contains."""
+        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains."""
         graph = self.graph
         contained = graph.collect_ancestry(commit)
         older = [name for name in explained if contained >> graph.place[name] & 1]
@@ -349,7 +349,7 @@ class _ExactSearch:
         return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
 
     def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
-        """Explain a gap within which no commit that descends from ``old`` is measured."""
+        """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
         # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
             tests := self._count_tests_on_line(old, new, suspects)
@@ -411,7 +411,7 @@ class _ExactSearch:
         return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
     def _list_failed_before(self, new: str) -> int:
-        """Return the commits directly before another one that could not be measured."""
+        """Return as a bit set the commits directly before another one that could not be measured."""
         failed, waiting = 0, [new]
         while waiting:
             for parent in self.graph.parents[waiting.pop()]:
@@ -427,18 +427,18 @@ class _ExactSearch:
 
     @property
     def _innocent(self) -> int:
-        """The commits between two measured ones that agree, or in an explained gap, but for the culprits so far."""
+        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits."""
         return (self._in_agreement | self._in_explained) & ~self._suspected
 
     @property
     def _suspected(self) -> int:
-        """The candidates of the culprits so far."""
+        """The candidates of the culprits so far, as a bit set."""
         candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
         return sum(1 << self.graph.place[commit] for commit in candidates)
 
     @property
     def _separated(self) -> int:
-        """The culprits so far that are not named together with other commits."""
+        """The culprits so far that are the only candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
         return sum(1 << self.graph.place[name] for name in single)
 

@@ -53,7 +53,7 @@ class _MetricResult(NamedTuple):
 
 
 def decide_comparison(request: ComparisonRequest) -> Comparison:
-    """Judge every metric of a comparison, and return how many more pairs it needs."""
+    """Return the verdict on every metric of a comparison, and how many more pairs it needs."""
     base, head, judging = request.base, request.head, request.judging
     present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     names = list(dict.fromkeys((*present, *judging.requested)))

@@ -1,4 +1,4 @@
-"""Judges pairs by their signs alone: the numbers of pairs in which head lies above and below base.
+"""Tests pairs by their signs alone: the numbers of pairs in which head lies above and below base.
 
 The sizes of the differences do not matter, so the tests hold for counts that repeat exactly, jump between modes, jitter
 or have heavy tails. Both tests hold no matter how often the caller looks.

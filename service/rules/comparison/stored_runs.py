@@ -139,7 +139,7 @@ def compare_pairs(
     drifts: Mapping[int, Sequence[DriftSummary]],
     measured_interleaved: Mapping[str, MetricVerdict],
 ) -> list[ComparedMetric]:
-    """Judge every metric for which either side of a pair has a value.
+    """Return a decision on every metric for which either side of a pair has a value.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ class DistinctLevels:
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
     def update(self, values: Floats, proposals: Sequence[int], same: int) -> int:
-        """Judge the proposals from index ``same`` on; return how many of the first changes are as before."""
+        """Check the proposals from index ``same`` on; return how many of the first changes are as before."""
         del self._counts[same:]
         n_kept = self._counts[-1] if self._counts else 0
         del self.changes[n_kept:]

@@ -113,7 +113,7 @@ class RepeatingSeries:
         return any({self._level, other} <= {value, *point} for value, point in self._early or ())
 
     def _restart_at_level(self, level: Number) -> None:
-        """Judge the first runs at this level by the value that most of them have, as that one is the level."""
+        """Restart at the value that most of the first runs have, because that one is the level."""
         early, end = self._early or [], self.points
         self._early = None
         self._level, self._at_level, self._pending = level, 0, []
@@ -269,7 +269,7 @@ class RepeatingSeries:
         self._confirm_pending()
 
     def _confirm_pending(self) -> None:
-        """Turn the pending runs into a change, and judge what follows its first repeated value again."""
+        """Turn the pending runs into a change, and add the runs after its first repeated value again."""
         first, outliers = _find_first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (

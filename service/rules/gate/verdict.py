@@ -348,7 +348,7 @@ class GateOutcome:
 
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
-    """Decide every case of a report. The cases share the error probability."""
+    """Return the outcome of a gate: every case is decided, and all cases share the error probability."""
     count, at_tip = max(1, len(report.cases)), report.target in {None, report.base}
     cases = tuple(
         CaseOutcome(

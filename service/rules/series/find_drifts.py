@@ -91,7 +91,7 @@ def is_exact_count(head: SeriesHead) -> bool:
 
 
 def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -> list[SeriesDrift]:
-    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once.
+    """Return the drifts of the path, then of the sequences beside it. A drift in several sequences is returned once.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
 
 
 def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Judge each stretch between baselines by itself; the expected step to a baseline is yielded as it was."""
+    """Yield the changes in each stretch between baselines; the expected step to a baseline is yielded as it was."""
     cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(

@@ -50,7 +50,7 @@ def verify_token(text: str, how: str) -> Token | None:
 
 
 def refuse_throttled_caller() -> None:
-    """Refuse a caller whose address has presented too much that is wrong.
+    """Refuse a caller from whose address too many wrong tokens have come.
 
     Raises
     ------
