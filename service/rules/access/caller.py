@@ -22,7 +22,7 @@ class Caller:
 
     @property
     def holder(self) -> str | None:
-        """The name under which the caller holds leases: its repository for CI jobs, as their tokens change; or its token."""
+        """The name under which the caller holds leases: its token or, for CI jobs, whose tokens change, its repository."""
         return self.repository or self.token_id
 
     def may(self, needed: Scope) -> bool:
