@@ -348,6 +348,7 @@ def _opens_other_files(first: Tried, second: Tried) -> bool:
 
 
 def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether the counts of two commands lie clearly apart."""
     gap = max(min(first) - max(second), min(second) - max(first))
     return gap > max(max(first) - min(first), max(second) - min(second))
 

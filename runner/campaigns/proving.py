@@ -125,13 +125,16 @@ class Prover(Struct):
         return self.summary
 
     def _compute_seconds_left(self) -> float:
+        """Return how many seconds remain for proofs."""
         return self.until - time.monotonic()
 
     def _is_open(self, nomination: Nomination) -> bool:
+        """Return whether a nomination was not decided by this command."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
         return nomination.case.name in self.cases and key not in self.decided
 
     def _has_commits(self, nomination: Nomination) -> bool:
+        """Return whether this clone has both commits of a nomination."""
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
     def _prove_range(self, case: Case, metric: str, base: str, head: str) -> None:

@@ -193,6 +193,7 @@ class _Side(Struct, frozen=True, dict=True):
             return _Built(Path(), failure.build, failure)
 
     def get_trial(self, case: Case) -> Trial:
+        """Return the trial of a case; the revision is built first."""
         return self._make_trial(case, self.built.tree, self.built.build)
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
@@ -360,6 +361,7 @@ def build_document(result: ComparisonResult) -> dict[str, Any]:
 
 
 def _is_regressed(result: ComparisonResult) -> bool:
+    """Return whether the result of a case makes the command fail."""
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
     return any(metric_verdict.over for metric_verdict in result.comparison.metrics)

@@ -193,9 +193,11 @@ class _Reader:
             self.elsewhere["absent", real] = ()
 
     def _is_own(self, real: str) -> bool:
+        """Return whether a path lies in the tree of the build."""
         return real == self._tree or real.startswith(f"{self._tree}/")
 
     def _is_above(self, real: str) -> bool:
+        """Return whether a path is a parent folder of the tree."""
         return self._tree.startswith(f"{real.rstrip('/')}/")
 
     def _is_visible(self, real: str) -> bool:
@@ -258,6 +260,7 @@ class _Reader:
         return (state.st_mode,) if kind == "c" or made else self._build_answer(state)
 
     def _normalize_time(self, moment: int) -> object:
+        """Return a time, or ``built`` for any time since the build began."""
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
     def _normalize_access_time(self, moment: int) -> object:
@@ -265,6 +268,7 @@ class _Reader:
         return moment if moment > time.time_ns() else "past"
 
     def _strip_place(self, text: str) -> str:
+        """Return a text with the path of the tree blanked out."""
         return text.replace(self._tree, "\0" * len(self._tree))
 
 

@@ -163,6 +163,7 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
 
 
 def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
+    """Record that ``pyperf system reset`` is a part of undoing the fixes."""
     if needed:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 

@@ -64,6 +64,7 @@ def _list_levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
 
 
 def _find_tightest(limits: Iterator[str | None]) -> str:
+    """Return the lowest of some limits."""
     numbers = [int(limit) for limit in limits if limit and limit.isdecimal()]
     return str(min(numbers)) if numbers and min(numbers) < _NO_LIMIT else "max"
 

@@ -99,6 +99,7 @@ def _format_level(side: Side) -> str:
 
 
 def _compute_seconds(case: GateCase) -> float:
+    """Return how long the runs of a case took."""
     sides = (case.head,) if case.base_stored else (case.base, case.head)
     start, end = min(side.started_at for side in sides), max(side.finished_at for side in sides)
     return (end - start).total_seconds()

@@ -70,6 +70,7 @@ def _drop_own_variables(job: ClaimedJob) -> Bench:
 
 
 def _mark_aside(report: Report) -> Report:
+    """Return a report that does not become a part of any series."""
     return report.model_copy(update={"aside": True})
 
 

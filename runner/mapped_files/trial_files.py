@@ -277,6 +277,7 @@ class TrialFiles:
 
     @property
     def _is_exact(self) -> bool:
+        """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
 
     def _compute_uncertain_faults(self) -> UncertainFaults:

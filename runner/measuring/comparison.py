@@ -195,6 +195,7 @@ def sample_interleaved(
 
 
 def _is_over(until: float | None) -> bool:
+    """Return whether the deadline of a comparison has passed."""
     return until is not None and time.monotonic() >= until
 
 
@@ -334,6 +335,7 @@ def _measure_head_alone(head: Trial) -> Report:
 
 
 def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
+    """Return the report of a trial that failed, or that the host has spoiled."""
     if isinstance(error, ExecutionFailure):
         return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.report_skipped(str(error), temporary=True)

@@ -286,6 +286,7 @@ class Trial:
             return faults, make_untraced(reasons[case])
 
     def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
+        """Execute the case once with all faults recorded; return them by file, None if that is impossible."""
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), recorder, tracer))
         return recorder.get_result()

@@ -102,6 +102,7 @@ def _read_pyperf(text: str) -> WorkDone:
 
 
 def _match_output(text: str, pattern: str) -> WorkDone:
+    """Return the work in the groups of a pattern."""
     groups = find_named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 

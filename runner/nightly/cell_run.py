@@ -68,6 +68,7 @@ def _describe_problem(summary: HistorySummary) -> str:
 
 
 def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:
+    """Report what became of a cell to the service; return the digest."""
     return service.update_nightly_run(nightly_run, NightlyPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 

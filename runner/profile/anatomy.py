@@ -195,6 +195,7 @@ class Dissection(Struct):
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _convert_touch(self, how: str) -> Touch:
+        """Return the kind of a touch; unknown if not every fault was recorded."""
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:

@@ -194,6 +194,7 @@ class BuildAhead:
 
     @contextmanager
     def _pause_builds(self) -> Iterator[None]:
+        """Pause the builds of all workers within the context."""
         with pause_descendants(worker.supervisor for worker in self._workers):
             yield
         self._assign_next()

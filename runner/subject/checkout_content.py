@@ -309,6 +309,7 @@ def _is_attributes(entry: _Entry) -> bool:
 
 
 def _may_be_pointer(entry: _Entry) -> bool:
+    """Return whether a file may be a pointer of Git LFS, by its size."""
     return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
 
 

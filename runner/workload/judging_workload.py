@@ -163,6 +163,7 @@ def _map_points(cases: Sequence[Case]) -> _Points:
 
 
 def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    """Return a point of the matrix in a form that can be compared."""
     return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
 
 

@@ -80,6 +80,7 @@ class Quiet(StrictSettings):
 
     @model_validator(mode="after")
     def _require_length(self) -> Quiet:
+        """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
             raise ValueError("from and to are the same time: remove quiet, or the whole channel")
         return self
@@ -105,6 +106,7 @@ class ChannelSettings(StrictSettings):
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
+        """Check that a weekly digest has a time of day."""
         if self.digest_day is not None and self.digest is None:
             raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
         return self
@@ -339,6 +341,7 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
 
 
 def _describe_first_problem(error: ValidationError) -> str:
+    """Return the first mistake in the file as one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
     location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

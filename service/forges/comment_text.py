@@ -95,6 +95,7 @@ def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
 
 
 def _describe_judge(outcome: GateOutcome) -> str:
+    """Return the paragraph about what head changes of how it is judged; empty if it changes nothing."""
     sentence = describe_judge(outcome, format_code)
     return f"{'⚠ ' if outcome.changes_to_accept else ''}{sentence}\n\n" if sentence else ""
 
@@ -174,6 +175,7 @@ def _format_noise(verdict: MetricVerdict) -> str:
 
 
 def _format_span(verdict: MetricVerdict, side: Side) -> str:
+    """Return the lowest and the highest sample of a side."""
     unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
     return format_quantity(low, unit) if low == high else format_range(low, high, unit)
 

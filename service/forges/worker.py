@@ -127,6 +127,7 @@ class ForgeWorker:
         )
 
     def _find_address(self, kind: ForgeKind) -> str:
+        """Return the address of this service in links on a forge; empty if it has none."""
         forge = self.forges.get(kind)
         return forge.address if forge else ""
 
@@ -217,6 +218,7 @@ class ForgeWorker:
 
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
+        """Postpone all calls of a forge if it limits the rate."""
         if retry and retry.pause_all and retry.at:
             store.postpone_all_of_forge(session, retry.at, kind)
 

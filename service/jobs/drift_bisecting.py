@@ -83,6 +83,7 @@ class DriftBisector:
             self.scheduler.wake()
 
     def _is_due(self, subject: str, now: datetime) -> bool:
+        """Return whether a subject was not looked at lately."""
         looked_at = self._looked_at.get(subject)
         return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
 

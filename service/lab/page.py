@@ -88,6 +88,7 @@ def order() -> ResponseReturnValue:
 
 
 def _is_chosen(cell: LabCell, key: str) -> bool:
+    """Return whether a button orders a cell: the one with its key or, without a key, every empty one."""
     return cell.key == key if key else cell.state is CellState.EMPTY
 
 

@@ -111,6 +111,7 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
+    """Return whether any run has this name in a field."""
     return queries.find_newest_target(session, **{field_name: name}) is not None
 
 

@@ -41,6 +41,7 @@ def expect_accepted_drifts(database: Database, now: datetime) -> bool:
 
 
 def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
+    """Return the gates of recently merged pull requests that somebody has accepted."""
     query = select(ForgeGate).options(forges.WITH_PULL)
     recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))

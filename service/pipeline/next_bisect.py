@@ -147,6 +147,7 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
 
 
 def _list_drifts(session: Session, event_id: str) -> list[Drift]:
+    """Return the drifts of an event that are still detected."""
     ids = session.scalars(select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found))
     return event_drifts.read_drifts(session, list(ids))
 

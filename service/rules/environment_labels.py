@@ -59,6 +59,7 @@ def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> Colu
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
+    """Return the sort key of a setting: the most informative kinds first."""
     kind = name.partition(".")[0]
     return (_KINDS_IN_ORDER.index(kind) if kind in _KINDS_IN_ORDER else _KINDS_IN_ORDER.index("kernel")), name
 

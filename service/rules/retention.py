@@ -65,12 +65,14 @@ class _Use(Enum):
 
 
 def _find_use(name: str, judging: Judging) -> _Use:
+    """Return what is still read of a metric's samples after a while."""
     if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
         return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
     return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 
 
 def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
+    """Return the samples that remain: all, the level, or the level and the extremes."""
     if level is None or use is _Use.ALL:
         return samples
     return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))

@@ -75,11 +75,13 @@ def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
+    """Measure the new head of the default branch."""
     if payload["ref"] == f"refs/heads/{payload['repository']['default_branch']}" and not payload["deleted"]:
         yield MeasureBranch(_read_repository(payload), payload["after"])
 
 
 def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
+    """Publish nothing more in repositories that the App was removed from."""
     if payload["action"] in {"deleted", "suspend"}:
         repositories = payload.get("repositories") or ()
         yield ForgetRepositories(tuple(repository["full_name"].lower() for repository in repositories))

@@ -289,6 +289,7 @@ def _map_runs_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
 
 
 def _select_per_run(run: LabRun) -> dict[str, str]:
+    """Return the settings of a run that a job can set for a single run."""
     return {name: value for name, value in run.settings.items() if is_per_run(name)}
 
 

@@ -410,6 +410,7 @@ def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPo
 
 
 def _find_beginning(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
+    """Return when the nightly run began, if this host takes part in it."""
     return nightly_run.began if nightly_run is not None and host in nightly_run.hosts else None
 
 
@@ -436,6 +437,7 @@ def _order_columns(point: RecentPoint) -> tuple[int, datetime]:
 
 
 def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
+    """Return the points with a level, including reused ones."""
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
@@ -476,6 +478,7 @@ def _build_cell(
 
 
 def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPoint) -> bool:
+    """Return whether a point lies after the level before and not after the newest one."""
     return before is not None and _order_columns(before) < _order_columns(point) <= _order_columns(latest)
 
 

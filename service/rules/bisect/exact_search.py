@@ -295,9 +295,11 @@ class _ExactSearch:
         self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
     def _list_between(self, old: str, new: str) -> int:
+        """Return as a bit set the commits that ``new`` contains and ``old`` does not."""
         return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
     def _do_levels_differ(self, old: str, new: str) -> bool:
+        """Return whether the levels of both ends of a gap differ by as much as matters."""
         return self.do_differ(self._get_level_of_gap(old), self._get_level_of_gap(new))
 
     def _get_level_of_gap(self, commit: str) -> Number:
@@ -423,6 +425,7 @@ class _ExactSearch:
 
     @cached_property
     def _failed_commits(self) -> int:
+        """The commits that could not be measured, as a bit set."""
         return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
 
     @property
@@ -465,6 +468,7 @@ class _ExactSearch:
 
     @cached_property
     def _in_agreement(self) -> int:
+        """The commits between measured ones that agree, as a bit set."""
         return reduce(or_, (between for _, between in self._agreements), 0)
 
     def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:

@@ -227,14 +227,14 @@ def _find_certain_culprits(
         if culprits and belief.none > 0.5:
             other = measurements.compute_belief_in_equal_step(culprits, waves)
             return culprits, None if other.none > SURE_NO_FURTHER_PROBABILITY else other
-        best = _is_certain(each, first_like, confidence)
+        best = _find_certain_explanation(each, first_like, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier]
             belief_without, each, _ = measurements.compute_belief_with_waves(other_culprits)
-            if _is_certain(each, first_like, confidence) != earlier:
+            if _find_certain_explanation(each, first_like, confidence) != earlier:
                 return other_culprits, belief_without
     return culprits, None
 
@@ -279,7 +279,8 @@ def _explain_run_limit(question: Question, measurements: _Measurements, belief: 
     )
 
 
-def _is_certain(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+def _find_certain_explanation(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+    """Return the explanation that is probable enough; None if no explanation is."""
     masses = np.bincount(first_like, weights=each, minlength=len(first_like))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None

@@ -73,6 +73,7 @@ def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) 
 
 
 def _build_measure_step(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+    """Return the answer that a mixture is to be measured next."""
     return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
 
 

@@ -114,6 +114,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 
 
 def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
+    """Return the sides on which a metric has no value."""
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
 
@@ -225,6 +226,7 @@ def build_verdict(
 
 
 def _summarise_side(values: Sequence[Number]) -> Side:
+    """Return the level of one side, its range, and how many samples agree."""
     level = median(values)
     agree = 0 if level is None else list(values).count(level)
     return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

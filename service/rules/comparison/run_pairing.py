@@ -100,4 +100,5 @@ def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
 
 
 def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
+    """Return what repeated runs have in common: revision, environment and host."""
     return run.revision, run.environment, run.host

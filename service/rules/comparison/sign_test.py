@@ -99,4 +99,5 @@ def _compute_bet_capital(signs: Signs) -> float:
 
 
 def _compute_log_factor(factor: float) -> float:
+    """Return the logarithm of a factor of the bet; minus infinity if it is zero."""
     return log(factor) if factor > 1e-12 else -inf

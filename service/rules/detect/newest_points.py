@@ -112,6 +112,7 @@ def find_newest_change(
 
 
 def _make_change(index: int, before: float, after: float, wants_rerun: bool, between: int = 0) -> LevelChange:
+    """Return a change among the newest points, with the points that lie between its levels."""
     return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=wants_rerun)
 
 

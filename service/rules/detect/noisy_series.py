@@ -154,9 +154,11 @@ class NoisySeries:
                 self.slow_ramps[begin] = climb
 
     def _is_small(self, row: MeasuredChange) -> bool:
+        """Return whether a change is certain but too small to end a stretch."""
         return not (row.in_doubt or self._is_large(row))
 
     def _is_large(self, row: MeasuredChange) -> bool:
+        """Return whether a change is so large that it is considered by itself."""
         return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
     def _group_changes(self, same: int) -> None:

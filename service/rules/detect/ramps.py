@@ -49,6 +49,7 @@ def start_group(change: MeasuredChange) -> ChangeGroup:
 
 
 def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
+    """Return whether a change goes in the direction of the group."""
     return (change.after > change.before) == (group.last.after > group.first.before)
 
 

@@ -370,6 +370,7 @@ class RepeatingSeries:
 
 
 def _count_transitions(values: Sequence[Number]) -> int:
+    """Return how often successive values differ."""
     return sum(a != b for a, b in pairwise(values))
 
 

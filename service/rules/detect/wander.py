@@ -58,6 +58,7 @@ class Shape(NamedTuple):
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
 def _compute_twiddle_factors(n: int) -> NDArray[np.complex128]:
+    """Return the factors that turn a Fourier transform into a cosine transform."""
     turns: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
     return turns
 

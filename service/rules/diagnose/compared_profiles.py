@@ -57,6 +57,7 @@ def _compute_faster_fault_share(facts: Facts) -> float | None:
 
 
 def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
+    """Return by which share of the CPU time faults take longer in one profile than in the other."""
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
     return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds

@@ -26,6 +26,7 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
+    """Return whether threads wait long for the mmap lock while they map or unmap memory."""
     return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
 
 
@@ -131,6 +132,7 @@ def _has_late_first_touch(facts: Facts) -> bool:
 
 
 def _estimate_first_use_saving(facts: Facts) -> float:
+    """Return the share of the CPU time that the faults of the largest region take."""
     area = facts.largest_area
     return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
 
@@ -164,6 +166,7 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:
+    """Return the weak-scaling efficiency: elapsed time alone, divided by that of processes at once."""
     seconds_alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
     seconds_together = facts.profile.value("elapsed")
     return seconds_alone / seconds_together if seconds_alone and seconds_together else None

@@ -16,10 +16,12 @@ _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
 def _compute_refault_share(facts: Facts) -> float:
+    """Return the share of the faults on pages that madvise had given back."""
     return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MADVISE)
 
 
 def _is_memory_returned(facts: Facts) -> bool:
+    """Return whether the program gives pages back by madvise and touches them again."""
     return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
@@ -63,10 +65,12 @@ RETURNED_MEMORY = Rule(
 
 
 def _compute_remapped_share(facts: Facts) -> float:
+    """Return the share of the faults on pages that had been unmapped."""
     return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_buffer_cost(facts: Facts) -> float:
+    """Return the CPU share of mapping buffers again: their faults and the calls."""
     return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
 
 

@@ -14,6 +14,7 @@ _SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 
 
 def _read_warm(facts: Facts, name: str) -> float | None:
+    """Return a metric of the execution with the files in memory; None if it was not measured."""
     reading = facts.profile.references.get("warm", {}).get(name)
     return None if reading is None else reading.value
 
@@ -118,6 +119,7 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
+    """Return how many pages were needed again soon after they were evicted."""
     return sum(facts.profile.value(name) or 0 for name in (_SWAP_REFAULTS, _FILE_REFAULTS))
 
 

@@ -79,6 +79,7 @@ def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolu
 
 
 def _sort_by_position(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+    """Return what became of the first steps of all series, in the order of the history."""
     all_series = [change for step in first.values() for change in resolutions.list_undoing(step)]
     return sorted(all_series, key=lambda change: change.by.order)
 

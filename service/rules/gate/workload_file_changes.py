@@ -34,6 +34,7 @@ def _is_stricter(before: str, after: str) -> bool:
 
 
 def _adds_only(before: str, after: str) -> bool:
+    """Return whether a number, such as that of samples, does not become smaller."""
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 
 

@@ -179,6 +179,7 @@ def nominate_newest(points: Points) -> Nomination | None:
 
 
 def _shift_indices(change: detect.LevelChange, by: int) -> detect.LevelChange:
+    """Return a change with its indices moved by a number of points."""
     return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
 
 
@@ -196,5 +197,6 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
 
 
 def _compute_spread(points: Iterable[PathPoint]) -> Number:
+    """Return the difference between the largest and the smallest sample of some points."""
     samples = [value for point in points for value in point.samples]
     return max(samples) - min(samples)

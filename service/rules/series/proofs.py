@@ -72,6 +72,7 @@ class _Span:
 
 
 def _get_ends(span: _Span | SeriesDrift) -> tuple[int, int]:
+    """Return the positions between which a proof or a drift lies."""
     return (span.first, span.last) if isinstance(span, _Span) else (span.after_position, span.up_to_position)
 
 
@@ -177,6 +178,7 @@ def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
 
 
 def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
+    """Return whether a span overlaps no other drift."""
     return not any(other is not drift and _overlaps(span, other) for other in drifts)
 
 
@@ -189,6 +191,7 @@ def _append_evidence(change: LevelChange, words: str) -> LevelChange:
 
 
 def _confirm_drift(drift: SeriesDrift, span: _Span) -> SeriesDrift:
+    """Return a drift that pairs have proven, without its doubt."""
     change = _append_evidence(drift.change, f"; {_describe_pairs(span.proof)}")
     return replace(drift, change=replace(change, wants_rerun=False), pairs=span.proof.pairs)
 

@@ -65,6 +65,7 @@ def explain_withdrawals(
 
 
 def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
+    """Return that the branch was rewritten, and where the same change lies now."""
     moved_drift = _find_moved(drift, new)
     moved = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
     return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved}"
@@ -145,6 +146,7 @@ def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoin
 
 
 def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+    """Return whether later runs are nearer to the level before the drift than to the one after it."""
     level = _compute_median(later)
     return abs(level - drift.before) < abs(level - drift.after)
 

@@ -115,6 +115,7 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
 
 @lru_cache(maxsize=16)
 def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
+    """Return the statement that inserts a row, or adds to a column of the row that exists."""
     statement = build_insert(table)
     total = {column: table.c[column] + statement.excluded[column]}
     return statement.on_conflict_do_update(index_elements=list(key), set_=total)
@@ -202,6 +203,7 @@ def _list_assignments(columns: Iterable[str]) -> str:
 
 
 def _build_match(table: str, key: Iterable[str]) -> str:
+    """Return the condition that a row has the key of a new row."""
     return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
 
 

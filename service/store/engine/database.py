@@ -180,6 +180,7 @@ def _find_sqlite_file(url: URL) -> Path | None:
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:
+    """Return the file beside a database with this suffix, such as its log."""
     return file.with_name(f"{file.name}-{suffix}")
 
 

@@ -242,6 +242,7 @@ def _describe_remark(point: SeriesPoint) -> str:
 
 
 def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
+    """Return the flag of a drift in the chart."""
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
