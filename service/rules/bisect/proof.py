@@ -64,7 +64,7 @@ def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
 
 
 def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
-    """Return whether a proof has to show a difference for the culprit to stand."""
+    """Return whether a comparison counts as a difference: it has found one, or the merged branches brought a change."""
     # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
     return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
 
