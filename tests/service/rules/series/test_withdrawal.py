@@ -121,7 +121,7 @@ def test_what_was_sure_either_stands_or_has_a_reason_and_suspicions_end_silently
     assert all(reason.endswith(".") and "\n" not in reason for reason in reasons.values())
     for made in former:
         stands = any(
-            made.get_direction is o.get_direction and made.revision == o.revision and o.id in standing for o in current
+            made.direction is o.direction and made.revision == o.revision and o.id in standing for o in current
         )
         assert (made.id in reasons) == (made.id in sure and not stands)
     assert explain_withdrawals(current, current, points(*levels), judged=True) == {}
