@@ -131,6 +131,8 @@ class Revision(Base):
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
     """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
+    patch: Mapped[str] = mapped_column(String(64), default="", server_default="")
+    """Its patch id, by which a rewritten commit is recognised; empty where no runner has sent one."""
 
 
 class RefRow(Base):

@@ -71,6 +71,14 @@ def _store_missing(
     return bool(rows or with_parents)
 
 
+def store_patches(session: Session, subject_id: int, patches: Mapping[str, str]) -> None:
+    """Store the patch ids of commits that are known, and have none yet."""
+    if patches:
+        lacking = (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
+        rows = [{"of": commit, "sent": patch} for commit, patch in patches.items()]
+        session.connection().execute(update(Revision).where(lacking).values(patch=bindparam("sent")), rows)
+
+
 def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
     """Return the commits of a subject, oldest first."""
     return session.scalars(select(Revision).where(Revision.subject_id == subject.id).order_by(Revision.position)).all()
@@ -143,6 +151,7 @@ def read_revision_list(session: Session, subject: str) -> contract.RevisionList 
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return None
+    commits = list_commits(session, row)
     return contract.RevisionList(
         revisions=tuple(
             contract.Revision(
@@ -152,8 +161,9 @@ def read_revision_list(session: Session, subject: str) -> contract.RevisionList 
                 committed_at=revision.committed_at,
                 title=revision.title,
             )
-            for revision in list_commits(session, row)
-        )
+            for revision in commits
+        ),
+        patches={revision.commit: revision.patch for revision in commits if revision.patch},
     )
 
 
