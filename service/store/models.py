@@ -145,6 +145,9 @@ class RefRow(Base):
     kind: Mapped[str] = mapped_column(String(8))
     name: Mapped[str] = mapped_column(String(200))
     commit: Mapped[str] = mapped_column(String(64))
+    left: Mapped[str | None] = mapped_column(String(64))
+    """The known commit where it was before, while nothing shows whether the branch has grown since or was rewritten:
+    commits between the two are not known, as from a shallow clone. Then that commit stays alive."""
 
 
 class Host(Base):

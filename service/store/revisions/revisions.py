@@ -66,6 +66,7 @@ def _store_missing(
     if with_parents:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, with_parents)
+        _judge_again(session, subject_id)  # it may show which branches live
     if rows or with_parents:
         _update_positions(session, subject_id)
     return bool(rows or with_parents)
@@ -231,9 +232,14 @@ def _update_positions(session: Session, subject_id: int) -> None:
     if before != sorted(before):
         newest_levels.recompute_newest_levels(session, subject_id)
     if any(row.position not in {-1, position} for row, position in placed):
-        session.execute(
-            update(Series)
-            .where(Series.subject_id == subject_id)
-            .values(version=Series.version + 1)
-            .execution_options(synchronize_session=False)
-        )
+        _judge_again(session, subject_id)
+
+
+def _judge_again(session: Session, subject_id: int) -> None:
+    """Have all series of a subject judged again."""
+    session.execute(
+        update(Series)
+        .where(Series.subject_id == subject_id)
+        .values(version=Series.version + 1)
+        .execution_options(synchronize_session=False)
+    )

@@ -203,8 +203,9 @@ def arrange_trends(
 
 def find_branches(session: Session, subject_id: int) -> Branches:
     """Return the branches of a subject."""
-    refs = session.scalars(select(RefRow.commit).where(RefRow.subject_id == subject_id).distinct()).all()
-    return Branches(revisions.map_parents(session, subject_id), refs)
+    rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
+    commits = {commit for row in rows for commit in row if commit is not None}
+    return Branches(revisions.map_parents(session, subject_id), commits)
 
 
 def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
