@@ -293,6 +293,12 @@ def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history
     return by_metric
 
 
+def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]:
+    """Return how long an execution of each of some runs takes, in seconds, by the id of the run."""
+    elapsed = list_run_points(session, runs, ["elapsed"])
+    return {point.run_id: float(point.value) for point in elapsed if point.value is not None}
+
+
 def find_settings(session: Session, environment: str) -> dict[str, str]:
     """Return the settings of the environment with this hash."""
     settings: dict[str, str] = session.scalars(
