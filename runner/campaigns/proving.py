@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
+from runner.contract.proof_power import STATED_PERCENT
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
 from runner.measuring.comparison import Pairs
@@ -24,6 +25,10 @@ MAX_MIDDLES = 3
 """Commits near the middle of a range that are tried, if some of them do not build."""
 MAX_LEFT_DIFFERENCE = 0.25
 """By which share the change in one half may differ from the whole if the other half has no part of it."""
+LIKELY_SHARE = 0.5
+"""Share of a likely change from which on a change is worth proving at its place."""
+UNLIKELY_PERCENT = STATED_PERCENT / 2
+"""The smallest change worth proving where no change is likely: so the rise that a statement is about is not missed."""
 
 
 class ProofObserver(Protocol):
@@ -116,7 +121,8 @@ class Prover(Struct):
             nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
             if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
                 break
-            self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
+            worth = _choose_worth(nomination)
+            self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head, worth)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
         self.summary.powers = [
@@ -134,9 +140,15 @@ class Prover(Struct):
     def _has_commits(self, nomination: Nomination) -> bool:
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
-    def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
-        """Compare two commits; if they differ, bisect the range between them down to adjacent commits."""
-        whole = self._compare(case, base, head)
+    def _resolve(self, case: Case, metric: str, base: str, head: str, worth: float | None) -> None:
+        """Compare two commits; if they differ, bisect the range between them down to adjacent commits.
+
+        Parameters
+        ----------
+        worth
+            The smallest change worth proving, in percent; None for the smallest one that pairs can show.
+        """
+        whole = self._compare(case, base, head, worth)
         change = _find_change(whole, metric)
         between = self.list_between(base, head)
         if change is None or not between:
@@ -144,18 +156,19 @@ class Prover(Struct):
         # Take a commit near the middle; if it does not build, take one of its neighbours.
         half = len(between) // 2
         nearest = sorted(range(len(between)), key=lambda place: abs(place - half))[:MAX_MIDDLES]
-        compared = ((between[place], self._compare(case, base, between[place])) for place in nearest)
+        worth = _choose_worth_of_part(whole, metric)
+        compared = ((between[place], self._compare(case, base, between[place], worth)) for place in nearest)
         middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
         if older_half is None:
             return
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
-            self._resolve(case, metric, base, middle)
+            self._resolve(case, metric, base, middle, worth)
         if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
-            self._resolve(case, metric, middle, head)
+            self._resolve(case, metric, middle, head, worth)
 
-    def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
+    def _compare(self, case: Case, base: str, head: str, worth: float | None) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
         if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
@@ -165,19 +178,21 @@ class Prover(Struct):
             return None
         self.watcher.on_proof_start(base, head, case, self._left())
         self.decided[key] = None
+        looked_for = {"worth_proving": worth}
         try:
             compared = self.pairs.compare(
                 case,
                 older,
                 newer,
-                self.service.compare,
+                lambda request: self.service.compare(request.model_copy(update=looked_for)),
                 pairs=Pairs.for_proof(self.pairs.workload),
                 until=self.until,
                 progress=self.watcher.on_execution,
             )
             decision = compared.comparison
             if decision is not None:
-                decision = self.service.prove(compared.build_request(self.pairs.workload.metrics.judging))
+                request = compared.build_request(self.pairs.workload.metrics.judging)
+                decision = self.service.prove(request.model_copy(update=looked_for))
         except CommitNotBuiltError as error:
             self.watcher.on_failed_proof(base, head, str(error))
             return None
@@ -194,6 +209,27 @@ class Prover(Struct):
         self.summary.refuted += verdict is Verdict.SAME
         self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
         self.watcher.on_proof(base, head, verdict, pairs)
+
+
+def _choose_worth(nomination: Nomination) -> float | None:
+    """Return the smallest change worth proving for a nomination, in percent of its base.
+
+    What the runs make likely is refuted by pairs that exclude half of it. Where they make nothing likely, a change that
+    a few runs cannot show is looked for. The smaller the change, the more pairs it takes to exclude it.
+    """
+    if not nomination.likely:
+        return UNLIKELY_PERCENT
+    return min(100.0, LIKELY_SHARE * abs(nomination.percent)) if nomination.percent else None
+
+
+def _choose_worth_of_part(whole: Comparison | None, metric: str) -> float | None:
+    """Return the smallest change worth proving in a part of a range, in percent: a part of the change of the whole.
+
+    A second, smaller change in the range is looked for as well, unless it is too small to be stated.
+    """
+    verdicts: Iterable[MetricVerdict] = whole.metrics if whole else ()
+    percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
+    return min(STATED_PERCENT / 2, MAX_LEFT_DIFFERENCE * abs(percent)) if percent else None
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

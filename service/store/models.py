@@ -383,6 +383,8 @@ class ProofRow(Base):
     before: Mapped[Number]
     after: Mapped[Number]
     measured_at: Mapped[datetime]
+    excluded: Mapped[Number | None]
+    """The smallest change that the pairs exclude, where they do not exclude all."""
 
 
 class Event(Base):
