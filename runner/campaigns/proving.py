@@ -9,10 +9,10 @@ from msgspec import Struct, field
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
-from runner.contract.proof_power import STATED_PERCENT
+from runner.contract.proof_power import MAX_PAIRS, STATED_PERCENT
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
-from runner.measuring.comparison import Pairs
+from runner.measuring.comparison import FIRST_PAIRS_OF_PROOF, Pairs
 from runner.reporting.client import Service
 
 MIN_PROOF_SECONDS = 120.0
@@ -20,7 +20,7 @@ MIN_PROOF_SECONDS = 120.0
 PROOF_SHARE = 0.1
 """Share of a command's time that it spends on proofs, if that is more."""
 MIN_COMPARISON_SECONDS = 5.0
-"""With less time left, no further comparison is begun."""
+"""With less time left, no further comparison is begun, however fast the program is."""
 MAX_MIDDLES = 3
 """Commits near the middle of a range that are tried, if some of them do not build."""
 MAX_LEFT_DIFFERENCE = 0.25
@@ -108,6 +108,10 @@ class Prover(Struct):
     watcher: ProofObserver
     until: float
     """The monotonic time at which the time for proofs ends."""
+    at_least_one: bool = False
+    """Whether one comparison is made even if it takes longer, because nobody asked for a time."""
+    pair_seconds: dict[str, float] = field(default_factory=dict)
+    """How long a pair takes, by the name of the case: as the samples say, and then as the comparisons took."""
     decided: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
     """The verdicts so far; None for a comparison with a commit that does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
@@ -117,9 +121,12 @@ class Prover(Struct):
         began = time.monotonic()
         while True:
             answer = list_nominations()
+            for power in answer.powers:
+                self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
-            nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
-            if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
+            ready = (nomination for nomination in waiting if self._has_time(nomination.case.name))
+            nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
+            if nomination is None:
                 break
             worth = _choose_worth(nomination)
             self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head, worth)
@@ -132,6 +139,14 @@ class Prover(Struct):
 
     def _left(self) -> float:
         return self.until - time.monotonic()
+
+    def _has_time(self, case: str) -> bool:
+        """Return whether the time that is left suffices for the pairs without which nothing is proven."""
+        if self.at_least_one and not self.decided:
+            return True
+        # Each side is also executed once before the pairs.
+        seconds = (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
+        return self._left() >= max(MIN_COMPARISON_SECONDS, seconds)
 
     def _is_open(self, nomination: Nomination) -> bool:
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
@@ -171,14 +186,14 @@ class Prover(Struct):
     def _compare(self, case: Case, base: str, head: str, worth: float | None) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
-        if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
+        if key in self.decided or not self._has_time(case.name):
             return self.decided.get(key)
         older, newer = self.find_revision(base), self.find_revision(head)
         if older is None or newer is None:
             return None
         self.watcher.on_proof_start(base, head, case, self._left())
         self.decided[key] = None
-        looked_for = {"worth_proving": worth}
+        looked_for, began = {"worth_proving": worth}, time.monotonic()
         try:
             compared = self.pairs.compare(
                 case,
@@ -200,6 +215,7 @@ class Prover(Struct):
             self.watcher.on_failed_proof(base, head, str(refusal))
             return None
         self.decided[key] = decision
+        self.pair_seconds[case.name] = (time.monotonic() - began) / (len(compared.head.samples) + 1)
         self._record_verdict(base, head, decision, len(compared.head.samples))
         return decision
 

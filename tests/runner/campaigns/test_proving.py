@@ -12,7 +12,7 @@ import pytest
 
 from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_worth, compute_budget
 from runner.contract.comparison import Verdict
-from runner.contract.nomination import Nomination, NominationList
+from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
 from tests.runner.commands import WORKLOAD, faultwatch, git
@@ -251,3 +251,31 @@ def test_the_halves_of_a_range_are_refuted_by_what_is_left_of_its_change(monkeyp
     prover.prove(lambda: NominationList(items=(whole,), powers=()))
     assert [base[0] + head[0] for base, head in deciding.compared] == ["ad", "ac", "cd"]
     assert deciding.looked_for == [1, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("left", "at_least_one", "compared"), [(30, False, 0), (30, True, 1), (40, False, 2)])
+def test_no_comparison_begins_that_does_not_fit_into_the_time(
+    left: int, at_least_one: bool, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revisions = {
+        name * 40: Revision(commit=name * 40, author="a", committed_at="2026-01-01T00:00:00Z", title="t")
+        for name in "abc"
+    }
+    monkeypatch.setattr("runner.campaigns.proving.Pairs.for_proof", lambda _: None)
+    refusing = Refusing()
+    prover = Prover(
+        pairs=refusing,
+        service=refusing,
+        find_revision=revisions.get,
+        list_between=lambda _base, _head: (),
+        cases=frozenset({"pages"}),
+        watcher=refusing,
+        until=time.monotonic() + left,
+        at_least_one=at_least_one,
+    )
+    nominations = [nominate(20, likely=True), nominate(20, likely=True).model_copy(update={"head": "c" * 40})]
+    # A pair takes two seconds, so the first sixteen and the executions before them take 34.
+    power = Power(case=nominations[0].case, metric="minor-faults", percent=2, pairs=50, seconds=100, sentence="")
+    summary = prover.prove(lambda: NominationList(items=tuple(nominations), powers=(power,)))
+    assert len(refusing.compared) == compared, "one that is refused takes no time"
+    assert len(summary.left_open) == 2 - compared
