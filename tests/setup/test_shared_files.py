@@ -51,7 +51,7 @@ def test_a_manual_page_can_be_read(share: Path) -> None:
     ("line", "offered"),
     [
         ("faultwatch mea", {"measure"}),
-        ("faultwatch measure copy", {"copy_service"}),
+        ("faultwatch measure copy", {"copy_server", "copy_service"}),
         ("faultwatch compare copy_service v1.0..ma", {"v1.0..main"}),
         ("faultwatch-service ret", {"retain"}),
     ],

@@ -10,7 +10,10 @@ def test_each_view_shows_the_judged_metrics_and_its_own() -> None:
     shown = {view: [name for name in list_shown_metrics(view) if name not in FAULTS] for view in MetricView}
     assert all(list_shown_metrics(view)[:2] == FAULTS for view in MetricView)
     assert shown == {
-        MetricView.COMPARISON: ["sys-percent", "elapsed", "throughput", "scaling-efficiency"],
+        MetricView.COMPARISON: [
+            *("sys-percent", "elapsed", "throughput", "latency-p50", "latency-p99", "latency-p99.9"),
+            "scaling-efficiency",
+        ],
         MetricView.DRIFT: ["sys-percent", "throughput"],
         MetricView.MATRIX: [
             "faults-per-operation",

@@ -230,7 +230,7 @@ def test_a_range_is_searched_by_its_form(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("subject", "nonsense", "There is no subject “nonsense”. There is copyd."),
+        ("subject", "nonsense", "There is no subject “nonsense”. The service knows copyd."),
         ("subject", "copid", "There is no subject “copid”. Did you mean copyd?"),
         ("case", "copy_servise[mib=8]", "There is no case of copyd “copy_servise[mib=8]”. Did you mean copy_service["),
         ("metric", "minor-fault", "“minor-fault”. Did you mean minor-faults"),
