@@ -44,7 +44,9 @@ class Fading:
         self.away = False
         self.refuses = False
 
-    def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref], **_: object) -> None:
+    def send_revisions(
+        self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref] = (), **_: object
+    ) -> None:
         self.subject = subject
 
     def request_plan(self, request: PlanRequest) -> Plan:
