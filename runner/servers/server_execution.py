@@ -41,7 +41,8 @@ from runner.servers.listening import is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
 from runner.work_reports.system_share import derive_sys_percent
-from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
+from runner.work_reports.work_done import WorkDone
+from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
 from runner.workload.bound_case import BoundServer, ServerPlaces, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
@@ -216,7 +217,7 @@ class ServerExecution:
         window = Window(
             is_warm_up=is_warm_up,
             readings=readings,
-            operations=work.operations if work else self._load.operations,
+            operations=work.operations if work and not work.is_rate else self._load.operations,
             resident=after.resident,
         )
         self.windows.append(window)
@@ -422,7 +423,8 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 
 def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
     if name == "throughput":
-        operations = [window.operations or 0 for window in windows]
+        # A load that only says its rate does the same in each window.
+        operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
     if name.startswith("latency-"):
         return sorted(values)[len(values) // 2]
