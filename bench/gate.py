@@ -118,7 +118,7 @@ class Run:
         with connect(settings) as service:
             with plan_gate(workload, self.repository, self.base, head) as plan:
                 ends = (plan.ends.base, plan.ends.measured)
-                results = compare_cases(service, self.repository, workload, self.place, ends, plan.contests)
+                results = compare_cases(service, self.repository, workload, self.place, ends, plan.case_pairs)
                 report = build_gate_report(results, plan, self._job())
             finished = max(result.head.finished_at.timestamp() for result in results)
             sampled = time.monotonic() - (time.time() - finished)

@@ -25,7 +25,7 @@ from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.execution.environment_padding import pad_variables
-from runner.measuring.comparison import Compared, Pairs, compare, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import build_perf_stat_command
 from runner.perf.session import count_faults
@@ -294,7 +294,7 @@ def start(ledger: Ledger, folder: Path, tenth: bool) -> None:
     ledger.claim("modules of the runner import without the service's packages", done.returncode == 0, said[0])
 
 
-def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: bool = False) -> Compared:
+def versus(folder: Path, base: Sequence[str], head: Sequence[str], *, precise: bool = False) -> ComparisonResult:
     """Compare two calls of the steady program as the command compares two revisions."""
     trials = []
     for side in (base, head):
@@ -315,7 +315,7 @@ CASE = Case(workload="steady", definition="0" * 16)
 REVISION = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
 
 
-def verdict(done: Compared, name: str) -> Any:
+def verdict(done: ComparisonResult, name: str) -> Any:
     """Return the verdict about one metric."""
     assert done.comparison
     return next(one for one in done.comparison.metrics if one.metric == name)

@@ -1,9 +1,9 @@
 """How sharply a server's faults can be counted, beside its throughput and latency: ten starts of redis.
 
-``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server`` and ``redis-benchmark``. Each start is
-filled with 20,000 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf stat
--p`` of the bench, so the same window is counted twice. Then everything again beside programs that keep all processors
-busy.
+``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server`` and ``redis-benchmark``. Each start
+is filled with 20,000 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf
+stat -p`` of the bench, so the same window is counted twice. Then everything is done again beside programs that keep all
+processors busy.
 """
 
 import os

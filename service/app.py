@@ -13,13 +13,13 @@ from service.forges import extension as forges
 from service.forges.registry import read_config
 from service.jobs import extension as jobs
 from service.page_blueprints import register_pages
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
 from service.web import admission, app_resources, compression, feeds, metrics, row_ids, settings_changes, webhooks
 from service.web.access import body_limits, guard, sign_in
-from service.web.access.sessions import keep_sessions
+from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
 from service.web.rendering import visible_text
@@ -45,7 +45,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     config = config or read_config()
     database = Database(config.database_url)
     upgrade_database(database, accepts_newer=accepts_newer)
-    detect_drifts.judge_changed_series(database)  # judge what a stopped service left unjudged
+    judging_schedule.judge_or_defer_series(database)  # judge what a stopped service left unjudged
 
     # The application.
     app = APIFlask(
@@ -68,7 +68,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     body_limits.register(app)
     admission.register(app)
     guard.register(app, by_token=config.by_token)
-    keep_sessions(app, config)
+    register_sessions(app, config)
     # The API, the pages, webhooks and feeds.
     register_api(app)
     register_pages(app)
@@ -86,6 +86,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
 
 
 def _add_security_headers(response: Response) -> Response:
+    """Add the headers that restrict what a page may load and who may frame it."""
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
     if response.status_code == HTTPStatus.NOT_MODIFIED:

@@ -11,6 +11,7 @@ from service.releases import page as releases
 from service.web import vendor
 from service.web.pages import (
     audit,
+    badges,
     bisect,
     compare,
     drift,
@@ -28,7 +29,6 @@ from service.web.pages import (
     search,
     series,
     settings,
-    sharing,
     silences,
     subjects,
     tokens,
@@ -39,7 +39,7 @@ from service.web.rendering import templates
 
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
-    *(evidence.bp, sharing.bp),
+    *(evidence.bp, badges.bp),
     *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
     *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp),
 )

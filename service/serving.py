@@ -177,6 +177,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
 
 
 def _write_atomically(path: Path, text: str) -> None:
+    """Write a file that others never see incomplete."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     part.write_text(text)
     part.replace(path)

@@ -18,7 +18,7 @@ from runner.contract import Verdict
 from runner.contract.proof_power import MAX_PAIRS
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count
-from service.rules.detect.nomination import nominate
+from service.rules.detect.nomination import nominate_change
 from service.rules.series.find_drifts import find_drifts
 from service.rules.series.tracks import PathPoint, arrange_trend
 
@@ -122,7 +122,7 @@ def _list_candidates(samples: list[np.ndarray]) -> list[tuple[int, int]]:
     ]
     drifts = find_drifts(arrange_trend(points), is_exact=True)
     ranges = [(drift.after_position + 1 - 8, drift.up_to_position + 8) for drift in drifts]
-    worth = nominate([point.value for point in points], [point.samples for point in points])
+    worth = nominate_change([point.value for point in points], [point.samples for point in points])
     return [*ranges, *([(worth.low - 8, worth.high + 8)] if worth else [])]
 
 
@@ -131,7 +131,7 @@ def _prove_unchanged(rng: Rng) -> tuple[int, int]:
     nominated = proven = 0
     for _ in range(HISTORIES):
         samples = [rng.normal(LEVEL, 50, SAMPLES) for _ in range(int(rng.choice([4, 10, 30, 100, 500])))]
-        best = nominate([float(np.median(run)) for run in samples], [run.tolist() for run in samples])
+        best = nominate_change([float(np.median(run)) for run in samples], [run.tolist() for run in samples])
         if best is not None:
             nominated += best.is_likely
             proven += _is_proven(rng.normal(LEVEL, 50, MAX_PAIRS), rng.normal(LEVEL, 50, MAX_PAIRS), every=4)

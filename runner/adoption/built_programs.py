@@ -61,6 +61,7 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
 
 
 def _is_candidate_name(name: str) -> bool:
+    """Return whether a built file may be a program of the project, judging by its path."""
     path = PurePosixPath(name)
     in_cargo = "target" in path.parts and "build" in path.parts
     return (
@@ -69,6 +70,7 @@ def _is_candidate_name(name: str) -> bool:
 
 
 def _read_program(file: Path, name: str) -> BuiltProgram | None:
+    """Return a file as a program that can be executed, with the benchmark library in it; None if it is none."""
     try:
         with open_regular(file, links=False) as stream:
             content = stream.read(_MAX_BYTES)

@@ -81,6 +81,7 @@ _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 
 
 def _fill_template(template: str, values: dict[str, str]) -> str:
+    """Return a template with its placeholders replaced; refuse values that a shell or YAML could interpret."""
     for name, value in values.items():
         # These characters have no special meaning in any of the formats or in a shell.
         if f"@{name}@" not in template:

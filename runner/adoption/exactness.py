@@ -25,10 +25,10 @@ class Exactness(Struct, frozen=True):
     sentence: str
 
 
-def judge_exactness(
+def assess_exactness(
     counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({}), seconds: float = 0
 ) -> Exactness:
-    """Judge the minor faults of several executions of one program.
+    """Return whether the minor faults of several executions of one program are exact, and how much they vary.
 
     Parameters
     ----------

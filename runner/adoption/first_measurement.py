@@ -234,6 +234,7 @@ class FirstMeasurement:
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        """Execute a proposed command a few times, and return its counts, or why it cannot be measured."""
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure(
             workload,
@@ -347,6 +348,7 @@ def _opens_other_files(first: Tried, second: Tried) -> bool:
 
 
 def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether the counts of two commands lie clearly apart."""
     gap = max(min(first) - max(second), min(second) - max(first))
     return gap > max(max(first) - min(first), max(second) - min(second))
 

@@ -36,7 +36,7 @@ class GateTrial(Struct, frozen=True):
     log: str = ""
 
 
-def try_gate(
+def try_gate_build(
     repository: Repository, revision: Revision, workload: Workload, prepared: Callable[[], Builder]
 ) -> GateTrial:
     """Build a revision in the sandbox, with the folders shown that hold the build's tools and packages on this host.

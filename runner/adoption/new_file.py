@@ -41,6 +41,7 @@ def write_file(top: Path, name: str, text: str, *, executable: bool = False) -> 
 
 
 def _resolve_inside(top: Path, name: str) -> Path:
+    """Return the path of a new file; raise if it would be outside of the repository."""
     file = top / name
     if not file.parent.resolve().is_relative_to(top.resolve()):
         raise FaultwatchError(f"{file.parent} points outside {top}", "remove the link")

@@ -29,6 +29,7 @@ def fetch_submodules(top: Path) -> None:
 
 
 def _run_git(top: Path, *command: str) -> str:
+    """Run git in the top folder and return its output; raise with its first error if it fails."""
     try:
         done = subprocess.run(
             command,

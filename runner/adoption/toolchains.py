@@ -65,6 +65,7 @@ def parse_version_numbers(version: str) -> tuple[int, ...]:
 
 @lru_cache
 def _read_version(tool: str, file: str) -> str:
+    """Return the version that a tool prints; empty if it prints none."""
     try:
         done = subprocess.run(
             [file, VERSION_ARGUMENT[tool]],

@@ -8,7 +8,7 @@ from msgspec import Struct
 from runner.contract.judging import Judging
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.comparison import Compared, Decide, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Decide, Pairs, compare
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
@@ -38,7 +38,7 @@ class CommitPairs(Struct, frozen=True):
         judging: Judging | None = None,
         until: float | None = None,
         progress: Callable[[], None] = lambda: None,
-    ) -> Compared:
+    ) -> ComparisonResult:
         """Measure two commits interleaved until the service has decided.
 
         The parameters are those of :func:`runner.measuring.comparison.compare`.
@@ -64,6 +64,7 @@ class CommitPairs(Struct, frozen=True):
         )
 
     def _build_trial(self, case: Case, revision: Revision, number: int = 0) -> Trial:
+        """Build a commit that was built before, and return its trial."""
         try:
             tree, build = self.builder.build(self.repository, revision.commit, self.workload, number=number)
         except BuildFailure as failure:

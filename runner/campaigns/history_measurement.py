@@ -137,7 +137,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 if report.outcome is Outcome.MEASURED:
                     summary.reused += report.reused is not None
                     summary.measured += report.reused is None
-                    summary.contradicted += [report] if is_contradicted(report) else []
+                    summary.contradicted += [report] if has_contradicting_counts(report) else []
                     latest[report.case.name] = compute_levels(report.samples)
                 else:
                     summary.failed.append(report)
@@ -153,9 +153,9 @@ class HistoryMeasurement(Struct, frozen=True):
             planned = [run for run in self._plan_runs(revisions)[0] if run.reason in REASONS_IN_DOUBT] if done else []
             if planned:
                 measure_planned(planned, 0)
-        return self._conclude(summary, outbox)
+        return self._send_and_summarise(summary, outbox)
 
-    def _conclude(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
+    def _send_and_summarise(self, summary: HistorySummary, outbox: Outbox) -> HistorySummary:
         """Send the reports that still wait, and record the outcome in the summary."""
         if self.spool.list_waiting():
             outbox.deliver(at_once=True)
@@ -173,7 +173,7 @@ class HistoryMeasurement(Struct, frozen=True):
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
             watcher.on_report(report, each - executions)
-        return self._conclude(HistorySummary(revisions=1), outbox)
+        return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_all(
         self,
@@ -299,12 +299,12 @@ class HistoryMeasurement(Struct, frozen=True):
                 )
             if same_bytes:
                 report = same_bytes.attach_check(report, source) if source else report
-                same_bytes.record(report)
+                same_bytes.remember_source(report)
             reports.append(add_scaling_efficiency(report, reports, self.workload))
             yield run, reports[-1], executions.count
 
 
-def is_contradicted(report: Report) -> bool:
+def has_contradicting_counts(report: Report) -> bool:
     """Return whether a run has other counts although its bytes are those of an earlier run."""
     return report.same_bytes_check is not None and not report.same_bytes_check.holds
 

@@ -114,9 +114,9 @@ class Prover(Struct):
             answer = list_nominations()
             waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
             nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
-            if nomination is None or self._left() < MIN_COMPARISON_SECONDS:
+            if nomination is None or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
                 break
-            self._resolve(nomination.case, nomination.metric, nomination.base, nomination.head)
+            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
         self.summary.powers = [
@@ -124,17 +124,20 @@ class Prover(Struct):
         ]
         return self.summary
 
-    def _left(self) -> float:
+    def _compute_seconds_left(self) -> float:
+        """Return how many seconds remain for proofs."""
         return self.until - time.monotonic()
 
     def _is_open(self, nomination: Nomination) -> bool:
+        """Return whether a nomination was not decided by this command."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
         return nomination.case.name in self.cases and key not in self.decided
 
     def _has_commits(self, nomination: Nomination) -> bool:
+        """Return whether this clone has both commits of a nomination."""
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
-    def _resolve(self, case: Case, metric: str, base: str, head: str) -> None:
+    def _prove_range(self, case: Case, metric: str, base: str, head: str) -> None:
         """Compare two commits; if they differ, bisect the range between them down to adjacent commits."""
         whole = self._compare(case, base, head)
         change = _find_change(whole, metric)
@@ -151,19 +154,19 @@ class Prover(Struct):
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
-            self._resolve(case, metric, base, middle)
+            self._prove_range(case, metric, base, middle)
         if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
-            self._resolve(case, metric, middle, head)
+            self._prove_range(case, metric, middle, head)
 
     def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
-        if key in self.decided or self._left() < MIN_COMPARISON_SECONDS:
+        if key in self.decided or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
             return self.decided.get(key)
         older, newer = self.find_revision(base), self.find_revision(head)
         if older is None or newer is None:
             return None
-        self.watcher.on_proof_start(base, head, case, self._left())
+        self.watcher.on_proof_start(base, head, case, self._compute_seconds_left())
         self.decided[key] = None
         try:
             compared = self.pairs.compare(
@@ -189,6 +192,7 @@ class Prover(Struct):
         return decision
 
     def _record_verdict(self, base: str, head: str, decision: Comparison | None, pairs: int) -> None:
+        """Count a verdict in the summary, and show it."""
         verdict = decision.verdict if decision else Verdict.NEEDS_MORE_RUNS
         self.summary.proven += verdict is Verdict.CHANGED
         self.summary.refuted += verdict is Verdict.SAME

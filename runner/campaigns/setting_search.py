@@ -117,6 +117,7 @@ def convert_to_same_type(previous: Parameter, value: str) -> Parameter:
 
 
 def _rebuild_workload(workload: Workload, run: Mapping[str, str], build: Mapping[str, str]) -> Workload:
+    """Return a workload with other settings of its run and of its build."""
     # Construct it: a copy would keep the cached hash of its definition, and reuse the builds of the original.
     tables = {name: getattr(workload, name) for name in Workload.model_fields}
     tables["run"] = workload.run.model_copy(update=dict(run))
@@ -171,6 +172,7 @@ class SettingSearcher(Struct, frozen=True):
         return state
 
     def _measure(self, settings: Iterable[SettingChange], changed: Iterable[str]) -> Report:
+        """Measure the revision with some of the settings at their values after, and the others as before."""
         chosen = frozenset(changed)
         setting = self.before.apply_settings(
             {setting.name: setting.after if setting.name in chosen else setting.before for setting in settings}

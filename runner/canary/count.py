@@ -56,14 +56,14 @@ def count_canary(programs: Path) -> CanaryOutcome:
     """
     try:
         program = compile_program(_SOURCE, programs, headers=[_HEADER])
-        canary = judge_canary(lambda kinds: _count_faults(program, kinds))
+        canary = check_canary(lambda kinds: _count_faults(program, kinds))
         cost = load_or_measure_cost(program, lambda: _measure_fault_cost(program)) if canary.holds else None
         return CanaryOutcome(canary.model_copy(update={"seconds_per_fault": cost}))
     except (CompilationError, CanaryNotCounted, ExecutionFailure) as error:
         return CanaryOutcome(problem=f"Faultwatch cannot check whether this host counts correctly: {error}")
 
 
-def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
+def check_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
     """Return the canary's counts: of all kinds together and, if that is wrong, of each kind alone."""
     first = faults_of(FAULT_KINDS)
     left_out = first.left_out
@@ -75,6 +75,7 @@ def judge_canary(faults_of: Callable[[Sequence[str]], CanaryFaults]) -> Canary:
 
 
 def _retry_count(first: CanaryFaults, faults_of: Callable[[Sequence[str]], CanaryFaults]) -> CanaryCount:
+    """Return the counts of the canary: a wrong count is repeated a few times."""
     kinds, expected = tuple(first.expected), sum(first.expected.values())
     counted = [first.counted]
     if first.counted != expected:
@@ -99,6 +100,7 @@ def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
 
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
+    """Execute the canary, and return the faults that it should have of each kind, and those counted together."""
     done = _execute_canary(program, kinds)
     reading = done.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):

@@ -7,6 +7,7 @@ from runner.ci.system import CiJob, CiSystem, Place, find_marked_file
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
+    """Return the job of Forgejo Actions that runs this command; None elsewhere."""
     if not is_forgejo(environment):
         return None
     # Forgejo's pages count the runs of a repository, GitHub's those of all.

@@ -13,6 +13,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 
 
 def _choose_place(_: Collection[str]) -> Place:
+    """Return where the workflow is written, and what else GitHub needs."""
     return Place(
         ".github/workflows/faultwatch.yml",
         "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "

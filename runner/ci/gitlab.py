@@ -19,6 +19,7 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
 
 
 def _choose_place(files: Collection[str]) -> Place:
+    """Return where the CI file is written, and how an existing one includes it."""
     remark = "register a runner with the shell executor and the tag faultwatch"
     if not find_marked_file(files, _FILE):
         return Place(_FILE, remark)

@@ -25,6 +25,7 @@ _OTHER_CI = {
 
 
 def _choose_place(files: Collection[str]) -> Place:
+    """Return where the script of the gate is written, and how to call it from a CI system without a template."""
     file = find_marked_file(files, *_OTHER_CI)
     name = next((name for mark, name in _OTHER_CI.items() if find_marked_file([file], mark)), "")
     use = (

@@ -108,6 +108,7 @@ def show_activity(text: str) -> Iterator[Activity]:
 
 @contextmanager
 def _show_bar(activity: Activity) -> Iterator[None]:
+    """Show an activity as a line with a spinner, the time, and a bar, until the context ends."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from runner.cli.formatting import escape_text

@@ -26,7 +26,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.setting_search import FoundSettings, SettingSearch
 from runner.errors import FaultwatchError
-from runner.measuring.preflight import wants_sandbox
+from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
 from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
@@ -122,7 +122,7 @@ def command(
         workload=workload,
         case=choose_single_case(workload, choices, case_names),
         variables=variables,
-        confined=wants_sandbox(confined, repository, settings),
+        confined=is_sandbox_needed(confined, repository, settings),
         samples=samples,
         metric=name,
         least=least,
@@ -347,6 +347,7 @@ def _is_settled(search: Search) -> bool:
 
 
 def _format_run(report: Report, name: str) -> str:
+    """Return the line about a measured commit: its hash and its level."""
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity

@@ -31,12 +31,12 @@ from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import (
     SAMPLES_PER_FURTHER_BUILD,
-    Compared,
+    ComparisonResult,
     Pairs,
     compare,
     make_undecided,
 )
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.measuring.stored_base import build_base_query, compare_with_stored_base
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
@@ -44,7 +44,7 @@ from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.judging_workload import Contest
+from runner.workload.judging_workload import CasePair
 from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
-    confinement = wants_sandbox(confined, repository, settings)
+    confinement = is_sandbox_needed(confined, repository, settings)
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.connect_patiently(say)
-        contests = [Contest(workload, workload, case.parameters) for case in chosen]
-        results = compare_cases(patient, repository, workload, workbench, (base, head), contests, samples)
+        case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
+        results = compare_cases(patient, repository, workload, workbench, (base, head), case_pairs, samples)
         _store_comparisons(patient, results, workload)
     output_result(
         [build_document(result) for result in results],
@@ -105,7 +105,7 @@ def command(
         raise click.exceptions.Exit(1)
 
 
-def _store_comparisons(service: Service, results: Sequence[Compared], workload: Workload) -> None:
+def _store_comparisons(service: Service, results: Sequence[ComparisonResult], workload: Workload) -> None:
     """Store the verdicts on these commits in the service, so that they settle the drifts of their series."""
     for result in results:
         if result.comparison is not None and not result.base_stored:
@@ -116,7 +116,7 @@ def _store_comparisons(service: Service, results: Sequence[Compared], workload: 
                 return
 
 
-def show_results(results: Sequence[Compared], target: TypedTarget | None) -> None:
+def show_results(results: Sequence[ComparisonResult], target: TypedTarget | None) -> None:
     """Print the results of all cases as tables and, for each case that got worse, the command that explains why."""
     from runner.cli.comparison_tables import show_comparison
 
@@ -130,11 +130,11 @@ def compare_cases(
     workload: Workload,
     workbench: Workbench,
     ends: tuple[str, str],
-    contests: Sequence[Contest],
+    case_pairs: Sequence[CasePair],
     samples: int | None = None,
     *,
     may_use_stored_base: bool = False,
-) -> list[Compared]:
+) -> list[ComparisonResult]:
     """Build base and head, and measure them interleaved, case by case.
 
     Parameters
@@ -143,7 +143,7 @@ def compare_cases(
         The workload that sets the number of pairs.
     ends
         The two revisions: base, head.
-    contests
+    case_pairs
         The cases, each with the workloads by which base and head are built and run.
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
@@ -151,16 +151,16 @@ def compare_cases(
     results = []
     with show_activity("comparing") as activity:
         base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
-        session = _Session(service, Pairs.from_workload(workload, samples), len(contests), activity)
-        for number, contest in enumerate(contests, 1):
-            case = contest.head_case
-            session.begin(case, len(contests) - number)
-            if contest.base is None:
-                results.append(_report_added_case(base.find_side(contest.head), head.find_side(contest.head), case))
+        session = _Session(service, Pairs.from_workload(workload, samples), len(case_pairs), activity)
+        for number, case_pair in enumerate(case_pairs, 1):
+            case = case_pair.head_case
+            session.begin(case, len(case_pairs) - number)
+            if case_pair.base is None:
+                results.append(_report_added_case(base.find_side(case_pair.head), head.find_side(case_pair.head), case))
                 continue
-            sides = base.find_side(contest.base), head.find_side(contest.head)
-            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and contest.alike else None
-            results.append(stored or _compare(sides, (contest.base_case, case), session))
+            sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
+            stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
+            results.append(stored or _compare(sides, (case_pair.base_case, case), session))
     return results
 
 
@@ -183,6 +183,7 @@ class _Side(Struct, frozen=True, dict=True):
 
     @cached_property
     def built(self) -> _Built:
+        """The built tree of the revision, or why it does not build."""
         from runner.subject.build import BuildFailure
 
         self.activity(f"building {self.revision.commit[:10]}")
@@ -192,13 +193,14 @@ class _Side(Struct, frozen=True, dict=True):
             return _Built(Path(), failure.build, failure)
 
     def get_trial(self, case: Case) -> Trial:
+        """Return the trial of a case; the revision is built first."""
         return self._make_trial(case, self.built.tree, self.built.build)
 
     def get_unbuilt_trial(self, case: Case) -> Trial:
         """Return the trial of a case that is never executed."""
         return self._make_trial(case, Path(), Build())
 
-    def prepare_further_trial(self, case: Case, number: int) -> Trial:
+    def build_further_trial(self, case: Case, number: int) -> Trial:
         """Return the trial of a further build.
 
         Raises
@@ -276,7 +278,7 @@ class _Session(Struct):
         return decision
 
 
-def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> Compared | None:
+def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) -> ComparisonResult | None:
     """Compare head with the stored run of base; None if that does not show that they are the same.
 
     Noisy metrics must be measured interleaved.
@@ -295,7 +297,7 @@ def _try_stored_base(base: _Side, head: _Side, case: Case, session: _Session) ->
     )
 
 
-def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
+def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult:
     """Return the result of a case that base cannot run, because head adds its parameters."""
     skipped = base.get_unbuilt_trial(case)
     trial = head.get_trial(case)
@@ -309,7 +311,8 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> Compared:
     return make_undecided(skipped, trial, reports)
 
 
-def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> Compared:
+def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
+    """Compare one case of both sides interleaved; report it as undecided if a side cannot be measured."""
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
     failed = {
@@ -327,7 +330,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
         from runner.subject.build import BuildFailure
 
         try:
-            base, head = (side.prepare_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
+            base, head = (side.build_further_trial(case, number) for side, case in zip(sides, cases, strict=True))
         except BuildFailure:
             return None
         session.start_executing(2 + 2 * SAMPLES_PER_FURTHER_BUILD)
@@ -347,7 +350,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
     )
 
 
-def build_document(result: Compared) -> dict[str, Any]:
+def build_document(result: ComparisonResult) -> dict[str, Any]:
     """Return the result of a case as --json prints it."""
     return {
         "base": result.base.model_dump(mode="json"),
@@ -357,7 +360,8 @@ def build_document(result: Compared) -> dict[str, Any]:
     }
 
 
-def _is_regressed(result: Compared) -> bool:
+def _is_regressed(result: ComparisonResult) -> bool:
+    """Return whether the result of a case makes the command fail."""
     if result.comparison is None:
         return Outcome.FAILED in {result.base.outcome, result.head.outcome}
     return any(metric_verdict.over for metric_verdict in result.comparison.metrics)

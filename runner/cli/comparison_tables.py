@@ -14,14 +14,14 @@ from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.level import Number
 from runner.contract.metrics import metric
 from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_side
-from runner.measuring.comparison import Compared
+from runner.measuring.comparison import ComparisonResult
 
 LOG_LINES = 20
 """Lines of the log of a side that failed: compilers and programs say last what stopped them."""
 _LABELS = {Verdict.SAME: "same", Verdict.CHANGED: "[bold]changed[/]", Verdict.NEEDS_MORE_RUNS: "not decided"}
 
 
-def show_comparison(result: Compared, target: TypedTarget | None) -> None:
+def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> None:
     """Print the verdict on a case, and one row for each metric; decisive metrics come first.
 
     If a metric got worse, the next command follows: the profile of both sides.
@@ -72,7 +72,7 @@ def show_comparison(result: Compared, target: TypedTarget | None) -> None:
         console.print(f"  `{escape(command)}` shows where the change comes from", highlight=False, soft_wrap=True)
 
 
-def _describe_unwatched(result: Compared) -> list[str]:
+def _describe_unwatched(result: ComparisonResult) -> list[str]:
     """Return a remark on the sides whose mapped files are not prepared because no execution could be traced."""
     sides = [side for side, report in (("base", result.base), ("head", result.head)) if not report.files]
     if not sides:
@@ -106,6 +106,7 @@ def _is_zero(metric_verdict: MetricVerdict) -> bool:
 
 
 def _build_table(metrics: Sequence[MetricVerdict]) -> Table:
+    """Return the table of a comparison: a row for each metric, those that count first."""
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("metric", "base", "head", "change", "verdict"):
         table.add_column(heading, justify="left" if heading in {"metric", "verdict"} else "right", overflow="fold")
@@ -155,6 +156,7 @@ def _format_number(name: str, value: Number | None) -> str:
 
 
 def _format_change(metric_verdict: MetricVerdict) -> str:
+    """Return a change in the unit of its metric and in percent."""
     if metric_verdict.change is None:
         return "–"
     percent = (

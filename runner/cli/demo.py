@@ -56,6 +56,7 @@ def command(serve: bool, port: int, as_json: bool, output_file: Path | None) -> 
 
 
 def _make_history(repository: Path) -> None:
+    """Create the repository of the demo, with its history of commits."""
     script = DEMO_WORKLOAD / "make_history.py"
     try:
         repository.parent.mkdir(parents=True, exist_ok=True)

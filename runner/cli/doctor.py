@@ -61,6 +61,7 @@ def command(action: str | None, as_json: bool) -> None:
 
 
 def _show_fixes(report: "FixReport", *, undoing: bool) -> None:
+    """Print what was changed, what failed, and what only root could fix."""
     click.echo("\nUndone:" if undoing else "\nFixed:")
     for name, (before, after) in report.changed.items():
         click.echo(f"  /{name}: {before} → {after}")

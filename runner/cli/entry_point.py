@@ -43,6 +43,7 @@ click command called ``command``."""
 
 
 def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    """Silence progress and remarks for --quiet."""
     if enabled:
         from runner.cli.terminal import silence_console
 
@@ -50,6 +51,7 @@ def _apply_quiet(_context: click.Context, _option: click.Parameter, enabled: boo
 
 
 def _apply_verbose(_context: click.Context, _option: click.Parameter, enabled: bool) -> None:
+    """Show builds, commands and requests for --verbose."""
     if enabled:
         from runner.cli.terminal import enable_execution_log
 
@@ -157,6 +159,7 @@ def main() -> None:
 
 
 def _run_guarded() -> None:
+    """Run the command; an unexpected exception ends with a crash report."""
     try:
         _run()
     except Exception as error:
@@ -225,6 +228,7 @@ def _suggest_revision_option(error: click.UsageError) -> str:
 
 
 def _run() -> None:
+    """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
         # A log has no width, and tables wrapped at 80 columns are unreadable there.

@@ -54,6 +54,7 @@ def _capture_environment(assignments: tuple[str, ...]) -> "Environment":
 
 
 def _print_differences(before: str, after: str, *, as_json: bool) -> None:
+    """Print the settings in which two environments differ; exit with 1 if there are any."""
     from runner.environment.capture import find_differences
 
     settings = find_differences(load(before)[0], load(after)[0])
@@ -110,6 +111,7 @@ def _is_run(name: str) -> bool:
 
 
 def _print_table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print rows below titles, without borders."""
     from rich.console import Console
     from rich.table import Table
 

@@ -95,7 +95,7 @@ def command(
             patient = service.connect_patiently(say)
             pair = (ends.base, ends.measured)
             results = compare_cases(
-                patient, ends.repository, judge, workbench, pair, plan.contests, samples, may_use_stored_base=stored
+                patient, ends.repository, judge, workbench, pair, plan.case_pairs, samples, may_use_stored_base=stored
             )
             turn.end()
             report = build_gate_report(results, plan)

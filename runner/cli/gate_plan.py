@@ -13,7 +13,7 @@ from runner.subject.merge_bases import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
 from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.judging_workload import Contest, Files, list_changes, list_contests
+from runner.workload.judging_workload import CasePair, Files, list_case_pairs, list_changes
 
 
 class GatePlan(Struct, frozen=True):
@@ -32,7 +32,7 @@ class GatePlan(Struct, frozen=True):
     files: Files
     source: JudgeSource
     changes: tuple[JudgeChange, ...]
-    contests: tuple[Contest, ...]
+    case_pairs: tuple[CasePair, ...]
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def plan_gate(
             files, source, changed = _find_workload_files(ends, requested, scratch)
         else:
             files, source, changed = Files(workload, workload, workload), JudgeSource.OUTSIDE, ()
-        chosen = list_contests(files, choices, case_names)
+        chosen = list_case_pairs(files, choices, case_names)
         yield GatePlan(ends, workload, files, source, changed, tuple(chosen))
 
 

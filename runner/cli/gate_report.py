@@ -7,12 +7,12 @@ from pathlib import Path
 from runner.cli.ci_job import detect_ci_job
 from runner.cli.gate_plan import GatePlan
 from runner.contract.gate import ForgeKind, GateCase, GateReport
-from runner.measuring.comparison import Compared
+from runner.measuring.comparison import ComparisonResult
 from runner.workload.budget_lines import find_budget_lines
 
 
 def build_gate_report(
-    results: Sequence[Compared], plan: GatePlan, environment: Mapping[str, str] = os.environ
+    results: Sequence[ComparisonResult], plan: GatePlan, environment: Mapping[str, str] = os.environ
 ) -> GateReport:
     """Return the report of a gate; outside the CI of a forge it names no pull request.
 
@@ -48,9 +48,9 @@ def build_gate_report(
                 lines=lines,
                 base_stored=result.base_stored,
                 most=result.most,
-                added=contest.added,
+                added=case_pair.added,
             )
-            for result, contest in zip(results, plan.contests, strict=True)
+            for result, case_pair in zip(results, plan.case_pairs, strict=True)
         ),
         may_be_unmeasured=judge.workload.unmeasured == "pass",
         log_url=job.log_url,

@@ -28,6 +28,7 @@ def add_summary(markdown: str) -> None:
 
 
 def _append_to_file(variable: str, text: str) -> None:
+    """Append text to the file that a variable names, if it is set."""
     if file := os.environ.get(variable):
         try:
             with Path(file).open("a", encoding="utf-8") as stream:

@@ -34,7 +34,7 @@ from runner.cli.terminal import get_console, say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
@@ -315,7 +315,7 @@ def prepare(
         workload=workload,
         cases=chosen,
         workbench=prepare_workbench(
-            settings, assignments, turn=turn, confined=wants_sandbox(confined, repository, settings), again=again
+            settings, assignments, turn=turn, confined=is_sandbox_needed(confined, repository, settings), again=again
         ),
         samples=samples,
         build_jobs=build_jobs,

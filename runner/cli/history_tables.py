@@ -167,7 +167,7 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
     if proofs.left_open:
         console.print(
             f"[yellow]There was no time to prove {format_count(len(proofs.left_open), 'likely change')}: "
-            "--prove-for 30m gives more.[/]",
+            "--prove-for 30m gives them more time.[/]",
             highlight=False,
             soft_wrap=True,
         )

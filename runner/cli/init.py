@@ -214,6 +214,7 @@ def _refuse_own_folder(*commands: str | None) -> None:
 
 
 def _measure_workload(first: "FirstMeasurement", workload: "Workload") -> "list[Report]":
+    """Measure the workload once; raise with the build's error if it does not build."""
     from runner.adoption.first_measurement import describe_build_failure
     from runner.subject.build import BuildFailure
 
@@ -313,12 +314,12 @@ def _try_gate(
     repository: "Repository", revision: "Revision", workload: "Workload", settings: "Settings"
 ) -> "GateTrial":
     """Build in the gate's sandbox and cache, and return the outcome."""
-    from runner.adoption.gate_trial import try_gate
+    from runner.adoption.gate_trial import try_gate_build
     from runner.contract.code_trust import CodeOrigin
     from runner.measuring.preflight import prepare_bench
 
     with show_activity("building in the gate's sandbox"):
-        trial = try_gate(
+        trial = try_gate_build(
             repository,
             revision,
             workload,
@@ -363,6 +364,7 @@ def _ask_ci(questions: Questions, detected: str) -> str:
 
 
 def _write_workload(top: Path, text: str, questions: Questions, *, replace: bool) -> list[str]:
+    """Write the workload file and its schema; return the written paths."""
     from runner.adoption.ci_files import CiFile
     from runner.adoption.workload_text import SCHEMA_PATH
     from runner.schemas import read_schema
@@ -384,6 +386,7 @@ def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: boo
 
 
 def _get_work_tree(repository: "Repository") -> Path:
+    """Return the work tree of a repository; raise with a remedy if it has none."""
     try:
         return repository.get_work_tree()
     except FaultwatchError:
@@ -392,6 +395,7 @@ def _get_work_tree(repository: "Repository") -> Path:
 
 
 def _get_remote(repository: Any) -> str:
+    """Return the address of the remote ``origin``; empty if there is none."""
     try:
         return str(repository.git("remote", "get-url", "origin")).strip()
     except FaultwatchError:
@@ -410,21 +414,21 @@ def _detect_branch(repository: Any) -> str:
     return "main"
 
 
-def _judge_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
-    """Judge how the count of a case repeats; None if it could not be measured.
+def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness | None":
+    """Return whether the count of a case is exact, and how much it varies; None if it could not be measured.
 
     Parameters
     ----------
     before
         The counts of the case's trial. A few more samples may agree by chance.
     """
-    from runner.adoption.exactness import judge_exactness
+    from runner.adoption.exactness import assess_exactness
     from runner.adoption.first_measurement import FAULTS
     from runner.contract.level import median
 
     counts = report.values(FAULTS)
     seconds = median(report.values("elapsed")) or 0
-    return judge_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
+    return assess_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
 
 
 def _build_document(
@@ -435,7 +439,8 @@ def _build_document(
     before: tuple[int, ...],
     gate: "GateTrial",
 ) -> dict[str, Any]:
-    judged = [_judge_exactness(report, before) for report in reports]
+    """Return the result of ``init`` as --json prints it."""
+    judged = [_assess_exactness(report, before) for report in reports]
     return {
         "repository": str(top),
         "workload": str(workload),
@@ -469,13 +474,14 @@ def _show_result(
     file: "CiFile | None",
     history: str,
 ) -> None:
+    """Print the counts, whether they repeat, the written files, and what to do next."""
     from runner.adoption.slowness import describe_slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import strip_terminal_commands
 
     show_reports(reports)
     for report in reports:
-        if judged := _judge_exactness(report, before):
+        if judged := _assess_exactness(report, before):
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)

@@ -250,6 +250,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 
 
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+    """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module
 
     first = failures[0]
@@ -267,6 +268,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+    """Let the user choose which of the working commands is measured, unless --run names it."""
     from runner.adoption.first_measurement import choose_best
 
     chosen = choose_best(tried)

@@ -146,6 +146,7 @@ def cancel(job_id: int, reason: str) -> None:
 
 
 def _send_decision(job_id: int, verb: str, reason: str) -> None:
+    """Cancel, pause or resume a job, and print its new state."""
     from runner.contract.job import JobDecision
     from runner.reporting.embedded import connect
 
@@ -170,6 +171,7 @@ def show_jobs(jobs: "Sequence[Job]") -> None:
 
 
 def _print_line(text: str) -> None:
+    """Print untrusted text as one line."""
     from rich.console import Console
 
     from runner.cli.formatting import escape_text

@@ -12,7 +12,7 @@ from runner.errors import FaultwatchError
 from runner.host.lock import HostTurn
 from runner.jobs.claimed_job import ClaimedJob
 from runner.jobs.heartbeat import Heartbeat
-from runner.measuring.preflight import wants_sandbox
+from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.client import Service
 from runner.settings import Settings
 from runner.subject.missing_parts import refuse_incomplete_checkouts
@@ -67,7 +67,7 @@ class JobPreparer(Struct, frozen=True):
             repository, workload, [repository.get_revision(name) for name in _list_revisions(question)]
         )
         variables = tuple(f"{name}={value}" for name, value in question.variables.items())
-        confined = wants_sandbox(self.confined, repository, self.settings)
+        confined = is_sandbox_needed(self.confined, repository, self.settings)
         begin()
         workbench = prepare_workbench(self.settings, variables, turn=self.turn, confined=confined)
         return ClaimedJob(
@@ -83,6 +83,7 @@ class JobPreparer(Struct, frozen=True):
         )
 
     def _find_workload(self, job: Job, repository: Repository, entry: SubjectEntry) -> Workload:
+        """Return the workload of a job: the one passed, the one named in the order, or the one of the case's name."""
         name = job.question.case.partition("[")[0]
         if self.workload:
             return find_workload(self.workload)

@@ -25,7 +25,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.settings import Settings, load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
@@ -87,7 +87,7 @@ def command(
     if suite:
         _require_single_case(len(chosen))
     tip = find_complete_revision(repository, workload, revision)
-    confinement = wants_sandbox(confined, repository, settings)
+    confinement = is_sandbox_needed(confined, repository, settings)
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         reports = _measure_cases(workload, chosen, repository, tip, workbench, samples)
@@ -122,6 +122,7 @@ def _measure_cases(
     workbench: Workbench,
     samples: int | None,
 ) -> list[Report]:
+    """Build a revision, measure each case of it, and return a report for each."""
     from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
     from runner.measuring.scaling import add_scaling_efficiency
@@ -188,6 +189,7 @@ def _require_single_case(number: int) -> None:
 
 
 def _write_suite(reports: list[Report], file: Path) -> None:
+    """Write the first measured run as a pyperf suite file."""
     measured = [report for report in reports if report.samples]
     if not measured:
         return  # The table of the case shows the failure.

@@ -15,7 +15,7 @@ from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
 from runner.errors import FaultwatchError, ServiceUnavailable
 from runner.host.lock import HostTurn
 from runner.log_commands import break_commands_in_json
-from runner.measuring.preflight import Workbench, wants_sandbox
+from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.nightly.cell_run import PreparedCell, run_cell
 from runner.nightly.cells import (
     apply_configuration,
@@ -110,6 +110,7 @@ def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyD
 def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
 ) -> None:
+    """Measure the cells that are planned for this host, one after the other."""
     from runner.cli.progress_bar import ProgressBar
 
     benches: dict[bool, Workbench] = {}
@@ -135,6 +136,7 @@ def _prepare_cell(
     confined: bool | None,
     benches: dict[bool, Workbench],
 ) -> PreparedCell:
+    """Return what measures a cell: its workload with the configuration, its cases and its revision."""
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
     from runner.subject.missing_parts import find_complete_revision
@@ -147,7 +149,7 @@ def _prepare_cell(
     workload, chosen = apply_configuration(base, cell.configuration, matrix.get_configuration(cell.configuration))
     selected = list_cases(workload, (*format_case_choices(entry), *chosen))
     revision = find_complete_revision(repository, workload, entry.revision)
-    sandboxed = wants_sandbox(confined, repository, settings)
+    sandboxed = is_sandbox_needed(confined, repository, settings)
     if sandboxed not in benches:
         benches[sandboxed] = prepare_workbench(settings, turn=turn, confined=sandboxed)
     measurement = HistoryMeasurement(
@@ -171,6 +173,7 @@ def _resolve_location(matrix: Matrix, entry: WorkloadEntry) -> str | None:
 
 
 def _output_digest(digest: NightlyDigest, *, as_json: bool, output_file: Path | None) -> None:
+    """Print the digest of a nightly run, and pass it to GitHub Actions."""
     from runner.cli.github_actions import add_summary, set_outputs
     from runner.cli.nightly_markdown import render_digest
     from runner.cli.nightly_tables import show_digest

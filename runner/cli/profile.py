@@ -20,7 +20,7 @@ from runner.cli.options import (
 from runner.cli.result_output import output_result
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.errors import FaultwatchError
-from runner.measuring.preflight import wants_sandbox
+from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.subject_registry import register_subject
@@ -91,7 +91,7 @@ def command(
     workload, repository = find_target(settings, workload_name, repo)
     case = choose_single_case(workload, choices, case_names)
     ends = [find_complete_revision(repository, workload, end).commit for end in (base, newest) if end]
-    confinement = wants_sandbox(confined, repository, settings)
+    confinement = is_sandbox_needed(confined, repository, settings)
     # Profile each commit.
     with create_host_turn(settings) as turn:
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement)
@@ -170,6 +170,7 @@ def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:
 
 
 def _write_stacks(profile: "Profile", folder: Path) -> None:
+    """Write each stack profile into a folder, in the formats of other viewers."""
     from runner.contract import profile_formats
 
     try:

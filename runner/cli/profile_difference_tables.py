@@ -43,6 +43,7 @@ def show_difference(before: Profile, after: Profile) -> None:
 
 
 def _format_place(place: Place) -> str:
+    """Return a function with its source line for the terminal."""
     line = place.line_after or place.line_before
     suffix = " (before)" if not place.line_after and place.line_before else ""
     where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"

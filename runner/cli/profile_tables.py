@@ -71,6 +71,7 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
+    """Print the kinds of the faults, and a table of the places that fault most."""
     ratio = f", {number_text.format_number(anatomy.refault_ratio)} each" if anatomy.refault_ratio else ""
     console.print(
         f"{anatomy.counted:,} faults on {anatomy.pages:,} pages{ratio}; {anatomy.major:,} major.", highlight=False
@@ -79,7 +80,7 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
     console.print(f"  memory: {_list_source_lines(anatomy.by_memory)}", highlight=False)
     console.print(f"  touched: {_list_source_lines(anatomy.by_touch)}", highlight=False)
-    console.print(f"  wanted: {_list_source_lines(anatomy.by_access)}", highlight=False)
+    console.print(f"  access: {_list_source_lines(anatomy.by_access)}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
@@ -94,6 +95,7 @@ def _list_source_lines(table: Mapping[Label, int]) -> str:
 
 
 def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> None:
+    """Print the heaviest call chains of a stack profile, with their shares."""
     total = (
         f"{stacks.total:,} faults"
         if stacks.kind is StackKind.FAULTS
@@ -112,6 +114,7 @@ def _show_stacks(console: Console, profile: Profile, stacks: StackProfile) -> No
 
 
 def _show_finding(console: Console, finding: Finding, suggest: Suggest, *, first: bool) -> None:
+    """Print one finding of the diagnosis: the evidence, the remedies, and the commands that try them."""
     console.print(
         f"[bold]{'Diagnosis' if first else 'Also'}: {escape_text(finding.title)}[/] ({finding.rule}, up to "
         f"{number_text.format_number(100 * finding.price)} % of the time can be saved)",

@@ -8,10 +8,10 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.contract.metrics import MetricView, list_shown_metrics, metric
-from runner.measuring.comparison import Compared
+from runner.measuring.comparison import ComparisonResult
 
 
-def show_remedy(result: Compared, settings: Sequence[str]) -> None:
+def show_remedy(result: ComparisonResult, settings: Sequence[str]) -> None:
     """Print the metrics without and with the remedy."""
     console = Console()
     console.print(

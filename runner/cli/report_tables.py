@@ -48,6 +48,7 @@ def show_reports(reports: Sequence[Report]) -> None:
 
 
 def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
+    """Print a table with a row for each metric and a column for each report."""
     differing = _find_differing_parameters(reports)
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("metric", no_wrap=True)
@@ -114,6 +115,7 @@ def _list_missing_reasons(reports: Sequence[Report]) -> list[str]:
 
 
 def _show_summary(console: Console, reports: Sequence[Report]) -> None:
+    """Print a table with a row for each report, and only the most important metrics as columns."""
     differing = _find_differing_parameters(reports)
     columns = {
         CATALOGUE[name].column: (f"region:{name}", name)  # the region's metric, if there is one

@@ -60,6 +60,7 @@ def _describe_document(file: Path) -> dict[str, Any]:
 
 
 def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[dict[str, Any]], problem: str) -> None:
+    """Print the reports that wait in the spool, and those that the service refused with the reasons."""
     from rich.console import Console
 
     from runner.cli.formatting import escape_text

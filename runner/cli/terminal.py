@@ -47,6 +47,7 @@ class _Verbose(logging.Handler):
     """Prints dimmed lines, without the secrets of the environment and of URLs."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a log record without secrets and terminal commands."""
         from runner.cli.untrusted_text import strip_terminal_commands
         from runner.environment.secrets import hide_secrets
 

@@ -19,7 +19,7 @@ from runner.cli.options import (
 from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
-from runner.measuring.preflight import wants_sandbox
+from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.workload.workload_lookup import choose_single_case
@@ -77,7 +77,7 @@ def command(
     case = choose_single_case(workload, choices, case_names)
     tip = find_complete_revision(repository, workload, revision)
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
-    confinement = wants_sandbox(confined, repository, config)
+    confinement = is_sandbox_needed(confined, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
     with connect(config) as service, create_host_turn(config) as turn:
         service.check()

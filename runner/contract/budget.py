@@ -13,6 +13,7 @@ _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
 def _check_budget(budget: Number | str) -> Number | str:
+    """Check that a budget is a number, a percentage, or ``none``."""
     fits = _PERCENT.fullmatch(budget) or budget == NO_BUDGET if isinstance(budget, str) else 0 <= budget < float("inf")
     if not fits:
         raise ValueError('a budget is a number in the unit of its metric, a percentage as in "2 %", or "none"')

@@ -50,6 +50,7 @@ class ComparisonRequest(Strict):
 
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
+        """Check that base and head are measured runs of one case that can be compared."""
         # In one session, each side may be built and run as its own workload file says: then the definitions differ.
         together = ("case", "environment") if self.base_stored else ("session",)
         for what in ("subject", "host", *together):

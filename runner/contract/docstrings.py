@@ -39,6 +39,7 @@ def join_lines(text: str) -> str:
 
 
 def _parse_fields(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a class with the docstrings below them."""
     definition = _parse_classes(cls.__module__).get(cls.__name__)
     for field, text in pairwise(definition.body if definition else ()):
         target: ast.expr | None = field.target if isinstance(field, ast.AnnAssign) else None

@@ -74,6 +74,7 @@ class GateCase(Strict):
 
     @model_validator(mode="after")
     def _check_sides(self) -> Self:
+        """Check that base and head of a case can be compared."""
         if self.measured:
             self.request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
@@ -178,6 +179,7 @@ class GateReport(Strict):
 
     @model_validator(mode="after")
     def _check_revisions(self) -> Self:
+        """Check that every case compares the commits of the report."""
         for case in self.cases:
             if (case.base.revision.commit, case.head.revision.commit) != (self.base, self.merge or self.head):
                 raise ValueError("every case must be a comparison of the report's base and head")

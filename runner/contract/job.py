@@ -170,6 +170,7 @@ class JobOrder(Strict):
 
     @model_validator(mode="after")
     def _check_question(self) -> Self:
+        """Check that an order has either a question or a drift."""
         if (self.question is None) == (self.drift is None):
             raise ValueError("pass either a question or a drift")
         if self.backend is Backend.GITHUB and self.github is None:

@@ -4,6 +4,7 @@ from runner.contract.metric import Kind, Metric, MetricView
 
 
 def _make_group_metric(name: str, title: str, unit: str, definition: str, kind: Kind = Kind.COUNT) -> Metric:
+    """Return a metric that is counted in the control group of a case."""
     return Metric(
         f"cgroup:{name}",
         title,

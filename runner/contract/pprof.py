@@ -57,6 +57,7 @@ class _Table:
         return self.texts.setdefault(text, len(self.texts))
 
     def add_location(self, frame: Frame) -> int:
+        """Return the number of a frame in pprof's tables, adding it if it is new."""
         if frame.module:
             self.modules.setdefault(frame.module, len(self.modules) + 1)
         self.functions.setdefault((frame.function, frame.file), len(self.functions) + 1)
@@ -64,6 +65,7 @@ class _Table:
 
 
 def _encode_varint(number: int) -> bytes:
+    """Return a number in the variable-length form of Protocol Buffers."""
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)

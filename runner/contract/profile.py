@@ -61,6 +61,7 @@ class StackProfile(Strict):
 
     @model_validator(mode="after")
     def _check_totals(self) -> Self:
+        """Check that all kinds of faults add up to the counted number."""
         if sum(stack.weight for stack in self.stacks) != self.total:
             raise ValueError("the weights of the stacks do not add up to their total")
         return self
@@ -242,6 +243,7 @@ class Profile(Strict):
 
     @model_validator(mode="after")
     def _check_frames(self) -> Self:
+        """Check that every stack refers only to frames of the table."""
         for profile in self.stack_profiles:
             if any(index >= len(self.frames) for stack in profile.stacks for index in stack.frames):
                 raise ValueError("a stack names a frame that is not in the table")

@@ -125,6 +125,7 @@ def _is_own_source(frame: Frame) -> bool:
 
 
 def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Where, Counter[int]]:
+    """Return the weights of stacks by the innermost function and line of the program itself."""
     lines: defaultdict[Where, Counter[int]] = defaultdict(Counter)
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[index] for index in stack.frames])

@@ -69,6 +69,7 @@ def _format_frame(frame: Frame) -> str:
 
 
 def _build_speedscope_frame(frame: Frame) -> dict[str, object]:
+    """Return a frame as speedscope reads it."""
     entry: dict[str, object] = {"name": frame.function}
     if frame.file or frame.module:
         entry["file"] = frame.file or frame.module

@@ -19,8 +19,8 @@ STATED_PERCENT = 2.0
 """The rise that a statement is about."""
 
 
-class Power(NamedTuple):
-    """How many pairs would prove a rise of a count.
+class PowerEstimate(NamedTuple):
+    """How many pairs would prove a rise of a count, without the case that :class:`.nomination.Power` adds.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Power(NamedTuple):
     seconds: float
 
 
-def compute_power(samples: Sequence[Number], seconds: float, percent: float = STATED_PERCENT) -> Power | None:
+def compute_power(samples: Sequence[Number], seconds: float, percent: float = STATED_PERCENT) -> PowerEstimate | None:
     """Return how many pairs prove a rise of a count, if both sides vary as these samples do.
 
     Every sample is paired with every other one raised by so much; the shares of the signs are what pairs will show.
@@ -53,7 +53,7 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
 
     Returns
     -------
-    Power or None
+    PowerEstimate or None
         None without samples, or at a level of zero.
     """
     recent = samples[-MAX_SAMPLES:]
@@ -62,13 +62,13 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
         return None
     if is_repeating(recent):
         pairs = _count_pairs(1.0, 0.0)
-        return Power(None, pairs, 2 * seconds * (pairs or 0))
+        return PowerEstimate(None, pairs, 2 * seconds * (pairs or 0))
     rise = level * percent / 100
     differences = [raised + rise - other for raised, other in permutations(recent, 2)]
     above = sum(difference > 0 for difference in differences) / len(differences)
     below = sum(difference < 0 for difference in differences) / len(differences)
     pairs = _count_pairs(above, below)
-    return Power(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
+    return PowerEstimate(percent, pairs, 2 * seconds * (pairs or MAX_PAIRS))
 
 
 def _count_pairs(above: float, below: float) -> int | None:
@@ -81,7 +81,7 @@ def _count_pairs(above: float, below: float) -> int | None:
     return None
 
 
-def describe_power(power: Power) -> str:
+def describe_power(power: PowerEstimate) -> str:
     """Say in one sentence what can be found."""
     rise = "one more event" if power.percent is None else f"a rise of {power.percent:g} %"
     if power.pairs is None:

@@ -73,6 +73,7 @@ class Reading(Strict):
 
     @model_validator(mode="after")
     def _check_value_fits_status(self) -> Self:
+        """Check that a reading has a value exactly if its status says so."""
         has_value = self.status is Status.COUNTED or self.status is Status.MULTIPLEXED
         if has_value != (self.value is not None):
             raise ValueError(f"a reading that is {self.status} {'needs' if has_value else 'cannot have'} a value")
@@ -288,6 +289,7 @@ class Report(Strict):
 
     @model_validator(mode="after")
     def _check_outcome(self) -> Self:
+        """Check that samples, failure and outcome of a report agree."""
         if self.outcome is Outcome.MEASURED and (not self.samples or self.failure):
             raise ValueError("a measured run needs samples and cannot have a failure")
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):

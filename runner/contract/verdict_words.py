@@ -44,6 +44,7 @@ def _describe_missing(verdict: MetricVerdict) -> str:
 
 
 def _describe_regression(verdict: MetricVerdict, crept: bool, since: str) -> str:
+    """Return in words how a change for the worse relates to its budget."""
     budget = (
         verdict.budget
         if isinstance(verdict.budget, str)

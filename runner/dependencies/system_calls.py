@@ -116,6 +116,7 @@ def open_query_filter(*, opened_too: bool) -> Iterator[int]:
 
 @lru_cache
 def _build_filter(opened_too: bool) -> bytes:
+    """Return the filter that stops a program at each call that asks about files."""
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     try:

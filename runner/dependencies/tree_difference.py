@@ -5,8 +5,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 
-from runner.dependencies.file_queries import Lookups
-from runner.dependencies.query_answers import Answer, Place, answer_lookups
+from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.lookup_answers import Answer, Place, answer_lookups
 from runner.system.tree_walk import TreeTooLarge, walk_tree
 
 _FIELDS = (
@@ -39,6 +39,7 @@ def find_tree_differences(base: Place, head: Place) -> list[str]:
 
 
 def _list_questions(place: Place) -> Iterator[tuple[str, str]]:
+    """Yield a question about each file of a tree: where it leads, its content and its extended attributes."""
     with suppress(TreeTooLarge, OSError):
         for entry in walk_tree(place.tree):
             mode = entry.stat(follow_symlinks=False).st_mode
@@ -51,6 +52,7 @@ def _list_questions(place: Place) -> Iterator[tuple[str, str]]:
 
 
 def _describe_difference(kind: str, base: Answer | None, head: Answer | None) -> list[str]:
+    """Return in which respects two answers to one question differ."""
     if base is None or head is None:
         return ["only in head" if base is None else "only in base"] if kind == "l" else []
     if kind == "c":

@@ -71,6 +71,7 @@ def try_counting(host: HostProbe) -> CountingResult:
 
 
 def _diagnose_failure(host: HostProbe, answer: ProgramOutput) -> CountingResult:
+    """Return why perf cannot count here, and what allows it."""
     if answer.status == NOT_FOUND_STATUS:
         return CountingResult(what="perf is not installed", remedy=INSTALL_HINT, is_missing=True)
     if "perf not found for kernel" in answer.text:  # printed by Ubuntu's wrapper

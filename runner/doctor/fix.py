@@ -71,7 +71,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
             needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status))],
         )
     before = _read_current_values(host)
-    _store_values(host, before)
+    _store_values_before_fix(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
     _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
@@ -120,6 +120,7 @@ def _read_current_values(host: HostProbe) -> dict[str, str]:
 
 
 def _list_tunable_files(host: HostProbe) -> Iterator[str]:
+    """Yield the files below the root that ``pyperf system tune`` may change."""
     root = host.tree.root
     for pattern in _TUNABLES:
         if "*" not in pattern:
@@ -130,6 +131,7 @@ def _list_tunable_files(host: HostProbe) -> Iterator[str]:
 
 
 def _write_values(host: HostProbe, values: Mapping[str, str], fix_report: FixReport) -> None:
+    """Write settings of the kernel, and add those that cannot be written to the report."""
     for name, value in values.items():
         if host.tree.read_choice(name) == value:
             continue
@@ -143,7 +145,7 @@ def _find_differences(before: Mapping[str, str], after: Mapping[str, str]) -> di
     return {name: (value, after[name]) for name, value in before.items() if name in after and after[name] != value}
 
 
-def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
+def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None:
     """Store the values before the first fix; a second fix must not overwrite them with fixed values."""
     file = get_undo_file(host)
     if file.exists():
@@ -161,6 +163,7 @@ def _store_values(host: HostProbe, values: Mapping[str, str]) -> None:
 
 
 def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
+    """Record that ``pyperf system reset`` is a part of undoing the fixes."""
     if needed:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 

@@ -76,6 +76,7 @@ def select_restorable(settings: Mapping[object, object], tunable: Collection[str
 
 
 def _is_tunable(name: str, patterns: Collection[str]) -> bool:
+    """Return whether a name is that of a file that fixes may change."""
     parts = name.split("/")
     pattern_parts = (pattern.split("/") for pattern in patterns)
     return ".." not in parts and any(

@@ -49,6 +49,7 @@ def _find_mapped_libc(tree: Tree) -> Path | None:
 
 
 def _detect_libc(library: Path) -> str:
+    """Return the C library with its release."""
     if library.name.startswith("ld-musl"):
         return "musl"
     try:

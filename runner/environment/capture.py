@@ -71,6 +71,7 @@ def find_differences(before: Environment, after: Environment) -> list[tuple[str,
 
 
 def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
+    """Return the variables of a process as settings; values of secrets are hidden."""
     return {
         f"variable.{name[:_MAX_NAME_CHARACTERS]}": hide_secret(name, value)
         for name, value in variables.items()
@@ -79,6 +80,7 @@ def _capture_variables(variables: Mapping[str, str]) -> SettingValues:
 
 
 def _shorten_value(value: str) -> str:
+    """Return a value, with the end replaced by a digest if it is long."""
     if len(value) <= _MAX_VALUE_CHARACTERS:
         return value
     digest = hashlib.sha256(value.encode()).hexdigest()[:12]

@@ -27,6 +27,7 @@ def read_settings(tree: Tree) -> SettingValues:
 
 
 def _read_version_2(tree: Tree, path: str) -> SettingValues:
+    """Return the limits of a control group of version 2: the tightest of all levels."""
     levels = list(_list_levels(tree, _MOUNT, path))
     settings: SettingValues = {"cgroup.version": "2"}
     if levels:
@@ -37,6 +38,7 @@ def _read_version_2(tree: Tree, path: str) -> SettingValues:
 
 
 def _read_version_1(tree: Tree, groups: dict[str, str]) -> SettingValues:
+    """Return the limits of a control group of version 1: the tightest of all levels."""
     settings: SettingValues = {"cgroup.version": "1"}
     memory = list(_list_levels(tree, f"{_MOUNT}/memory", groups["memory"]))
     if memory:
@@ -62,6 +64,7 @@ def _list_levels(tree: Tree, mount: str, path: str) -> Iterator[str]:
 
 
 def _find_tightest(limits: Iterator[str | None]) -> str:
+    """Return the lowest of some limits."""
     numbers = [int(limit) for limit in limits if limit and limit.isdecimal()]
     return str(min(numbers)) if numbers and min(numbers) < _NO_LIMIT else "max"
 

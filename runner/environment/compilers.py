@@ -37,6 +37,7 @@ def _find_program(command: str) -> str | None:
 
 @lru_cache(maxsize=32)
 def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
+    """Start a compiler that prints its version; return None if it cannot be started."""
     try:
         return subprocess.Popen(
             [program, "--version"],
@@ -51,6 +52,7 @@ def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
 
 @lru_cache(maxsize=32)
 def _read_first_line(program: str) -> str | None:
+    """Return the first line of a compiler's version; None if it prints none."""
     process = _ask_version(program)
     if not process:
         return None

@@ -51,6 +51,7 @@ def read_governors(tree: Tree) -> str | None:
 
 
 def _read_model(tree: Tree) -> SettingValues:
+    """Return the model of the processor, its microcode, and a digest of its features."""
     fields: dict[str, str] = {}
     for line in tree.read_lines("proc/cpuinfo", _FIRST_CPU_BYTES):
         name, _, value = line.partition(":")

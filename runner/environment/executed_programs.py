@@ -97,6 +97,7 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
 
 
 def _list_script_programs(script: str, is_program: Callable[[str], bool]) -> Iterator[str]:
+    """Yield the programs that a shell script may execute, including those of its substitutions."""
     words: list[str] = []
     for token in _TOKEN.finditer(script):
         if token.lastgroup == "between":

@@ -29,6 +29,7 @@ def read_settings(tree: Tree) -> SettingValues:
 
 
 def _filter_command_line(text: str | None) -> str | None:
+    """Return the kernel's command line without irrelevant parameters and without secrets."""
     if text is None:
         return None
     parameters = re.findall(r'(?:"[^"]*"|\S)+', text)
@@ -40,5 +41,6 @@ def _filter_command_line(text: str | None) -> str | None:
 
 
 def _mask_value(parameter: str) -> str:
+    """Return a parameter of the kernel with its value hidden if it is a secret."""
     name, equals, value = parameter.partition("=")
     return name + equals + hide_secret(name, value)

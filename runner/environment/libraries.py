@@ -45,6 +45,7 @@ def _hash_content(path: Path, _modified: int, _size: int) -> str:
 
 
 def _read_configuration(tree: Tree) -> Iterator[str]:
+    """Yield the folders of the dynamic loader's configuration."""
     for name in tree.list_names("etc/ld.so.conf.d", "*.conf"):
         for line in tree.read_lines(f"etc/ld.so.conf.d/{name}"):
             folder = line.partition("#")[0].strip()
@@ -53,6 +54,7 @@ def _read_configuration(tree: Tree) -> Iterator[str]:
 
 
 def _read_architecture(path: Path) -> tuple[bytes, ...] | None:
+    """Return the bytes of an ELF file that identify its class and machine."""
     try:
         with path.open("rb") as file:
             head = file.read(20)

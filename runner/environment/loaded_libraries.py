@@ -48,6 +48,7 @@ def list_needed(file: Path) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
+    """Return the names of the libraries that an ELF file needs; none if it cannot be read."""
     try:
         with open_regular(file) as stream:
 
@@ -61,6 +62,7 @@ def _parse_needed(file: Path, _modified: int, _size: int) -> tuple[str, ...]:
 
 
 def _parse_names(read: Reader) -> Iterator[str]:
+    """Yield the interpreter and the needed libraries from the headers of an ELF file."""
     magic, bits, order, *_, start, _, _, _, size, number, _, _, _ = _HEADER.unpack(read(0, _HEADER.size))
     if magic != b"\x7fELF" or (bits, order) != (2, 1) or size != _SEGMENT.size:
         return

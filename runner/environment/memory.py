@@ -56,6 +56,7 @@ def _read_swap(tree: Tree) -> str | None:
 
 
 def _read_transparent_huge_pages(tree: Tree) -> SettingValues:
+    """Return the settings of transparent huge pages, for all sizes."""
     settings: SettingValues = {
         f"thp.{name}": tree.read_choice(f"{_THP_FOLDER}/{name}") for name in ("enabled", "defrag", "shmem_enabled")
     }

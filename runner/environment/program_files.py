@@ -79,6 +79,7 @@ def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValu
 
 
 def _describe_compiler(name: str, path: str) -> str | None:
+    """Return the version of a compiler, or its file if it is not the standard one."""
     file = _find_program(name, path)
     if file is None:
         return None
@@ -88,6 +89,7 @@ def _describe_compiler(name: str, path: str) -> str | None:
 
 
 def _describe_tool(name: str, path: str) -> str | None:
+    """Return what identifies a build tool: its file, and the version that a proxy chooses."""
     file = _find_program(name, path)
     if file is None:
         return None

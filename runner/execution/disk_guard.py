@@ -77,6 +77,7 @@ class TreeGuard:
         os.close(self._alarm_writer)
 
     def _watch_tree(self) -> None:
+        """Watch the disk until the program ends; raise the alarm when the program has written too much."""
         while not self._ended.wait(self._period):
             now = Room.measure(self._tree)
             self._why = describe_shortage(self._room, now)
@@ -124,6 +125,7 @@ def describe_shortage(before: Room, now: Room) -> str:
 
 
 def _read_available_memory() -> int:
+    """Return the available memory in bytes; 0 if the kernel does not show it."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024

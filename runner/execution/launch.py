@@ -186,7 +186,7 @@ class Launch:
 
     def finish(self) -> None:
         """Read the last messages of the launcher."""
-        while self.serve(0) and self.ending is None and self._describe_unread():
+        while self.serve(0) and self.ending is None and self._has_unread_messages():
             pass
 
     def describe_outlived(self) -> str:
@@ -207,6 +207,7 @@ class Launch:
         self.close()
 
     def _handle_ready(self, pid: int, used: Sequence[str]) -> None:
+        """Handle the launcher's message that the program is ready; prepare the program in the last round."""
         self._rounds += 1
         numbers = _parse_numbers(used, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
@@ -246,7 +247,8 @@ class Launch:
             faults=faults - self._faults_before,
         )
 
-    def _describe_unread(self) -> bool:
+    def _has_unread_messages(self) -> bool:
+        """Return whether the launcher has sent a message that was not read."""
         try:
             return bool(self._channel.recv(1, socket.MSG_PEEK))
         except OSError:

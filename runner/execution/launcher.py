@@ -23,6 +23,7 @@ def get_launcher() -> Path:
 
 @lru_cache
 def _build_launcher(cache: Path) -> Path:
+    """Return the compiled launcher of measured programs."""
     try:
         # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
         return compile_program(_SOURCE, cache, options=["-static"])

@@ -33,6 +33,7 @@ def format_limits() -> str:
 
 
 def _clamp_limit(number: int, soft: int, hard: int) -> tuple[int, int]:
+    """Return a limit that this process may set."""
     most = resource.getrlimit(number)[1]
     highest = hard if most == UNLIMITED else most if hard == UNLIMITED else min(hard, most)
     return (highest if soft == UNLIMITED else soft if highest == UNLIMITED else min(soft, highest)), highest

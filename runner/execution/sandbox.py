@@ -140,6 +140,7 @@ class Sandbox(Struct, frozen=True):
             raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
 
     def _list_namespace_options(self) -> Iterator[str]:
+        """Yield the options of bubblewrap for namespaces and capabilities."""
         yield from _NAMESPACES
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
@@ -148,6 +149,7 @@ class Sandbox(Struct, frozen=True):
             yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
 
     def _list_view_options(self, tree: Path, launcher: Path) -> Iterator[str]:
+        """Yield the options of bubblewrap that decide which files a program sees."""
         yield from _list_system_options()
         yield from _hide_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
@@ -254,6 +256,7 @@ def create_sandbox() -> Sandbox:
 
 @lru_cache
 def _check_sandbox(confined: Sandbox) -> None:
+    """Raise if bubblewrap cannot create a sandbox on this host."""
     remedy = "or run code that you trust with --no-sandbox"
     if shutil.which("bwrap") is None:
         raise FaultwatchError("bubblewrap is not installed", f"Debian and Ubuntu: apt install bubblewrap; {remedy}")

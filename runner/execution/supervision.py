@@ -126,6 +126,7 @@ class SupervisedProcess:
                 self.status = code
 
     def _read_last_message(self) -> list[str]:
+        """Return the words of the supervisor's last message; empty if there is none."""
         if self._channel is None:
             return []
         self._channel.setblocking(False)

@@ -115,6 +115,7 @@ def open_as_descriptor(program: bytes) -> Iterator[int]:
 
 @lru_cache
 def _build_filter(no_user_namespaces: bool) -> bytes:
+    """Return the seccomp filter that denies dangerous system calls."""
     seccomp = load_libseccomp()
     context = seccomp.seccomp_init(_ALLOW)
     if not context:

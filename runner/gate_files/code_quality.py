@@ -28,6 +28,7 @@ def compute_fingerprint(finding: GateFinding) -> str:
 
 
 def _build_entry(finding: GateFinding) -> dict[str, Any]:
+    """Return one finding of a gate in GitLab's format."""
     return {
         "description": make_visible(f"{finding.title}: {finding.message}"),
         "check_name": f"faultwatch/{finding.rule}",

@@ -61,6 +61,7 @@ def format_junit(report: GateReport, answer: GateAnswer) -> str:
 def _build_test(
     name: str, group: str, seconds: float, about: Sequence[GateFinding], comparison: Comparison | None
 ) -> ET.Element:
+    """Return the test case of one case of a gate: failed, skipped with a warning, or passed."""
     test = ET.Element("testcase", name=make_visible(name), classname=make_visible(group), time=_format_seconds(seconds))
     failures = [finding for finding in about if finding.level == "failure"]
     warnings = [finding for finding in about if finding.level == "warning"]
@@ -98,6 +99,7 @@ def _format_level(side: Side) -> str:
 
 
 def _compute_seconds(case: GateCase) -> float:
+    """Return how long the runs of a case took."""
     sides = (case.head,) if case.base_stored else (case.base, case.head)
     start, end = min(side.started_at for side in sides), max(side.finished_at for side in sides)
     return (end - start).total_seconds()

@@ -45,6 +45,7 @@ def _format_rule_name(rule: FindingRule) -> str:
 
 
 def _build_result(finding: GateFinding) -> dict[str, Any]:
+    """Return one finding of a gate as a result of SARIF."""
     location: dict[str, Any] = {"logicalLocations": [{"name": make_visible(finding.case or "gate"), "kind": "member"}]}
     if finding.file:
         location["physicalLocation"] = {

@@ -119,6 +119,7 @@ def find_holder(lock: Path) -> Holder | None:
 
 
 def _open_lock(lock: Path) -> int:
+    """Open the lock file of the host, which must exist."""
     try:
         # Not with O_CREAT: a file that anybody can create in a shared folder is anybody's.
         return os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
@@ -147,6 +148,7 @@ def _describe_holder(descriptor: int) -> str:
 
 
 def _get_user(process: int) -> str:
+    """Return the name of the user whose process this is."""
     try:
         uid = Path(f"/proc/{process}").stat().st_uid
     except OSError:
@@ -158,6 +160,7 @@ def _get_user(process: int) -> str:
 
 
 def _get_command(process: int) -> str:
+    """Return the command line of a process in short, without passwords or control characters."""
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").split("\0")
     except OSError:

@@ -80,6 +80,7 @@ def read_folder(folder: Path, defaults: ImportDefaults) -> FolderRuns:
 
 
 def _walk_files(folder: Path) -> Iterator[Path]:
+    """Yield all files below a folder in order of name, except those of git."""
     count = 0
     for root, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != ".git")
@@ -91,6 +92,8 @@ def _walk_files(folder: Path) -> Iterator[Path]:
 
 
 def _make_source(file: Path, text: str, name: str) -> Source:
+    """Return a file to import with its text, its time, and access to the files beside it."""
+
     def read_beside(path: str) -> str | None:
         other = file.parent / path
         return _decode_text(other) if other.is_file() else None
@@ -107,6 +110,7 @@ def _make_source(file: Path, text: str, name: str) -> Source:
 
 
 def _decode_text(file: Path) -> str:
+    """Return the text of a file, which may be compressed."""
     try:
         data = read_regular(file, MAX_FILE_BYTES)
         return (_decompress(data, file) if data.startswith(_GZIP_MAGIC) else data).decode("utf-8-sig")
@@ -117,6 +121,7 @@ def _decode_text(file: Path) -> str:
 
 
 def _decompress(data: bytes, file: Path) -> bytes:
+    """Return the content of a gzip file; refuse a file that grows too large."""
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
         text = stream.read(MAX_FILE_BYTES + 1)
     if len(text) > MAX_FILE_BYTES:

@@ -158,6 +158,7 @@ def _require_subject(record: ImportedRun, defaults: ImportDefaults) -> str:
 
 
 def _create_revision(subject: str, revision: str, first_measured: datetime, place: str) -> Revision:
+    """Return a made-up commit for a revision that the repository does not have."""
     try:
         return _make_up_commit(subject, revision, first_measured)
     except ValidationError as error:
@@ -181,6 +182,7 @@ def _make_commit_hash(text: str) -> str:
 
 
 def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    """Return the report of an imported run; raise with its place in the file if it is not valid."""
     try:
         return _make_report(record, revision, defaults)
     except ValidationError as error:
@@ -190,6 +192,7 @@ def _check_run(record: ImportedRun, revision: Revision, defaults: ImportDefaults
 
 
 def _make_report(record: ImportedRun, revision: Revision, defaults: ImportDefaults) -> Report:
+    """Return an imported run as a report; its id follows from its content, so that it is stored once."""
     subject = _require_subject(record, defaults)
     host = make_safe_name(require_value(defaults.host or record.host or defaults.this_host, "host", record.place))
     case = (

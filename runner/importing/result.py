@@ -83,6 +83,7 @@ def group_into_runs(
 
 
 def _make_run(group: Sequence[Result], form: str, source: Source, defaults: ImportDefaults) -> ImportedRun:
+    """Return the results of one case as a run, with a sample for each index of their values."""
     first = group[0]
     location = shorten_message(f"{source.name}: {first.case.name:.100}")
     placed = locate_result(source, defaults, location, first.revision, first.time)
@@ -91,7 +92,7 @@ def _make_run(group: Sequence[Result], form: str, source: Source, defaults: Impo
     for result in group:
         better = defaults.better.get(result.metric, result.better)
         name = _build_metric_name(result, better)
-        columns.setdefault(name, _thin_out(result.values))
+        columns.setdefault(name, _thin_values(result.values))
         if better and name not in judged:
             judged.append(name)
     length = max(map(len, columns.values()))
@@ -120,7 +121,8 @@ def _build_metric_name(result: Result, better: Better | None) -> str:
     return name_imported_metric(result.metric, result.unit, better or "lower")
 
 
-def _thin_out(values: Sequence[float]) -> tuple[float, ...]:
+def _thin_values(values: Sequence[float]) -> tuple[float, ...]:
+    """Return at most ``MAX_SAMPLES`` values, spread evenly over their sorted order."""
     if len(values) <= MAX_SAMPLES:
         return tuple(values)
     sorted_values = sorted(values)

@@ -44,6 +44,7 @@ def build_result(search: Search) -> JobResult:
 
 
 def _describe_state(search: Search) -> str:
+    """Return in words what a search has found."""
     match search.answer:
         case Found(culprits=culprits):
             movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
@@ -51,7 +52,7 @@ def _describe_state(search: Search) -> str:
             sentences = (
                 [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
             )
-            sentences += [f"{_join_names(suspects)} may move the metric: no proof holds."] if suspects else []
+            sentences += [f"{_join_names(suspects)} may move the metric, but no proof confirms it."] if suspects else []
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -64,6 +65,7 @@ def _join_names(culprits: Sequence[Culprit]) -> str:
 
 
 def _describe_culprit(culprit: Culprit) -> str:
+    """Return the commit of a culprit, or the range of commits that cannot be told apart."""
     count = len(culprit.candidates)
     if count == 1:
         return culprit.commit[:10]
@@ -93,6 +95,7 @@ class _ProgressReporter:
         self._job.report_measured(_describe_run(report, self._metric), left)
 
     def on_proof_start(self, state: Search) -> None:
+        """Announce the two runs of a proof, and report it as progress."""
         assert isinstance(state.answer, Prove)
         self._job.announce_runs(2)
         self._job.report_progress(

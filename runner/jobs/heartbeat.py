@@ -115,6 +115,7 @@ class Heartbeat:
                 self._send_progress()
 
     def _send_progress(self) -> None:
+        """Report the progress of the job, and take the service's orders."""
         progress = self._progress.model_copy(update={"lease": self._lease, "measured": tuple(self._unreported[:1000])})
         try:
             self._orders = self._service.report_progress(self.job.id, progress)

@@ -126,6 +126,7 @@ def _find_handler(question: Question) -> JobHandler:
 
 
 def _report_stopped(heartbeat: Heartbeat, why: str) -> Job:
+    """Report that the job was stopped, if the service still accepts that."""
     try:
         return heartbeat.finish(Outcome.STOPPED, why)
     except FaultwatchError:  # another runner has the job by now, or the service does not answer

@@ -11,7 +11,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
-from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -70,10 +70,11 @@ def _drop_own_variables(job: ClaimedJob) -> Bench:
 
 
 def _mark_aside(report: Report) -> Report:
+    """Return a report that does not become a part of any series."""
     return report.model_copy(update={"aside": True})
 
 
-def compute_medians(result: Compared) -> dict[str, tuple[float, float]]:
+def compute_medians(result: ComparisonResult) -> dict[str, tuple[float, float]]:
     """Return the medians, without and with the remedy, of each metric by which a remedy is judged."""
     values = {
         name: (result.base.values(name), result.head.values(name)) for name in list_shown_metrics(MetricView.REMEDY)
@@ -82,6 +83,7 @@ def compute_medians(result: Compared) -> dict[str, tuple[float, float]]:
 
 
 def _describe_effect(name: str, before: float, after: float) -> str:
+    """Return in words what a remedy does to a metric."""
     entry = metric(name)
     percent = f" ({number_text.format_percent(100 * (after - before) / before)})" if before else ""
     levels = (

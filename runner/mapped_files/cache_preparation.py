@@ -74,6 +74,7 @@ class CachePreparer(Struct):
             return False
 
     def _prepare_file(self, descriptor: int, identity: tuple[int, ...]) -> Preparation:
+        """Evict a file, read it back page by page, and verify its folios; return the result."""
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
         not_evicted, pages = evict(descriptor)
@@ -91,6 +92,7 @@ class CachePreparer(Struct):
         return Preparation(CacheState.UNPREPARED, reason, lock=lock)
 
     def _is_prepared(self, descriptor: int, identity: tuple[int, ...]) -> bool:
+        """Return whether a file is in the defined page-cache state already."""
         verified = has_prepared_folios(descriptor)
         if verified:
             self._prepared.add(identity)

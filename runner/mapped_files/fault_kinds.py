@@ -34,6 +34,7 @@ def add_fault_kinds(samples: Sequence[Sample], faults: FaultsByFile | None, proc
 
 
 def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
+    """Return the faults of the watched execution by kind."""
     if faults.in_kernel is None:
         reason = "kernel.perf_event_paranoid does not let this user count the kernel's faults"
         kernel = Reading(status=Status.NOT_SUPPORTED, reason=reason)
@@ -47,6 +48,7 @@ def _make_readings(faults: FaultsByFile) -> dict[str, Reading]:
 
 
 def _make_missing_readings(faults: FaultsByFile | None, processes: int) -> dict[str, Reading]:
+    """Return readings without a value, with the reason why faults are not known by kind."""
     status, reason = Status.NOT_COUNTED, ""
     if processes > 1:
         status, reason = Status.NOT_SUPPORTED, "only one of the processes that ran at once was watched"

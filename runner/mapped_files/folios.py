@@ -39,6 +39,7 @@ def has_prepared_folios(descriptor: int) -> bool | None:
 
 
 def _has_prepared_folios(descriptor: int) -> bool | None:
+    """Return whether each page of a file is a folio by itself; None if the kernel does not show that."""
     try:
         with FileMapping(descriptor) as mapping:
             if not all(state & 1 for state in mapping.read_residency()):
@@ -69,6 +70,7 @@ def _read_page_flags(frames: list[int]) -> Iterator[int]:
 
 @contextmanager
 def _open_file(name: str) -> Iterator[int]:
+    """Open a file for reading within the context."""
     descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield descriptor

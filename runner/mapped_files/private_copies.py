@@ -39,6 +39,7 @@ class PrivateCopies:
         return copy
 
     def _store_copy(self, content: bytes, copy: Path, mode: int) -> None:
+        """Write a private copy of a file, which appears under its name only when it is complete."""
         self._folder.mkdir(parents=True, exist_ok=True)
         # Renamed when complete, because two runners may store the same copy at once.
         with make_scratch_folder(self._folder) as scratch:

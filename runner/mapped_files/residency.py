@@ -101,6 +101,7 @@ class FileMapping:
 
 @lru_cache
 def _load_libc() -> ctypes.CDLL:
+    """Return the C library with the signatures of the calls that are used here."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]

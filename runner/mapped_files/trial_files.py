@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, UncertainFaults
 from runner.dependencies.digests import combine_digests, hash_built_file, hash_file
-from runner.dependencies.file_queries import Lookups, make_untraced
-from runner.dependencies.query_answers import Answered, Place, answer_lookups
+from runner.dependencies.file_lookups import Lookups, make_untraced
+from runner.dependencies.lookup_answers import AnsweredLookups, Place, answer_lookups
 from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
@@ -48,7 +48,7 @@ class KnownFiles(Struct):
 
     preparer: CachePreparer = field(default_factory=CachePreparer)
     expected: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    answered: dict[str, Answered] = field(default_factory=dict)
+    answered: dict[str, AnsweredLookups] = field(default_factory=dict)
     untraced: dict[str, str] = field(default_factory=dict)
     shared: dict[str, tuple[tuple[int, ...], Path]] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class TrialFiles:
         self.lookups = make_untraced("it was not executed")
         self._tree = tree.resolve()
         self._place = Place(self._tree, began, sandbox)
-        self._answered: Answered | None = None
+        self._answered: AnsweredLookups | None = None
         self._renewals: list[FaultsByFile | None] = []
         self._case = case
         self._known = known_files
@@ -137,10 +137,10 @@ class TrialFiles:
         return [Path(path) for path in self._preparations]
 
     @property
-    def answered(self) -> Answered:
+    def answered(self) -> AnsweredLookups:
         """The program's file lookups, with their answers."""
         if self._answered is None:
-            self._answered = Answered(self._place, self.lookups, answer_lookups(self._place, self.lookups))
+            self._answered = AnsweredLookups(self._place, self.lookups, answer_lookups(self._place, self.lookups))
         return self._answered
 
     @property
@@ -205,6 +205,7 @@ class TrialFiles:
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
+        """Return whether a mapped file existed before the execution, so that its state can be prepared."""
         path = Path(file.path)
         if file.path in self.lookups.made or not self._is_shown(path):
             return False
@@ -245,11 +246,12 @@ class TrialFiles:
             return preparation.changed or not mounted_before
         preparation = self._known.preparer.prepare(Path(path))
         if preparation.cache is CacheState.UNPREPARED:
-            preparation = self._prepare_copy(path, preparation)
+            preparation = self._prepare_private_copy(path, preparation)
         self._preparations[path] = preparation
         return preparation.changed
 
-    def _prepare_copy(self, path: str, failed: Preparation) -> Preparation:
+    def _prepare_private_copy(self, path: str, failed: Preparation) -> Preparation:
+        """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
         if not can_mount_copies(self._sandbox):
             return replace(failed, reason=f"{failed.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
@@ -261,6 +263,7 @@ class TrialFiles:
         return replace(preparation, cache=CacheState.COPY, changed=True)
 
     def _describe_mapped_file(self, file: FileFaults) -> MappedFile:
+        """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
         own = path.is_relative_to(self._tree)
         return MappedFile(
@@ -274,6 +277,7 @@ class TrialFiles:
 
     @property
     def _is_exact(self) -> bool:
+        """Whether every fault of the watched execution was recorded."""
         return self.faults is not None and not self.faults.lost
 
     def _compute_uncertain_faults(self) -> UncertainFaults:
@@ -308,6 +312,7 @@ def _is_same_file(state: os.stat_result, file: FileFaults) -> bool:
 
 
 def _identify_path(path: str) -> tuple[int, ...]:
+    """Return the identity of a file; empty if it does not exist."""
     try:
         return identify_file(Path(path).stat())
     except OSError:

@@ -16,7 +16,7 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Report, Sample
-from runner.dependencies.query_answers import Place
+from runner.dependencies.lookup_answers import Place
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
@@ -65,7 +65,7 @@ class Pairs(Struct, frozen=True):
         return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
 
-class Compared(Struct, frozen=True):
+class ComparisonResult(Struct, frozen=True):
     """The result of a comparison; without a verdict if base or head could not be measured."""
 
     base: Report
@@ -93,7 +93,7 @@ def compare(
     other_place: TrialInPlace | None = None,
     until: float | None = None,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Execute base and head interleaved, A B B A, and let the service decide after enough pairs.
 
     In each four executions a steady drift of the host affects both sides equally. Each side's first execution warms the
@@ -165,7 +165,7 @@ def sample_interleaved(
     judging: Judging,
     until: float | None = None,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
@@ -183,7 +183,7 @@ def sample_interleaved(
             request = _make_request(base_report, head_report, judging, cases=cases, most=pairs.most)
             decision = decide(request)
             if decision.more == 0 or target >= pairs.most or _is_over(until):
-                return Compared(request.base, request.head, decision, most=pairs.most)
+                return ComparisonResult(request.base, request.head, decision, most=pairs.most)
             target = min(pairs.most, target + decision.more)
     except SideFailure as side:
         if side.trial is base and _can_run_alone(base):
@@ -255,6 +255,7 @@ def _blame(trial: Trial) -> Iterator[None]:
 
 
 def _is_over(until: float | None) -> bool:
+    """Return whether the deadline of a comparison has passed."""
     return until is not None and time.monotonic() >= until
 
 
@@ -269,7 +270,7 @@ def _can_run_alone(trial: Trial) -> bool:
 
 
 def _compare_in_other_place(
-    compared: Compared,
+    compared: ComparisonResult,
     other_place: TrialInPlace,
     places: tuple[Place, Place],
     decide: Decide,
@@ -277,7 +278,7 @@ def _compare_in_other_place(
     cases: int,
     judging: Judging,
     progress: Callable[[], None],
-) -> Compared:
+) -> ComparisonResult:
     """Measure base in the place of head, if the service asks for it."""
     if not compared.comparison or not compared.comparison.wants_other_place:
         return compared
@@ -302,14 +303,14 @@ def _compare_in_other_place(
 
 
 def compare_other_builds(
-    compared: Compared,
+    compared: ComparisonResult,
     other_builds: OtherTrials,
     decide: Decide,
     *,
     cases: int,
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
-) -> Compared:
+) -> ComparisonResult:
     """Measure further builds of base and head as long as the service asks for them; see :func:`compare`."""
     number = 0
     while compared.comparison and compared.comparison.wants_other_builds:
@@ -332,6 +333,7 @@ def compare_other_builds(
 
 
 def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBuild:
+    """Measure a further build of a revision, and return its levels."""
     restore_tree(trial.tree)
     trial.warm_up()
     progress()
@@ -354,6 +356,7 @@ def _compute_level(values: Sequence[Number]) -> Number:
 
 
 def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, most: int | None) -> ComparisonRequest:
+    """Return the request by which the service decides on the samples so far."""
     return ComparisonRequest(
         base=base,
         head=head,
@@ -365,7 +368,7 @@ def _make_request(base: Report, head: Report, judging: Judging, *, cases: int, m
     )
 
 
-def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> Compared:
+def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) -> ComparisonResult:
     """Return the result of a comparison if a side cannot be measured.
 
     If base cannot be measured, head is executed alone, to find out whether the change repairs the program. If head
@@ -378,11 +381,12 @@ def make_undecided(base: Trial, head: Trial, reports: Mapping[Trial, Report]) ->
     """
     if head in reports:
         other = reports.get(base) or base.report_skipped("the other side of the comparison could not be measured")
-        return Compared(other, reports[head], None)
-    return Compared(reports[base], _measure_head_alone(head), None)
+        return ComparisonResult(other, reports[head], None)
+    return ComparisonResult(reports[base], _measure_head_alone(head), None)
 
 
 def _measure_head_alone(head: Trial) -> Report:
+    """Return the report of one execution of head, without base at the same time."""
     try:
         head.warm_up()
         return head.report_measured([head.execute()])
@@ -391,6 +395,7 @@ def _measure_head_alone(head: Trial) -> Report:
 
 
 def _report_failure(trial: Trial, error: ExecutionFailure | SpoiledSession) -> Report:
+    """Return the report of a trial that failed, or that the host has spoiled."""
     if isinstance(error, ExecutionFailure):
         return trial.report_failed(error.stage, error.message, error.log, temporary=error.temporary)
     return trial.report_skipped(str(error), temporary=True)

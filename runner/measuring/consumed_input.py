@@ -37,8 +37,8 @@ class Inputs(Struct, frozen=True):
         names = frozenset(word for word in words if len(word) < 256 and ".." not in word and (tree / word).is_file())
         return cls(names, _list_beside(names, tree))
 
-    def describe_spent(self, tree: Path) -> str:
-        """Return in a sentence how an execution changed its input so that the next may fail; empty if it did not."""
+    def describe_consumed(self, tree: Path) -> str:
+        """Return in a sentence how an execution consumed its input, so that the next may fail; empty if it did not."""
         if missing := sorted(name for name in self.names if not (tree / name).is_file()):
             return (
                 f"an earlier execution removed or renamed {', '.join(missing)}, so the command works only once: let "

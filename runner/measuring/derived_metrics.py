@@ -87,6 +87,7 @@ def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float |
 
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:
+    """Return the work that the program reports in its output or its result file."""
     run = workload.run
     text, origin = execution.output, "standard output"
     if run.output_file is not None:

@@ -73,6 +73,7 @@ def measure(
 
 
 def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
+    """Execute a trial until it has enough samples, and return its report, or why there is no result."""
     if trial.obstacle:
         return trial.report_skipped(trial.obstacle)
     samples: list[Sample] = []

@@ -16,6 +16,7 @@ from runner.execution.background_thread import start_in_background
 from runner.execution.sandbox import create_sandbox
 from runner.host.trust import HostTrust, assess_host
 from runner.mapped_files.trial_files import describe_page_cache
+from runner.measuring.session_settings import build_session_settings
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.settings import Settings
@@ -23,7 +24,6 @@ from runner.subject.build import Builder
 from runner.subject.build_places import BuildPlaces
 from runner.subject.repository import Repository
 from runner.system.mount_options import forbids_programs
-from runner.system.path_length import compute_path_length
 from runner.system.tree import Tree
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Workbench(Struct, frozen=True):
     """Problems of this host, a line each, for the person who starts the session."""
 
 
-def wants_sandbox(confined: bool | None, repository: Repository, settings: Settings) -> bool:
+def is_sandbox_needed(confined: bool | None, repository: Repository, settings: Settings) -> bool:
     """Return whether to sandbox code: as requested, else if it was cloned from an address."""
     fetched = repository.path.is_relative_to(settings.clones)
     return needs_sandbox(CodeOrigin.FETCHED if fetched else CodeOrigin.OWN, confined)
@@ -107,11 +107,7 @@ def prepare_bench(
     store = build_store(origin, confined=confined)
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     places = BuildPlaces(settings.builds, store, most_bytes, settings.builds_days)
-    session_settings = {
-        "counting.scope": scope,
-        "process.path_length": str(compute_path_length(settings.builds)),
-        "process.sandbox": "bubblewrap" if box else "none",
-    }
+    session_settings = build_session_settings(scope, settings.builds, sandboxed=box is not None)
 
     def capture_session_environment(state: ProcessState) -> Environment:
         captured = capture_environment(variables=state.environment, work_directory=settings.builds)

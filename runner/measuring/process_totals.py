@@ -29,6 +29,7 @@ def combine_processes(samples: Sequence[Sample], group: Mapping[str, Reading]) -
 
 
 def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
+    """Combine one metric of several processes; if a value is missing, return the worst reading."""
     worst = next(
         (reading for status in _STATUSES_WORST_FIRST for reading in readings if reading.status is status), readings[0]
     )
@@ -39,6 +40,7 @@ def _combine_readings(name: str, readings: Sequence[Reading]) -> Reading:
 
 
 def _combine_values(name: str, values: Sequence[int | float]) -> int | float:
+    """Return the largest value of times and sizes, the mean of ratios, and the sum of all others."""
     kind = metric(name).kind
     if name == "elapsed" or kind is Kind.SIZE:
         return max(values)

@@ -17,7 +17,7 @@ from runner.contract.mapped_files import CacheState
 from runner.contract.metrics import metric
 from runner.contract.report import Build, Case, Outcome, Report, Revision, Status, hash_document
 from runner.contract.reused_counts import SameBytesCheck
-from runner.dependencies.query_answers import Answered
+from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
@@ -41,7 +41,7 @@ _VARIES_REMARK = (
 )
 
 
-class _Newest(Struct, frozen=True):
+class _ReusableRun(Struct, frozen=True):
     """The newest measured run of a case, with the file lookups of its program.
 
     Attributes
@@ -51,7 +51,7 @@ class _Newest(Struct, frozen=True):
     """
 
     report: Report
-    answered: Answered
+    answered: AnsweredLookups
     agreeing: int
 
 
@@ -65,7 +65,7 @@ class SameBytes:
         self._is_usable = str(workload.run.processes) == "1" and all(
             metric(name).exact for name in workload.metrics.judge
         )
-        self._newest: dict[str, _Newest] = {}
+        self._newest: dict[str, _ReusableRun] = {}
         self._never: set[str] = set()
         self._contradicted: set[str] = set()
 
@@ -74,7 +74,7 @@ class SameBytes:
         newest = self._newest.get(case.name)
         if newest is None or case.name in self._never:
             return None
-        has_same_answers = newest.answered.is_answered_alike(tree.resolve(), read_build_start(tree))
+        has_same_answers = newest.answered.has_same_answers_in(tree.resolve(), read_build_start(tree))
         return newest.report if has_same_answers else None
 
     def reuse_counts(self, source: Report, revision: Revision, build: Build, tree: Path) -> Report | None:
@@ -125,19 +125,19 @@ class SameBytes:
             self._contradicted.add(report.case.name)
         return report.model_copy(update={"same_bytes_check": check})
 
-    def record(self, report: Report) -> None:
-        """Record a measured run as a source of counts, if its counts are exact."""
+    def remember_source(self, report: Report) -> None:
+        """Remember a measured run if its counts are exact, so that later builds with the same bytes can reuse them."""
         if report.same_bytes_check and not report.same_bytes_check.holds:
             return
         name = report.case.name
         before, answered = self._newest.pop(name, None), self._bench.known_files.answered.get(name)
-        if self._is_usable and answered and _is_certain(report):
+        if self._is_usable and answered and _are_counts_certain(report):
             agreed = (
                 before.agreeing
                 if before and _collect_exact_counts(before.report) == _collect_exact_counts(report)
                 else 0
             )
-            self._newest[name] = _Newest(report, answered, agreed + 1)
+            self._newest[name] = _ReusableRun(report, answered, agreed + 1)
 
 
 def is_checked(commit: str, case: Case) -> bool:
@@ -145,7 +145,7 @@ def is_checked(commit: str, case: Case) -> bool:
     return int(hash_document([commit, case.name, case.definition]), 16) % RUNS_PER_CHECK == 0
 
 
-def _is_certain(report: Report) -> bool:
+def _are_counts_certain(report: Report) -> bool:
     """Return whether each count of a run repeats, and no state of the page cache can move it."""
     files = report.files
     return (
@@ -193,6 +193,7 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 
 
 def _have_same_bytes(report: Report, source: Report) -> bool:
+    """Return whether two runs have the same bytes in the same environment."""
     files, source_files = report.files, source.files
     same = (
         files

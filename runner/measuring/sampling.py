@@ -71,6 +71,7 @@ class Sampling(Struct, frozen=True):
         return len(samples) < self.least or not (_do_samples_agree(samples) and self._is_precise(samples))
 
     def _are_counts_expected(self, samples: Sequence[Sample]) -> bool:
+        """Return whether all exact counts of all samples are those that the history leads to expect."""
         names = _list_exact_metrics(samples)
         return bool(names) and all(
             name in self.expected and all(value == self.expected[name] for value in _list_values(samples, name))
@@ -120,6 +121,7 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
 
 
 def _do_samples_agree(samples: Sequence[Sample]) -> bool:
+    """Return whether a majority of the samples agrees on each exact count."""
     for name in _list_exact_metrics(samples):
         values = _list_values(samples, name)
         agreed = find_majority(values)

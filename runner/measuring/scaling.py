@@ -27,6 +27,7 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
 
 
 def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
+    """Return whether a run is that of one process at the same commit and otherwise the same point."""
     varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
     same = {name: value for name, value in other.case.parameters.items() if name not in varied}
     return (
@@ -37,6 +38,7 @@ def _is_single_process_run(other: Report, report: Report, workload: Workload) ->
 
 
 def _add_efficiency(sample: Sample, alone: float) -> Sample:
+    """Return a sample with t(1) / t(N), where ``alone`` is t(1) in seconds."""
     elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
     if not elapsed:
         return sample

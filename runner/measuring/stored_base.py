@@ -6,7 +6,7 @@ from collections.abc import Callable
 from runner.contract.comparison import ComparisonRequest, Verdict
 from runner.contract.gate import BaseQuery
 from runner.contract.report import Report, Sample
-from runner.measuring.comparison import Compared, Decide, Pairs, raise_priority
+from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_priority
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
@@ -32,7 +32,7 @@ def compare_with_stored_base(
     pairs: Pairs,
     cases: int = 1,
     progress: Callable[[], None] = lambda: None,
-) -> Compared | None:
+) -> ComparisonResult | None:
     """Execute only head, and compare it with a stored run of base in the same environment.
 
     Returns None unless the counts repeat and are the same: any difference has to be measured interleaved. For the
@@ -54,7 +54,7 @@ def compare_with_stored_base(
                 request = ComparisonRequest(base=base, head=report, cases=cases, most=pairs.most, base_stored=True)
                 decision = decide(request)
                 if decision.verdict is Verdict.SAME:
-                    return Compared(base, report, decision, base_stored=True, most=pairs.most)
+                    return ComparisonResult(base, report, decision, base_stored=True, most=pairs.most)
                 if decision.more == 0 or target >= pairs.most:
                     return None
                 target = min(pairs.most, target + decision.more)

@@ -27,8 +27,8 @@ from runner.contract.report import (
 )
 from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
-from runner.dependencies.file_queries import Lookups, make_untraced
-from runner.dependencies.query_answers import Answered
+from runner.dependencies.file_lookups import Lookups, make_untraced
+from runner.dependencies.lookup_answers import AnsweredLookups
 from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
@@ -221,7 +221,7 @@ class Trial:
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
 
     @property
-    def answered(self) -> Answered:
+    def answered(self) -> AnsweredLookups:
         """The program's questions about files while it was watched, with the answers."""
         return self._files.answered
 
@@ -296,6 +296,7 @@ class Trial:
             return faults, make_untraced(reasons[case])
 
     def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
+        """Execute the case once with all faults recorded; return them by file, None if that is impossible."""
         recorder = FaultsByFileRecorder()
         self.execute(recording=Recording((), recorder, tracer))
         return recorder.get_result()
@@ -330,7 +331,7 @@ class Trial:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        spent = self._inputs.describe_spent(self._tree)
+        spent = self._inputs.describe_consumed(self._tree)
         try:
             burst = count_processes(
                 self._case.command,
@@ -392,6 +393,7 @@ class Trial:
             raise ExecutionFailure(f"the result file {name} cannot be removed: {error.strerror}") from None
 
     def _make_cold(self) -> None:
+        """Evict the files that a cold case names, before an execution."""
         try:
             make_cold(self._cold, within=self._tree if self.sandbox else None)
         except FileNotFoundError as error:
@@ -453,6 +455,7 @@ class Trial:
         failure: Failure | None = None,
         session: uuid.UUID | None = None,
     ) -> Report:
+        """Return a report of the trial with everything that is known about its session."""
         files_remarks = self._files.list_remarks() if samples else ()
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(

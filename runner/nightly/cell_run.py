@@ -68,6 +68,7 @@ def _describe_problem(summary: HistorySummary) -> str:
 
 
 def _report_cell(service: Service, nightly_run: str, cell: NightlyCell) -> NightlyDigest:
+    """Report what became of a cell to the service; return the digest."""
     return service.update_nightly_run(nightly_run, NightlyPart(cells=(cell.model_copy(update={"carried_out": True}),)))
 
 
@@ -77,6 +78,7 @@ def _select_failed_cases(digest: NightlyDigest, cell: NightlyCell) -> tuple[Case
 
 
 def _find_cell_digest(digest: NightlyDigest, cell: NightlyCell) -> CellDigest:
+    """Return what the digest says about a cell."""
     return next(
         candidate
         for candidate in digest.cells

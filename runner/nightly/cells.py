@@ -62,6 +62,7 @@ def build_github_jobs(matrix: Matrix) -> list[dict[str, Any]]:
 
 
 def _list_places(matrix: Matrix) -> Iterator[tuple[str, str, WorkloadEntry]]:
+    """Yield each host, configuration and workload of the matrix that belong together."""
     seen = set()
     for host in matrix.host_names:
         for configuration in matrix.configuration_names:

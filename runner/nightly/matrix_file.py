@@ -86,6 +86,7 @@ class Matrix(Table):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
+        """Check that each workload names only hosts and configurations of the matrix."""
         for entry in self.workloads:
             for kind, names, defined in (
                 ("host", entry.hosts, self.host_names),

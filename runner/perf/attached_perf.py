@@ -34,9 +34,9 @@ class ControlledPerf:
         self._stopped = False
         self._own = list(inherited)
         try:
-            self._stderr = self._read_kept(os.memfd_create("perf-stderr"))
-            control, self._to_perf = map(self._read_kept, os.pipe())
-            self._from_perf, ack = map(self._read_kept, os.pipe())
+            self._stderr = self._keep_descriptor(os.memfd_create("perf-stderr"))
+            control, self._to_perf = map(self._keep_descriptor, os.pipe())
+            self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [
                 *(get_perf_program(), *words),
                 *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
@@ -102,7 +102,8 @@ class ControlledPerf:
             self._perf.wait()
         self._close_descriptors()
 
-    def _read_kept(self, descriptor: int) -> int:
+    def _keep_descriptor(self, descriptor: int) -> int:
+        """Add a descriptor to those that are closed at the end, and return it."""
         self._own.append(descriptor)
         return descriptor
 

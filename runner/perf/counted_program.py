@@ -166,6 +166,7 @@ class CountedProgram:
         return replace(done, why=why, status=done.status if ending is None else ending.status)
 
     def _prepare(self, pid: int) -> None:
+        """Attach everything that counts to a program that is about to start."""
         # In the background: attaching perf and moving a process to another group take ten milliseconds each.
         admitted = start_in_background(partial(self._group.add_process, pid))
         self._watch = LostProgramsWatch(pid)

@@ -30,6 +30,7 @@ def split_known_events(events: Sequence[str]) -> tuple[tuple[str, ...], tuple[st
 
 
 def _is_accepted(events: Sequence[str]) -> bool:
+    """Return whether perf knows some events on this host."""
     with make_scratch_folder() as scratch:
         try:
             done = execute(

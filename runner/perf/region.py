@@ -137,6 +137,7 @@ class Region:
                     os.close(descriptor)
 
     def _attach(self, pid: int) -> AttachedPerf:
+        """Attach perf and its recorders to the program at its first command."""
         if self._perf is None:
             self._perf, program = attach_to_running(lambda: self._find(pid), self._events)
             self._recorders = self._record(program)

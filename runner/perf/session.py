@@ -173,6 +173,7 @@ def count_processes(
 
 
 def _execute_programs(programs: Iterator[Program], directory: Path, timeout: float, processes: int) -> list[Finished]:
+    """Execute programs at once; explain an error if they need too many open files."""
     try:
         return execute_together(programs, directory=directory, timeout=timeout)
     except OSError as error:

@@ -78,6 +78,7 @@ class HostSetting:
                 os.close(lock)
 
     def _acquire_lock(self, kind: int) -> None:
+        """Lock the setting, and wait for sessions that use another value of it."""
         deadline = time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < deadline:
             with suppress(BlockingIOError):

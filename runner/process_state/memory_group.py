@@ -178,6 +178,7 @@ class MemoryGroup:
 
 
 def _make_group(parent: Path) -> Path:
+    """Create a control group for this process, after removing abandoned ones."""
     _remove_abandoned_groups(parent)
     folder = parent / f"{_PREFIX}{read_own_name()}-{time.monotonic_ns()}"
     folder.mkdir()
@@ -185,6 +186,7 @@ def _make_group(parent: Path) -> Path:
 
 
 def _read_kills(file: Path) -> int:
+    """Return how many processes of a control group the kernel has killed because memory ran out."""
     with suppress(OSError):
         lines = file.read_text(encoding="ascii").splitlines()
         return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
@@ -192,6 +194,7 @@ def _read_kills(file: Path) -> int:
 
 
 def _list_members(folder: Path) -> list[int]:
+    """Return the processes of a control group."""
     try:
         return [int(pid) for pid in (folder / "cgroup.procs").read_text(encoding="ascii").split() if pid != "0"]
     except OSError:

@@ -58,6 +58,7 @@ def _make_reading(count: int | None) -> Reading:
 
 
 def _read_text(file: Path) -> str:
+    """Return the text of a file; empty if it cannot be read."""
     try:
         return file.read_text(encoding="ascii", errors="replace")
     except OSError:

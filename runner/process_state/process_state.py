@@ -90,6 +90,7 @@ class ProcessState(Struct, frozen=True):
             yield attributes
 
     def _list_attributes(self) -> list[Attribute]:
+        """Return the attributes to apply to a process, in order."""
         group = MemoryGroup(self.memory_limit)
         chosen: list[Attribute] = [Layout(), StackLimit(), FileMask(), Niceness(), MemoryPolicy(), group]
         if self.huge_pages != "host":

@@ -67,6 +67,7 @@ def refuse_huge_pages(which: int) -> None:
 
 
 def _check_result(result: int) -> int:
+    """Return the result of a call of the C library; raise OSError if it failed."""
     if result == -1:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -164,6 +164,7 @@ class Dissection(Struct):
         )
 
     def _add_fault(self, event: Fault) -> None:
+        """Add one recorded fault: its memory, its page's history, and its place in the program."""
         pid, tid, time, name, address, ip, place, code = event
         mapping = self._get_mappings(pid).find(address)
         if name == "major-faults":
@@ -187,15 +188,18 @@ class Dissection(Struct):
             stretch.last = time
 
     def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
+        """Return an instruction with its file and its offset there."""
         mapping, function = self._modules[pid, ip], split_place(place)[0]
         if mapping is None:
             return Instruction(ip, function)
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _convert_touch(self, how: str) -> Touch:
+        """Return the kind of a touch; unknown if not every fault was recorded."""
         return Touch(how) if self.period == 1 else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
+        """Add one recorded system call that maps or unmaps memory."""
         if event.event.startswith(_ENTRY_PREFIX):
             name = event.event.removeprefix(_ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
@@ -215,6 +219,7 @@ class Dissection(Struct):
         return self._maps.setdefault(pid, ProcessMappings())
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
+        """Return the places in the source that fault most, by memory and kind of touch."""
         merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
         for (pid, ip, text, _, _, kind, how), number in self._faults.items():
             merged[pid, ip, text, Memory(kind), self._convert_touch(how)] += number
@@ -237,6 +242,7 @@ class Dissection(Struct):
         )
 
     def _build_areas(self) -> tuple[Area, ...]:
+        """Return the memory areas with the most faults."""
         together: dict[tuple[int, int], list[_Stretch]] = {}
         for (pid, start, _), stretch in self._stretches.items():
             together.setdefault((pid, start), []).append(stretch)
@@ -244,6 +250,7 @@ class Dissection(Struct):
         return tuple(sorted(areas, key=lambda area: -area.faults)[:_MAX_AREAS])
 
     def _build_area(self, pid: int, threads: list[_Stretch]) -> Area:
+        """Return one memory area with the faults of all threads in it."""
         mapping = max((thread.mapping for thread in threads), key=lambda mapping: mapping.end)
         return Area(
             memory=mapping.memory,

@@ -19,7 +19,6 @@ from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
 from runner.profile.anatomy import CodePlace, Dissection
-from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
@@ -36,6 +35,7 @@ from runner.profile.stack_folding import (
     make_relative,
     sum_blocked_time,
 )
+from runner.profile.stack_unwinding import choose_unwinding
 from runner.profile.strace_census import StraceCensus
 from runner.subject.built_tree import restore_tree
 from runner.system.scratch import make_scratch_folder
@@ -107,6 +107,7 @@ class Collector(Struct):
         return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
 
     def _dissect_faults(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+        """Return the recorded faults by memory and touch, with the calls that map memory."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
             self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
@@ -116,6 +117,7 @@ class Collector(Struct):
         return dissection
 
     def _record_fault_stacks(self, expected: ExpectedCounts, counted: int) -> StackProfile:
+        """Record the stacks of faults in one execution, scaled to the counted number."""
         stacks, apart = (
             self.scratch / "stacks.data",
             recording_plan.compute_stacks_period(expected.faults, self.call_graph),
@@ -151,6 +153,7 @@ class Collector(Struct):
     def _build_stack_profile(
         self, kind: StackKind, weighed: Weighed, period: int, file: Path, total: int
     ) -> StackProfile:
+        """Return folded stacks as a profile of one kind."""
         if has_no_callers(weighed):
             self.without_callers.append(kind)
         stacks = self.table.fold_stacks(distribute_total(weighed.stacks, total))
@@ -210,7 +213,7 @@ def collect_profile(
     references = _measure_references(trial, progress)
     expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
     # Record: the faults, then the CPU time and the waiting.
-    chosen, reason = (call_graph, ()) if call_graph else _choose_unwinding(trial)
+    chosen, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
     with make_scratch_folder() as folder:
         collector = Collector.for_trial(trial, chosen, permissions, folder)
         collector.remarks += (*reason, *permissions.remarks)
@@ -248,20 +251,6 @@ def collect_profile(
         anatomy=_make_anatomy_relative(anatomy, root),
         census=census,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
-    )
-
-
-def _choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
-    """Return how to unwind the stacks of a case, and why if its program is of Go, also where a shell starts it."""
-    go = find_go_file(trial.own_files)
-    if go is None:
-        return choose_call_graph(trial.program), ()
-    name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
-    return "fp", (
-        (
-            f"stacks are unwound with frame pointers (--call-graph fp), because {name} is a Go program, and Go "
-            f"keeps them"
-        ),
     )
 
 
@@ -314,6 +303,7 @@ def _get_scope(workload: Workload) -> ProfileScope:
 
 
 def _compute_operations(readings: Mapping[str, Reading]) -> float | None:
+    """Return the operations of the program, from its faults and its faults per operation."""
     per_operation, minor = _get_value(readings, "faults-per-operation"), readings.get("page-faults")
     if not per_operation or minor is None or not minor.value:
         return None

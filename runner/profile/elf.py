@@ -111,6 +111,7 @@ def _read_header(stream: BinaryIO) -> tuple[int, ...]:
 def _read_table(
     stream: BinaryIO, entry: struct.Struct, start: int, size: int, number: int
 ) -> Iterator[tuple[int, ...]]:
+    """Yield the entries of a table in an ELF file."""
     if size < entry.size:
         raise ValueError
     stream.seek(start)

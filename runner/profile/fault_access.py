@@ -78,6 +78,7 @@ class FaultAccess(Struct):
         return Access.UNKNOWN if word is None else classify_instruction(word)
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
+        """Return the word of an instruction in a file, from the cache if it was read before."""
         place = file, offset
         if place not in self._words and len(self._words) < _MAX_CACHED_INSTRUCTIONS:
             self._words[place] = self.read(file, offset)

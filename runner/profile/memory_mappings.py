@@ -77,6 +77,7 @@ class ProcessMappings(Struct):
         return ProcessMappings(list(self._starts), list(self._all))
 
     def _find_overlapping(self, start: int, end: int) -> tuple[int, int]:
+        """Return the range of indices of the mappings that may overlap an address range."""
         first = max(0, bisect_right(self._starts, start) - 1)
         last = first
         while last < len(self._all) and self._starts[last] < end:

@@ -49,7 +49,7 @@ def describe_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]
         Frames whose modules are relative to the tree if they lie in it.
     """
     stripped, unread, without = [], [], []
-    for module, parts in sorted(_select_own(frames).items()):
+    for module, parts in sorted(_group_own_frames(frames).items()):
         has = read_sections(tree / module)
         if has is None or any(part.line for part in parts):
             continue
@@ -69,7 +69,8 @@ def describe_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]
         yield f"{_list_files(without)}: has no source lines; build with `-g`"
 
 
-def _select_own(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
+def _group_own_frames(frames: Iterable[Frame]) -> dict[str, list[Frame]]:
+    """Return the frames of the program's own files, by file."""
     frames_by_module: dict[str, list[Frame]] = defaultdict(list)
     for frame in frames:
         if frame.module and not frame.module.startswith(("/", "[")):

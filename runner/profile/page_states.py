@@ -62,10 +62,11 @@ class PageStates(Struct):
                     self._mark_returned(arguments["addr"] + arguments["new_len"], shorter, Touch.AFTER_MUNMAP)
                 return arguments["new_len"]
             case "brk":
-                return self._move_end(arguments["brk"])
+                return self._move_heap_end(arguments["brk"])
         return None
 
-    def _move_end(self, end: int) -> int:
+    def _move_heap_end(self, end: int) -> int:
+        """Move the end of the heap; return by how many bytes it moved."""
         before, self._brk = self._brk, end or self._brk
         if not end:
             return 0  # The call only queries the end.
@@ -74,6 +75,7 @@ class PageStates(Struct):
         return abs(end - before) if before else 0
 
     def _mark_returned(self, start: int, size: int, how: Touch) -> None:
+        """Mark the pages of a range that had faulted as given back to the kernel."""
         first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
         state = self._state
         # Iterate over the smaller set: the pages of the range, or those that ever faulted.

@@ -248,6 +248,7 @@ def split_place(place: str) -> tuple[str, str]:
 
 
 def _parse_thread(text: str) -> tuple[int, int]:
+    """Return the process and the thread of a sample."""
     match = _PROCESS_AND_THREAD.fullmatch(text)
     if match is None:
         raise ScriptError
@@ -255,6 +256,7 @@ def _parse_thread(text: str) -> tuple[int, int]:
 
 
 def _parse_time(text: str) -> float:
+    """Return the time of a sample in seconds."""
     if text[-1] != ":" or text[0] not in _DIGITS:
         raise ScriptError
     seconds = float(text[:-1])
@@ -280,6 +282,7 @@ def _parse_place(tail: str) -> tuple[int, str]:
 
 
 def _parse_event_name(text: str) -> str:
+    """Return the name of the event of a sample."""
     if text[-1] != ":":
         raise ScriptError
     # perf adds ":u" for a user who may not record the kernel.
@@ -294,6 +297,7 @@ def _parse_error_code(rest: str) -> int:
 
 
 def _parse_frame(line: str) -> ScriptFrame:
+    """Return one frame of a recorded stack."""
     match = _FRAME.fullmatch(line)
     if match is None:
         raise ScriptError

@@ -53,6 +53,7 @@ def find_source_lines(
 def _run_addr2line(
     tool: str, module: str, addresses: Iterable[int], within: Sequence[str]
 ) -> dict[int, tuple[SourceLine, ...]]:
+    """Return the source lines of addresses in a module, as addr2line finds them."""
     try:
         done = subprocess.run(
             [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
@@ -93,6 +94,7 @@ def _is_hex(text: str) -> bool:
 
 
 def _compute_address(loaded: Iterable[Segment], offset: int) -> int | None:
+    """Return the address at which a byte of a file is loaded; None if it is not."""
     for segment in loaded:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address

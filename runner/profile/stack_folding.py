@@ -105,6 +105,7 @@ class FrameTable(Struct):
         return self._places[frame]
 
     def _find_lines(self, stacks: Iterable[tuple[ScriptFrame, ...]]) -> dict[tuple[str, int], tuple[SourceLine, ...]]:
+        """Return the source lines of all calls in some stacks, by module and offset."""
         offsets_by_module: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _list_calls(stack):

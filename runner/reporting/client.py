@@ -302,6 +302,7 @@ class Service:
     def _request_with_retries(
         self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None
     ) -> Any:
+        """Send a request; repeat it while the service is unavailable, with growing pauses."""
         deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE_SECONDS
         while True:
             try:
@@ -318,6 +319,7 @@ class Service:
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
     ) -> Any:
+        """Send one request and return the JSON of the response; raise an error with a remedy if it is refused."""
         # Send the request.
         began = time.monotonic()
         try:
@@ -366,6 +368,7 @@ class Service:
             self._raise_not_a_service()
 
     def _suggest_authentication(self) -> str:
+        """Return how this command gets a token."""
         remedy = "set FAULTWATCH_TOKEN; `faultwatch-service token new` creates a token"
         if self._token or os.environ.get("GITHUB_ACTIONS") != "true":
             return remedy
@@ -373,6 +376,7 @@ class Service:
         return f"give the job `permissions: id-token: write`, or {remedy}"
 
     def _send_document(self, path: str, document: Report | Profile, **identity: UUID) -> None:
+        """Send a document, and check that the service acknowledges this one."""
         answer = self._request_with_retries("PUT", path, document)
         # A proxy's welcome page is not a receipt: accept only a response that names the document.
         if not isinstance(answer, dict) or any(answer.get(name) != str(value) for name, value in identity.items()):
@@ -383,6 +387,7 @@ class Service:
 
 
 def _is_loopback(url: str) -> bool:
+    """Return whether an address leads to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ip_address(host).is_loopback

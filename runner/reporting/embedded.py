@@ -69,6 +69,7 @@ def connect(settings: Settings) -> Iterator[Service]:
 
 
 def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
+    """Wait until the embedded service has written its port, and return the port."""
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
         if port_file.exists():

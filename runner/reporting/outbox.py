@@ -86,6 +86,7 @@ class Outbox:
             self._pause = 0.0
 
     def _store_documents(self, documents: Sequence[SpooledDocument]) -> None:
+        """Store documents in the spool; send them at once if the disk has no room."""
         for document in documents:
             try:
                 self._posted.add(self.spool.add(document))
@@ -96,6 +97,7 @@ class Outbox:
                     raise no_room from None
 
     def _send_document(self, document: SpooledDocument) -> None:
+        """Send a document; remember why the service refused it."""
         try:
             self._sender(document)
         except RequestRefused as error:

@@ -130,6 +130,7 @@ class Spool(Struct, frozen=True):
         return [(file, _read_reason(file)) for file in self._list_files("*.refused")]
 
     def _read_documents(self) -> Iterator[tuple[Path, SpooledDocument]]:
+        """Yield the waiting documents; set aside those that cannot be read."""
         self.remove_abandoned()
         for file in self.list_waiting():
             try:
@@ -143,6 +144,7 @@ class Spool(Struct, frozen=True):
             yield file, document
 
     def _list_files(self, pattern: str) -> list[Path]:
+        """Return the files of the spool that match a pattern, the oldest first."""
         files = []
         for file in self.folder.glob(pattern):
             with suppress(FileNotFoundError):
@@ -186,6 +188,7 @@ def _read_to_end(file: Path) -> None:
 
 
 def _move_to_refused(file: Path, reason: str) -> None:
+    """Set a document aside, with the reason beside it."""
     with suppress(OSError):
         file.with_suffix(".reason").write_text(reason + "\n", encoding="utf-8")
     with suppress(FileNotFoundError):
@@ -193,6 +196,7 @@ def _move_to_refused(file: Path, reason: str) -> None:
 
 
 def _read_reason(file: Path) -> str:
+    """Return why a document was refused."""
     try:
         return file.with_suffix(".reason").read_text(encoding="utf-8").strip()
     except OSError:

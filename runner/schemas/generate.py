@@ -39,6 +39,7 @@ def _list_models(model: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 def _add_descriptions(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    """Add the docstrings of a model and of its fields to its schema."""
     if model.__doc__:
         schema["description"] = inspect.cleandoc(model.__doc__).partition("\n")[0]
     for name, text in collect_field_docstrings(model).items():

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
-from runner.dependencies.file_queries import Lookups, make_untraced
+from runner.dependencies.file_lookups import Lookups, make_untraced
 from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
@@ -222,6 +222,7 @@ class Builder(Struct, frozen=True):
         return record is not None and not record.failure
 
     def _read_record(self, repository: Repository, commit: str, workload: Workload) -> BuildRecord | None:
+        """Return the record of a build; None if there is none, or it is damaged."""
         try:
             return read_record(self.places.get_first_place(self._compute_key(repository, commit, workload)))
         except DamagedBuild:
@@ -241,6 +242,7 @@ class Builder(Struct, frozen=True):
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
+        """Return the name of a build: the commit, and a hash of everything that can change its result."""
         path = get_build_path(workload)
         path = self.sandbox.select_visible_path(path) if self.sandbox else path
         tools = read_build_settings(
@@ -278,6 +280,7 @@ class Builder(Struct, frozen=True):
         return record
 
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
+        """Build a commit into a tree, and return the record of success or failure."""
         began = time.time_ns()
         self._write_files(repository, commit, workload, tree)
         failure, build, lookups = self._run_build(repository, commit, workload, tree)
@@ -318,6 +321,7 @@ class Builder(Struct, frozen=True):
         return (*built, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
+        """Write the files of a commit, or of the workload's folder, into the tree."""
         if workload.build.directory == "workload":
             copy_sources(workload.list_own_files(), tree)
             return

@@ -194,6 +194,7 @@ class BuildAhead:
 
     @contextmanager
     def _pause_builds(self) -> Iterator[None]:
+        """Pause the builds of all workers within the context."""
         with pause_descendants(worker.supervisor for worker in self._workers):
             yield
         self._assign_next()
@@ -287,6 +288,7 @@ class _Worker:
             stream.close()
 
     def _send_line(self, line: str) -> None:
+        """Send a line to the worker; note if it no longer lives."""
         try:
             self._channel.sendall(f"{line}\n".encode())
         except OSError:

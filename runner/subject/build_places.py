@@ -113,6 +113,7 @@ class BuildPlaces(Struct, frozen=True):
                 yield place, lock.stat().st_mtime, _get_size(place)
 
     def _remove_place(self, place: Path) -> bool:
+        """Remove a build and its record, unless another process uses it; return whether it is gone."""
         with _lock_briefly(_get_lock_file(place)) as free:
             if free:
                 remove_record(place)
@@ -158,6 +159,7 @@ def _get_lock_file(place: Path) -> Path:
 
 
 def _get_size(place: Path) -> int:
+    """Return the size of a build in bytes; 0 if it is unknown."""
     try:
         record = read_record(place)
     except DamagedBuild:
@@ -191,6 +193,7 @@ def _lock_briefly(lock: Path) -> Iterator[bool]:
 
 
 def _try_lock(lock: Path) -> int | None:
+    """Lock a file without waiting; return its descriptor, or None if another process has locked it."""
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

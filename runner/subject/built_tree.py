@@ -161,6 +161,7 @@ def _replace_files(tree: Path, source: Path) -> None:
 
 
 def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
+    """Return the fingerprint of a tree; None if it cannot be read."""
     try:
         return compute_fingerprint(tree, ignored)
     except (OSError, TreeTooLarge):
@@ -168,6 +169,7 @@ def _compute_fingerprint(tree: Path, ignored: str | None) -> str | None:
 
 
 def _copy_tree(source: Path, target: Path) -> None:
+    """Copy a tree, sharing blocks and keeping holes where the file system can."""
     # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
     words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
     done = subprocess.run(

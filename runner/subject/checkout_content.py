@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from runner.dependencies.query_answers import CHECKOUT_TIME
+from runner.dependencies.lookup_answers import CHECKOUT_TIME
 from runner.errors import FaultwatchError
 from runner.subject.checkout_size import LIST_FILES, MAX_BYTES, read_listing
 from runner.subject.hardened_git import COMPLETE_CLONE_HINT, Checkout, is_git_directory
@@ -176,6 +176,7 @@ def _set_times(tree: Path) -> None:
 
 
 def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
+    """Write the files of a commit and, level by level, those of its submodules."""
     listed = repository.iterate_git(*LIST_FILES, commit)
     listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
     if objection:
@@ -199,6 +200,7 @@ def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules,
 
 
 def _parse_entries(listing: Iterable[str]) -> Iterator[_Entry]:
+    """Yield the files and submodules that ``git ls-tree`` lists."""
     for text in listing:
         head, _, path = text.partition("\t")
         mode, kind, name, size = head.split()
@@ -307,6 +309,7 @@ def _is_attributes(entry: _Entry) -> bool:
 
 
 def _may_be_pointer(entry: _Entry) -> bool:
+    """Return whether a file may be a pointer of Git LFS, by its size."""
     return entry.mode.startswith("100") and 0 < (entry.size or 0) <= _MAX_POINTER_BYTES
 
 
@@ -325,6 +328,7 @@ def _split_into_batches(paths: list[str]) -> Iterator[list[str]]:
 
 
 def _is_intact(file: Path, name: str, size: int) -> bool:
+    """Return whether a file has this size and, if it is given, this digest."""
     try:
         with open_regular(file) as stream:
             return stream.seek(0, 2) == size and (not name or _compute_digest(stream) == name)
@@ -343,6 +347,7 @@ def _make_printable(path: str) -> str:
 
 
 def _read_text(file: Path, limit: int) -> bytes:
+    """Return the content of a small file; empty if it cannot be read."""
     try:
         return read_regular(file, limit, links=False)
     except OSError:

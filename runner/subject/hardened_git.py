@@ -166,6 +166,7 @@ def iterate_git(
 
 
 def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
+    """Yield the null-terminated entries that git prints, until the deadline."""
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
     while select.select([stream], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -178,6 +179,7 @@ def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float
 
 
 def _make_error(verb: str, status: int, error: bytes) -> "GitError":
+    """Return git's most informative error, with a remedy if objects are missing."""
     error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
     absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
     line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])

@@ -117,6 +117,7 @@ def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateE
 
 
 def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+    """Merge base and head without a work tree, and return the resulting tree."""
     base, head = names
     parted = (
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"

@@ -206,6 +206,7 @@ class Repository(Struct, frozen=True):
             return False
 
     def _refuse_truncated_history(self, commits: tuple[Revision, ...], start: str) -> None:
+        """Raise if a shallow clone lacks a part of the range."""
         if not self.is_shallow():
             return
         ancestor = self._does_git_succeed("merge-base", "--is-ancestor", self.resolve(start), commits[-1].commit)
@@ -216,6 +217,7 @@ class Repository(Struct, frozen=True):
             )
 
     def _does_git_succeed(self, *arguments: str) -> bool:
+        """Return whether a git command succeeds."""
         try:
             self.git(*arguments)
         except FaultwatchError:
@@ -223,6 +225,7 @@ class Repository(Struct, frozen=True):
         return True
 
     def _read_log(self, *arguments: str) -> Iterator[Revision]:
+        """Yield the commits that ``git log`` lists for some arguments."""
         # Separated by null bytes, since titles and names hold any other character.
         fields = iter(self.git("log", "-z", f"--format={_LOG_FORMAT}", *arguments).split("\0"))
         for commit, parents, author, date, title in zip(*[fields] * 5, strict=False):
@@ -330,6 +333,7 @@ _GENERIC_NAMES = ("repo", "repository", "mirror", "clone", "source", "src")
 
 
 def _open_local(path: Path, *, explicit: bool) -> Repository:
+    """Return the repository in a local folder, named after its remote."""
     bare = explicit and is_git_directory(path)
     try:
         where = () if bare else ("-C", str(path))

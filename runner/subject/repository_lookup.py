@@ -86,6 +86,7 @@ def _list_candidate_files(name: str, repository: Repository, settings: Settings)
 
 
 def _find_current_repository(settings: Settings) -> Repository | None:
+    """Return the repository that contains the current folder; None if there is none."""
     try:
         return open_repository(str(Path.cwd()), settings.clones, explicit=False)
     except FaultwatchError:
@@ -93,6 +94,7 @@ def _find_current_repository(settings: Settings) -> Repository | None:
 
 
 def _find_own_workload(folder: Path, settings: Settings) -> str:
+    """Return the workload file in a folder; raise with a remedy if there is none."""
     file = folder / WORKLOAD_FILE
     if file.exists():
         return str(file)

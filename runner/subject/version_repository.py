@@ -65,6 +65,7 @@ def _run_git(
     data: bytes = b"",
     check: bool = True,
 ) -> bytes:
+    """Run git on the repository that a build sees, and return its output."""
     own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
     own = [f"--git-dir={git_dir}"] if git_dir else []

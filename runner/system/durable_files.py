@@ -39,6 +39,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _sync_path(path: Path, kind: int = 0) -> None:
+    """Wait until a file or folder has reached the storage."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | kind)
     try:
         os.fsync(descriptor)

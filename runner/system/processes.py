@@ -66,6 +66,7 @@ def is_alive(name: str) -> bool:
 
 @lru_cache
 def _identify_machine() -> str:
+    """Return a short digest that identifies this machine."""
     try:
         machine_id = Path("/etc/machine-id").read_bytes()
     except OSError:

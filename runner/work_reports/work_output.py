@@ -45,6 +45,7 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
 
 
 def _read_json_line(text: str) -> WorkDone:
+    """Return the work in the JSON object on the last line of a text."""
     # Not str.splitlines(), because a text in JSON can hold other ends of lines as they are.
     document = json.loads(re.split(r"[\r\n]", text.strip())[-1])
     stated = {key: document[key] for key in THEORETICAL_COUNTS if _is_number(document.get(key)) and document[key] >= 0}
@@ -86,6 +87,7 @@ def _read_pyperf(text: str) -> WorkDone:
 
 
 def _match_output(text: str, pattern: str) -> WorkDone:
+    """Return the work in the groups of a pattern."""
     groups = find_named_groups(pattern, text)
     return WorkDone(float(groups.get("operations") or 1), float(groups.get("seconds") or 1))
 

@@ -173,6 +173,7 @@ def parse_size(text: str, where: str = "") -> int:
 
 
 def _is_cold(workload: Workload, case: Case) -> bool:
+    """Return whether a case starts with its files evicted from the page cache."""
     state = fill_placeholders(workload.run.page_cache, case.parameters)
     if state not in PAGE_CACHE_STATES:
         raise FaultwatchError(f"{workload.path}: [run] page_cache: {state!r} is neither host nor cold")
@@ -184,6 +185,7 @@ def _parse_memory_limit(workload: Workload, text: str) -> int | None:
 
 
 def _parse_huge_pages(workload: Workload, text: str) -> HugePageChoice:
+    """Return the policy of huge pages that a case asks for."""
     for choice in CHOICES:
         if text == choice:
             return choice

@@ -39,6 +39,7 @@ def _require_not_empty(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_variable_names(variables: dict[str, str]) -> dict[str, str]:
+    """Check that variables have names that the system accepts."""
     for name in variables:
         if not name or "=" in name:
             raise ValueError(f"{name[:100]!r} is not a valid variable name")
@@ -57,6 +58,7 @@ def _require_choice(*choices: str) -> AfterValidator:
 
 
 def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that a workload may count its events."""
     for event in events:
         if not is_allowed(event):
             raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
@@ -235,6 +237,7 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _check_judged_metrics(self) -> Self:
+        """Check that ``judge`` names only metrics that are counted."""
         metric_names = {*CATALOGUE, *(f"region:{name}" for name in CATALOGUE), *self.events}
         metric_names |= {f"region:{event}" for event in self.events}
         for name in self.judge:
@@ -246,6 +249,7 @@ class Metrics(Table):
 
     @model_validator(mode="after")
     def _check_budgets(self) -> Self:
+        """Check that only metrics have a budget about which something is decided."""
         for name, budget in self.budget.items():
             if budget != NO_BUDGET and not self.judging.decides_comparison(name):
                 raise ValueError(

@@ -32,7 +32,7 @@ class Files(Struct, frozen=True):
     head: Workload
 
 
-class Contest(Struct, frozen=True):
+class CasePair(Struct, frozen=True):
     """A case of a comparison, and by which workload each side is built and run.
 
     Attributes
@@ -67,7 +67,7 @@ class Contest(Struct, frozen=True):
         return Case(workload=workload.name, definition=workload.definition, parameters=dict(self.parameters))
 
 
-def apply_judge(own: Workload, judge: Workload) -> Workload:
+def combine_with_judging_file(own: Workload, judge: Workload) -> Workload:
     """Return a workload that is built and run by its own file, and measured and judged by another file."""
     if (own.workload, own.metrics) == (judge.workload, judge.metrics):
         return own
@@ -75,7 +75,7 @@ def apply_judge(own: Workload, judge: Workload) -> Workload:
     return Workload(workload=judge.workload, metrics=judge.metrics, **own_tables)
 
 
-def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[Contest]:
+def list_case_pairs(files: Files, choices: Sequence[str] = (), names: Sequence[str] = ()) -> list[CasePair]:
     """Return the cases of a gate: all cases of the judging file, then those that head adds.
 
     Parameters
@@ -89,19 +89,19 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
         A choice or a name matches no case, or there are more cases than a gate may have.
     """
     judge = files.judge
-    base, head = apply_judge(files.base, judge), apply_judge(files.head, judge)
+    base, head = combine_with_judging_file(files.base, judge), combine_with_judging_file(files.head, judge)
     judge_points, base_points, head_points = (_map_points(list_cases(workload)) for workload in (judge, base, head))
     judged_points = {**base_points, **judge_points}
-    contests = [
-        Contest(base if key in base_points else judge, head if key in head_points else judge, point)
+    case_pairs = [
+        CasePair(base if key in base_points else judge, head if key in head_points else judge, point)
         for key, point in judge_points.items()
     ]
     added = [
-        Contest(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
+        CasePair(base if point.keys() == base.matrix.keys() else None, head, point, added=True)
         for key, point in head_points.items()
         if key not in judged_points
     ]
-    chosen = _choose_contests(judge, [*contests, *added], choices, names)
+    chosen = _choose_case_pairs(judge, [*case_pairs, *added], choices, names)
     if len(chosen) > MAX_CASES:
         raise FaultwatchError(
             f"{judge.name} has {len(chosen):,} cases, and a gate measures {MAX_CASES:,} at most",
@@ -110,15 +110,19 @@ def list_contests(files: Files, choices: Sequence[str] = (), names: Sequence[str
     return chosen
 
 
-def _choose_contests(
-    judge: Workload, contests: list[Contest], choices: Sequence[str], names: Sequence[str]
-) -> list[Contest]:
+def _choose_case_pairs(
+    judge: Workload, case_pairs: list[CasePair], choices: Sequence[str], names: Sequence[str]
+) -> list[CasePair]:
+    """Return the pairs of cases that the options of the command select."""
     points = {
-        _make_key(point) for point in choose_points(judge, [dict(contest.parameters) for contest in contests], choices)
+        _make_key(point)
+        for point in choose_points(judge, [dict(case_pair.parameters) for case_pair in case_pairs], choices)
     }
-    contests = [contest for contest in contests if _make_key(contest.parameters) in points]
-    case_names = {case.name for case in find_named_cases(judge, [contest.head_case for contest in contests], names)}
-    return [contest for contest in contests if contest.head_case.name in case_names]
+    case_pairs = [case_pair for case_pair in case_pairs if _make_key(case_pair.parameters) in points]
+    case_names = {
+        case.name for case in find_named_cases(judge, [case_pair.head_case for case_pair in case_pairs], names)
+    }
+    return [case_pair for case_pair in case_pairs if case_pair.head_case.name in case_names]
 
 
 def list_changes(files: Files) -> tuple[JudgeChange, ...]:
@@ -159,6 +163,7 @@ def _map_points(cases: Sequence[Case]) -> _Points:
 
 
 def _make_key(point: Mapping[str, Parameter]) -> tuple[tuple[str, str], ...]:
+    """Return a point of the matrix in a form that can be compared."""
     return tuple(sorted((name, format_parameter(value)) for name, value in point.items()))
 
 

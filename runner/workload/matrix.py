@@ -44,6 +44,7 @@ def choose_points(
 
 
 def _select_points(workload: Workload, points: list[dict[str, Parameter]], choice: str) -> list[dict[str, Parameter]]:
+    """Return the points whose parameter has one of the chosen values."""
     name, _, value_text = choice.partition("=")
     values = list(dict.fromkeys(format_parameter(point[name]) for point in points if name in point))
     if not values:

@@ -79,6 +79,7 @@ def provide_own_folder(workload: Workload) -> Path | None:
 
 
 def _replace_placeholders(text: str, workload: Workload) -> str:
+    """Return a text with the home folder and the workload's own folder filled in."""
     if HOME_PLACEHOLDER in text:
         text = text.replace(HOME_PLACEHOLDER, str(Path.home()))
     if OWN_FOLDER_PLACEHOLDER in text:

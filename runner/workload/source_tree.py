@@ -117,6 +117,7 @@ def _walk_folder(folder: Path) -> Iterator[Path]:
 
 
 def _follow_link(link: Path, boundary: Path) -> Path:
+    """Return the file that a link of the workload's folder points to; refuse files outside of the folder."""
     try:
         file = link.resolve(strict=True)
     except (OSError, RuntimeError):

@@ -90,6 +90,7 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
 
 
 def _list_keys(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
+    """Return the keys that are allowed in a table of the file."""
     inside: type[BaseModel] | None = model
     for part in table:
         # Between a table of tables and a table there is a name or a number.

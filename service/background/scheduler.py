@@ -99,6 +99,7 @@ class BackgroundScheduler:
             return self._changed.wait_for(lambda: not any(entry.running for entry in self._entries.values()), seconds)
 
     def _start_due_tasks(self) -> None:
+        """Start each task when it is due, until the service stops."""
         with self._changed:
             while not self._stopping:
                 now = time.monotonic()
@@ -109,6 +110,7 @@ class BackgroundScheduler:
                 self._changed.wait(None if next_due == math.inf else max(0.0, next_due - now))
 
     def _start_task(self, entry: _Entry, now: float) -> None:
+        """Start a run of a task in a thread of its own; delay it if the system has no thread left."""
         entry.running, entry.due = True, math.inf
         try:
             threading.Thread(target=self._run_repeatedly, args=(entry,), daemon=True, name=entry.task.name).start()
@@ -117,6 +119,7 @@ class BackgroundScheduler:
             entry.running, entry.due = False, now + entry.task.interval
 
     def _run_repeatedly(self, entry: _Entry) -> None:
+        """Run a task once and set when it is due again; log an error once."""
         wait = entry.task.interval
         try:
             wait = self._run_once(entry.task)

@@ -15,7 +15,7 @@ from service.jobs import extension as jobs
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.drift_profiling import DriftProfiler
 from service.notify import delivery
-from service.pipeline import accept_merged, detect_drifts, detect_suite_shifts
+from service.pipeline import accept_merged, detect_suite_shifts, judging_schedule
 from service.store.engine import statistics
 from service.store.engine.database import Database
 
@@ -74,7 +74,7 @@ def _settle_events(database: Database, config: Config) -> None:
 
     In this order, in one task: a message must neither list drifts that are one shift, nor what was accepted.
     """
-    detect_drifts.judge_changed_series(database)
+    judging_schedule.judge_or_defer_series(database)
     detect_suite_shifts.detect_shifts(database)
     accept_merged.expect_accepted_drifts(database, datetime.now(UTC))
     channels = notifications.load_notification_settings(config.home, config.notifications.file)

@@ -224,6 +224,7 @@ def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None
 
 
 def _record_in_audit_log(database: Database, action: AuditAction, target: str, detail: Mapping[str, object]) -> None:
+    """Write what a command did to the audit log, in the name of this user."""
     from service.store import audit
 
     with database.writing() as session:
@@ -231,6 +232,7 @@ def _record_in_audit_log(database: Database, action: AuditAction, target: str, d
 
 
 def _write_lines(database: Database, kind: str, subject: str | None, stream: TextIO) -> None:
+    """Write an export line by line to a stream, and show the progress."""
     from service.store.maintenance import export as exports
 
     with database.reading() as session, show_progress("exporting rows") as report_progress:
@@ -242,6 +244,7 @@ def _write_lines(database: Database, kind: str, subject: str | None, stream: Tex
 
 
 def _write_columns(database: Database, subject: str | None, folder: Path) -> str:
+    """Add the runs that are new to a folder of Parquet files; return how many there are."""
     from service.store.maintenance import parquet_export
 
     with show_progress("exporting runs") as report_progress:
@@ -250,6 +253,7 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
 
 
 def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
+    """Write each run as a pyperf suite file into a folder; return how many there are."""
     from service.store.maintenance import export as exports
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -132,6 +132,7 @@ def revoke(token_id: str) -> None:
 
 
 def _open_database() -> Database:
+    """Open the configured database, upgraded to this version."""
     from service.config.settings import Config  # noqa: PLC0415
     from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
     from service.store.engine.upgrade import upgrade_database  # noqa: PLC0415

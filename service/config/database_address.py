@@ -23,7 +23,7 @@ def parse_address(address: str) -> URL:
         # `postgresql://one:5432,other:5432/name`: SQLAlchemy takes everything after the first colon for a port.
         if "," not in address:
             raise
-        return _add_several_servers(address)
+        return _parse_several_servers(address)
 
 
 def hide_password(address: str) -> str:
@@ -33,7 +33,7 @@ def hide_password(address: str) -> str:
     return url.set(query=query).render_as_string(hide_password=True)
 
 
-def _add_several_servers(address: str) -> URL:
+def _parse_several_servers(address: str) -> URL:
     """Read an address that names several servers with PostgreSQL's library; SQLAlchemy takes them in the query."""
     from psycopg import Error  # noqa: PLC0415 - most services have SQLite
     from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415

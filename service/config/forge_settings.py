@@ -31,7 +31,7 @@ class ForgeSettings(Settings):
     """The address at which people reach this service, for links; empty if there is no such address."""
 
     @classmethod
-    def read_if_on(cls, environment: Mapping[str, str], address: str) -> Self | None:
+    def read_if_enabled(cls, environment: Mapping[str, str], address: str) -> Self | None:
         """Read the variables of the forge; return None if it is not turned on.
 
         Raises
@@ -54,7 +54,8 @@ class TokenForge(ForgeSettings):
     secret: WebhookSecret
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def _check_address(self) -> Self:
+        """Check that the setting is the address of a server."""
         if urlsplit(self.url).scheme not in {"http", "https"} or not urlsplit(self.url).hostname:
             variable = type(self).model_fields["url"].validation_alias
             raise ServiceError("This is not the address of a forge", f"{variable}={self.url}", "Write https://HOST.")

@@ -37,6 +37,7 @@ Address = Annotated[
 
 
 def _require_zone(name: str) -> str:
+    """Check that a time zone exists."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -55,6 +56,7 @@ OfDay = Annotated[time, BeforeValidator(_read_time)]
 
 
 def _add_meanings(schema: dict[str, Any], cls: type[BaseModel]) -> None:
+    """Add the docstrings of a model's fields to its schema."""
     meanings = collect_field_docstrings(cls)
     for name, field in cls.model_fields.items():
         if name in meanings:
@@ -78,6 +80,7 @@ class Quiet(StrictSettings):
 
     @model_validator(mode="after")
     def _require_length(self) -> Quiet:
+        """Check that quiet hours begin and end at different times."""
         if self.start == self.end:
             raise ValueError("from and to are the same time: remove quiet, or the whole channel")
         return self
@@ -103,6 +106,7 @@ class ChannelSettings(StrictSettings):
 
     @model_validator(mode="after")
     def _has_a_time(self) -> Self:
+        """Check that a weekly digest has a time of day."""
         if self.digest_day is not None and self.digest is None:
             raise ValueError('digest_day needs a time of day: add digest, such as digest = "08:30"')
         return self
@@ -130,6 +134,7 @@ class EmailChannel(ChannelSettings):
 
     @model_validator(mode="after")
     def _require_encryption(self) -> EmailChannel:
+        """Check that a password is not sent without encryption."""
         if (self.user is None) != (self.password_variable is None):
             raise ValueError("user and password_variable must be set together")
         if self.user is not None and self.security == "none" and self.host not in LOOPBACK:
@@ -138,6 +143,7 @@ class EmailChannel(ChannelSettings):
 
 
 def _split_address(url: str) -> SplitResult:
+    """Return the parts of an address; the error does not quote it, because it may be a secret."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -158,7 +164,8 @@ class AddressedChannel(ChannelSettings):
     """Whether http, or a certificate that is not checked, is allowed outside loopback."""
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Self:
+    def _check_address(self) -> Self:
+        """Check that the channel has one address, in the file or in a variable."""
         if (self.url is None) == (self.url_variable is None):
             raise ValueError("set either url or url_variable")
         if self.url is not None:
@@ -283,7 +290,8 @@ class NotificationSettings(StrictSettings):
     """The channels, each with its own settings."""
 
     @model_validator(mode="after")
-    def _has_names_once(self) -> NotificationSettings:
+    def _check_unique_names(self) -> NotificationSettings:
+        """Check that no two channels have the same name."""
         names = [channel.name for channel in self.channel]
         if len(set(names)) < len(names):
             raise ValueError("two channels have the same name")
@@ -333,6 +341,7 @@ def load_notification_settings(home: Path, file_setting: Path | None = None) -> 
 
 
 def _describe_first_problem(error: ValidationError) -> str:
+    """Return the first mistake in the file as one line."""
     problem = error.errors(include_url=False, include_input=False)[0]
     location = ".".join(str(part) for part in problem["loc"] if part not in {"email", "chat", "webhook"})
     return f"{location}: {problem['msg']}" if location else problem["msg"]

@@ -72,6 +72,7 @@ class SecretFile:
 
 
 def _read_file(file: Path | None, variable: str) -> str:
+    """Return the content of a file that a setting names."""
     reason = "it is not set"
     if file is not None:
         try:
@@ -87,6 +88,7 @@ def _split_words(text: object) -> object:
 
 
 def _parse_yes_or_no(text: object) -> object:
+    """Return the truth value of ``yes`` or ``no``."""
     if isinstance(text, str):
         if text not in {"yes", "no"}:
             raise ValueError("write yes or no")
@@ -241,6 +243,7 @@ class Settings(BaseSettings):
 
     @classmethod
     def _read_secrets(cls, environment: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+        """Yield the variables that name files with secrets, with their content."""
         for _, field in cls.list_fields():
             file, variable = find_secret_file(field), str(field.validation_alias)
             if file is not None:

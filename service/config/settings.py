@@ -188,10 +188,10 @@ class Config(Settings):
             If a value is not valid, or a file cannot be read.
         """
         config = cls.read(environment)
-        read = (forge.read_if_on(environment, config.address) for forge in forges)
+        read = (forge.read_if_enabled(environment, config.address) for forge in forges)
         return config.copy_with(
             forges={settings.kind: settings for settings in read if settings is not None},
-            jobs=TrustedJobs.read_if_on(environment, config.address),
+            jobs=TrustedJobs.read_if_enabled(environment, config.address),
             notifications=NotificationFile.read(environment),
         )
 

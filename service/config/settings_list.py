@@ -82,6 +82,7 @@ def list_settings(
 
 
 def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> list[Setting]:
+    """Return the settings of one group with their values, sources and meanings."""
     return [
         Setting(
             name=variable.title,
@@ -95,6 +96,7 @@ def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> 
 
 
 def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
+    """Return where the value of a setting comes from: a variable, a file, or its default."""
     if environment.get(variable):
         is_file = find_secret_file(type(settings).model_fields[name]) is not None
         return environment[variable] if is_file else ENVIRONMENT
@@ -104,6 +106,7 @@ def _find_source(settings: Settings, name: str, variable: str, environment: Mapp
 def _build_notification_group(
     config: Config, environment: Mapping[str, str], channels: NotificationSettings | str
 ) -> SettingGroup:
+    """Return the group of notifications: its file and its channels."""
     title, guide = NotificationFile.heading, NotificationFile.guide
     if isinstance(channels, str):
         return SettingGroup(title=title, document=guide, empty=channels, settings=[])
@@ -114,6 +117,7 @@ def _build_notification_group(
 
 
 def _list_channels(file: str, environment: Mapping[str, str], settings: NotificationSettings) -> Iterator[Setting]:
+    """Yield the channels of the notifications file as settings."""
     source = file if settings != NotificationSettings() else DEFAULT
 
     def make_setting(name: str, value: str, source: str, meaning: str) -> Setting:

@@ -24,6 +24,7 @@ class IssuerUnavailable(Exception):
 
 
 def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of repositories in small letters; refuse those that are not valid."""
     for name in names:
         if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
             where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
@@ -36,6 +37,7 @@ def _parse_subjects(words: object) -> object:
 
 
 def _parse_assignment(word: str) -> tuple[str, str]:
+    """Return the repository and the pattern of subjects that ``owner/name=subject`` assigns to it."""
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
         where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
@@ -87,14 +89,15 @@ class TrustedJobs(Settings):
     """The host names under which jobs may report."""
 
     @model_validator(mode="after")
-    def _have_an_audience(self) -> Self:
+    def _check_audience(self) -> Self:
+        """Check that the identities of jobs can name this service as their audience."""
         if not self.audience:
             remedy = "Set it to the address by which runners reach this service."
             raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return self
 
     @classmethod
-    def read_if_on(cls, environment: Mapping[str, str], address: str) -> TrustedJobs | None:
+    def read_if_enabled(cls, environment: Mapping[str, str], address: str) -> TrustedJobs | None:
         """Return the jobs that may sign in; None if no repositories are set: then no job may.
 
         Raises

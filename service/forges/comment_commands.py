@@ -60,6 +60,7 @@ def parse_commands(comment: str) -> tuple[Command, ...]:
 
 
 def _parse_command(words: str) -> Command:
+    """Return the command in one line; an unknown or incomplete one asks for help."""
     word, *rest = words.split(maxsplit=1)[:2] or [""]
     text = rest[0][:_MAX_COMMAND_CHARACTERS] if rest else ""
     try:

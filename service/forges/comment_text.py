@@ -95,11 +95,13 @@ def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
 
 
 def _describe_judge(outcome: GateOutcome) -> str:
+    """Return the paragraph about what head changes of how it is judged; empty if it changes nothing."""
     sentence = describe_judge(outcome, format_code)
-    return f"{'⚠ ' if outcome.weaker_judge else ''}{sentence}\n\n" if sentence else ""
+    return f"{'⚠ ' if outcome.changes_to_accept else ''}{sentence}\n\n" if sentence else ""
 
 
 def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
+    """Return the table of metrics; those that nobody has to look at are folded."""
     visible = [_build_row(row) for row in rows if not row.settled]
     folded = [_build_row(row) for row in rows if row.settled]
     table = _fit_into_limit(visible, room)
@@ -131,6 +133,7 @@ def _describe_left_out(count: int) -> str:
 
 
 def _build_row(row: MetricOutcome) -> str:
+    """Return the table row of one metric."""
     verdict = row.metric_verdict
     levels = _format_level(verdict, verdict.base), _format_level(verdict, verdict.head)
     cells = (
@@ -172,11 +175,13 @@ def _format_noise(verdict: MetricVerdict) -> str:
 
 
 def _format_span(verdict: MetricVerdict, side: Side) -> str:
+    """Return the lowest and the highest sample of a side."""
     unit, low, high = metric(verdict.metric).unit, side.low or 0, side.high or 0
     return format_quantity(low, unit) if low == high else format_range(low, high, unit)
 
 
 def _format_verdict(row: MetricOutcome) -> str:
+    """Return the verdict on a metric in words, in bold where somebody has to look at it."""
     crept = row.crept is not None
     words = verdict_words.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
     return (
@@ -185,6 +190,7 @@ def _format_verdict(row: MetricOutcome) -> str:
 
 
 def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
+    """Return the cases that could not be measured, with the ends of their logs."""
     failures = [(case, side, failure) for case in cases for side, failure in case.failures]
     parts = []
     for case, side, failure in failures[:_MAX_FAILURES]:
@@ -220,9 +226,8 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    return (
-        f"Base and head have the same bytes in {count} of {len(outcome.cases)} cases, so their counts are the same.\n\n"
-    )
+    where = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
+    return f"Base and head have the same bytes in {where}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
@@ -267,6 +272,7 @@ def _suggest_commands(outcome: GateOutcome) -> str:
 
 
 def _build_code_block(title: str, commands: Iterable[str]) -> str:
+    """Return commands as a block of code below a title; empty if none fits."""
     suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
     if not suitable:
         return ""
@@ -284,6 +290,7 @@ def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
 
 
 def _format_links(outcome: GateOutcome, links: Links) -> str:
+    """Return the last line of the comment: links to the comparison and the log, and the two commits."""
     addresses = (("Compare", links.compare), ("Log", links.log))
     parts = [f"[{name}]({url})" for name, url in addresses if url]
     parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")

@@ -48,7 +48,9 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
 def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
     """Yield what head changes of how it is measured and judged."""
     if outcome.report.changes:
-        level: Literal["failure", "notice"] = "failure" if outcome.weaker_judge and not outcome.accepted else "notice"
+        level: Literal["failure", "notice"] = (
+            "failure" if outcome.changes_to_accept and not outcome.accepted else "notice"
+        )
         yield GateFinding(
             rule=FindingRule.JUDGE_CHANGED,
             level=level,
@@ -59,6 +61,7 @@ def _list_judge_findings(outcome: GateOutcome) -> Iterator[GateFinding]:
 
 
 def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield the findings about one case and its metrics."""
     if case.state is GateState.ADDED:
         return
     if case.comparison is None or case.state is GateState.UNMEASURED:
@@ -69,7 +72,8 @@ def _list_case_findings(case: CaseOutcome, outcome: GateOutcome) -> Iterator[Gat
 
 
 def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFinding:
-    _, failure = case.failed or ("", None)
+    """Return the finding that a case was not measured."""
+    _, failure = case.first_failure or ("", None)
     fails = not outcome.passed and (case.state in _FAILING_STATES or outcome.state is GateState.NOTHING)
     return GateFinding(
         rule=FindingRule.NOT_MEASURED,
@@ -84,12 +88,13 @@ def _build_unmeasured_finding(case: CaseOutcome, outcome: GateOutcome) -> GateFi
 
 
 def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOutcome) -> Iterator[GateFinding]:
+    """Yield the finding about one metric, if somebody has to look at it."""
     judged = row.metric_verdict
     level: Literal["failure", "warning", "notice"] = "notice"
     if judged.over or row.crept is not None:
         rule = FindingRule.OVER_BUDGET if judged.over else FindingRule.STEP_BY_STEP
         level = "notice" if outcome.passed else "failure"
-    elif row.head_lacks:
+    elif row.lacks_head_samples:
         rule, level = FindingRule.UNDECIDED, "warning" if outcome.passed else "failure"
     elif row.is_open:
         rule, level = FindingRule.UNDECIDED, "warning"

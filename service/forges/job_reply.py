@@ -42,6 +42,7 @@ def render_reply(job: Job, address: str) -> str:
 
 
 def _describe_result(job: Job) -> list[str]:
+    """Return the result of a bisect in sentences; none for other jobs."""
     if not isinstance(job.question, BisectQuestion) or job.result is None:
         return []
     try:
@@ -56,6 +57,7 @@ def _describe_result(job: Job) -> list[str]:
 
 
 def _describe_culprit(culprit: Culprit, name: str) -> str:
+    """Return what a culprit does to the metric, and whether that is proven."""
     unit = metric(name).unit
     before, after = (
         format_quantity(culprit.before, unit, culprit.after),

@@ -127,6 +127,7 @@ class NoteForge(ABC):
             self.client.create_note(pull, pull_request_note.break_quick_actions(f"{reply}\n\n{marker}"))
 
     def _publish_note(self, pull: PullRequest, publication: Publication) -> int:
+        """Create or update the note of a pull request; return its id."""
         name = qualify_name(self.kind, pull.repository)
         body = pull_request_note.build_body(publication, name, self.max_note_bytes)
         note = self._find_posted(pull, publication.comment_id, comment_text.build_marker(name, pull.number))
@@ -159,5 +160,6 @@ class NoteForge(ABC):
                 raise
 
     def _is_deleted(self, error: Exception) -> bool:
+        """Return whether a call failed because the note does not exist any more."""
         refusal = self.client.find_refusal(error)
         return refusal is not None and refusal.status in _GONE_STATUSES

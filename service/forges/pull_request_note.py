@@ -90,6 +90,7 @@ def run_and_reply(commands: Iterable[Command], head: str, handlers: Handlers) ->
 
 
 def _run_command(command: Command, head: str, handlers: Handlers) -> str:
+    """Run one command of a note; return the reply."""
     if command.verb is Verb.HELP or command.problem:
         return f"{command.problem}\n\n{HELP}".strip()
     if command.verb is not Verb.ACCEPT:

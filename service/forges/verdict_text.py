@@ -30,7 +30,7 @@ _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN
 def describe_verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
     warning = ""
-    if outcome.weaker_judge and outcome.accepted is None:
+    if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
     return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
 
@@ -40,10 +40,10 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     report = outcome.report
     parts = []
     if report.changes:
-        changes = "; ".join(_judge_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        changes = "; ".join(_describe_judging_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
         others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
         parts.append(f"This pull request changes how it is judged: {changes}{others}.")
-        if outcome.weaker_judge:
+        if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
             parts.append("As before, the workload file of the target branch was used.")
@@ -60,7 +60,7 @@ def describe_judge(outcome: GateOutcome, show: Show) -> str:
     return " ".join(parts)
 
 
-def _judge_change(change: JudgeChange, show: Show) -> str:
+def _describe_judging_change(change: JudgeChange, show: Show) -> str:
     """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
     table, _, key = change.key.partition(".")
     if table == "file":
@@ -87,6 +87,7 @@ def _group_digits(text: str) -> str:
 
 
 def _describe_state(outcome: GateOutcome, show: Show) -> str:
+    """Return the outcome of a gate in one sentence, by its state."""
     state, cases = outcome.state, outcome.cases
     if not cases:
         return "Nothing was measured, because there was no case."
@@ -106,6 +107,7 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
 
 
 def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
+    """Return in a sentence that nothing has changed, and in which metrics."""
     count = sum(case.state is GateState.SAME for case in outcome.cases)
     if not count:
         return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
@@ -121,7 +123,7 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     worst, others = cases[0], _describe_others(len(cases) - 1, "case")
     where = f"{show(worst.name)}{others}"
     nothing = outcome.state is GateState.NOTHING
-    if worst.failed is None:
+    if worst.first_failure is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
         return f"{lead}: none of the deciding metrics has a value in {where}."
     tail = _NOT_MEASURED[outcome.state]
@@ -164,7 +166,7 @@ def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
 def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     """Return what is missing or needs more runs: what is missing first."""
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
-    head_lacks = [row for row in rows if row.head_lacks]
+    head_lacks = [row for row in rows if row.lacks_head_samples]
     metrics = missing or head_lacks or rows
     titles, where = describe_rows(metrics, show)
     if missing:
@@ -238,6 +240,7 @@ def _describe_row(row: MetricOutcome, show: Show) -> str:
 
 
 def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
+    """Return who accepted the change and why, or that somebody must; empty if neither applies."""
     if outcome.accepted is None:
         return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
     if not outcome.needs_acceptance:

@@ -112,6 +112,7 @@ class ForgeWorker:
         return True
 
     def _build_publication(self, gate: ForgeGate) -> Publication:
+        """Return the outcome of a gate with everything that its comment needs."""
         report = store.read_report(gate)
         acceptance = Acceptance(gate.accepted_by, gate.accepted_reason) if gate.accepted_by else None
         kind, repository = split_name(gate.pull.repository)
@@ -126,6 +127,7 @@ class ForgeWorker:
         )
 
     def _find_address(self, kind: ForgeKind) -> str:
+        """Return the address of this service in links on a forge; empty if it has none."""
         forge = self.forges.get(kind)
         return forge.address if forge else ""
 
@@ -134,6 +136,7 @@ class ForgeWorker:
             self._run_action(forge, action)
 
     def _run_action(self, forge: Forge, action: WebhookAction) -> None:
+        """Carry out one action that a webhook requests: in the database, or by the forge."""
         if isinstance(action, ForgetRepositories):
             with self.database.writing() as session:
                 store.stop_publishing(session, action.repositories)
@@ -153,6 +156,8 @@ class ForgeWorker:
             forge.run_action(action, self._build_handlers(action))
 
     def _build_handlers(self, comment: RepositoryAction) -> Handlers:
+        """Return what the service does for the commands of a comment."""
+
         def accept(head: str, reason: str) -> bool:
             assert isinstance(comment, CommandComment | AcceptHead)
             return self._accept(AcceptHead(comment.repository, comment.number, head, comment.author), reason)
@@ -213,6 +218,7 @@ class ForgeWorker:
 
     @staticmethod
     def _pause_if_limited(session: Session, kind: ForgeKind, retry: Retry | None) -> None:
+        """Postpone all calls of a forge if it limits the rate."""
         if retry and retry.pause_all and retry.at:
             store.postpone_all_of_forge(session, retry.at, kind)
 

@@ -83,10 +83,12 @@ class DriftBisector:
             self.scheduler.wake()
 
     def _is_due(self, subject: str, now: datetime) -> bool:
+        """Return whether a subject was not looked at lately."""
         looked_at = self._looked_at.get(subject)
         return looked_at is None or looked_at <= now - min(_MAX_INTERVAL, self.idle)
 
     def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
+        """Return the order of the next bisect of a subject; None if no drift needs one."""
         drift, runs = next_bisect.choose_drift_to_order(
             session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
         )
@@ -98,6 +100,7 @@ class DriftBisector:
         return JobOrder(question=question, github=jobs.find_github_repository(session, subject), most_runs=runs)
 
     def _place_order(self, order: JobOrder) -> None:
+        """Order a bisect in the name of the service; write a new order to the audit log."""
         job, new = self.scheduler.order(order, Requester(SERVICE, Where.API))
         if new:
             detail = {"kind": job.question.kind, "subject": job.question.subject, "case": job.question.case}
@@ -112,8 +115,9 @@ def _is_ordered_by_service(row: Job) -> bool:
 
 
 def _describe_open_job(session: Session, row: Job) -> OpenJob:
+    """Return what the rules of preemption read of an open job."""
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
-    settled, withdrawn = next_bisect.explain_settled(session, drift) if by_service and drift else ("", False)
+    settled, withdrawn = next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)
     last: dict[str, str] = row.course[-1] if row.course else {}
     return OpenJob(
         id=row.id,

@@ -141,6 +141,7 @@ class LocalStarter:
         return ["--sandbox"] if needs_sandbox(origin) else []
 
     def _issue_token_variable(self, job_id: int) -> dict[str, str]:
+        """Return the variable with a token that lets the job's runner read and report."""
         with self.database.writing() as session:
             token = tokens.issue_token(
                 session, f"job {job_id}", [Scope.READ, Scope.REPORT], _TOKEN_DAYS, datetime.now(UTC)

@@ -181,6 +181,7 @@ class JobScheduler:
             pass
 
     def _find_due_act(self, row: JobRow) -> DueAct | None:
+        """Return the act that is due on a job, if this process can carry it out."""
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
         due = find_due_act(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
@@ -204,6 +205,7 @@ class JobScheduler:
         return dispatched is None
 
     def _start_job(self, job: Job) -> None:
+        """Start a job by the starter of its backend, and record its log's address or why the start failed."""
         why, retry_at, log_url = "", None, ""
         try:
             log_url = self.starters[job.backend].start(job)

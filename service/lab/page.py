@@ -88,6 +88,7 @@ def order() -> ResponseReturnValue:
 
 
 def _is_chosen(cell: LabCell, key: str) -> bool:
+    """Return whether a button orders a cell: the one with its key or, without a key, every empty one."""
     return cell.key == key if key else cell.state is CellState.EMPTY
 
 
@@ -97,6 +98,7 @@ def _show_problem(address: LabAddress, problem: str) -> ResponseReturnValue:
 
 
 def _build_context(address: LabAddress) -> dict[str, Any]:
+    """Return what the template shows: the lab at an address, or what is wrong with the address."""
     # The lab at the address, or what is wrong with the address.
     lab, wrong, problem = None, "", ""
     with get_database().reading() as session:
@@ -134,6 +136,7 @@ def _has_no_starter(lab: SettingsLab) -> bool:
 
 
 def _list_offers(address: LabAddress, lab: SettingsLab) -> list[Offer]:
+    """Return the links that add a setting whose values are not all measured yet."""
     measured = {(setting.name, value) for setting in lab.settings for value in setting.values}
     full_address = _build_address(address, lab)
     return [
@@ -169,6 +172,7 @@ def _list_cells(lab: SettingsLab | None) -> list[LabCell]:
 
 
 def _build_table(lab: SettingsLab | None) -> Table:
+    """Return the lab as a table for CSV: a row for each metric of each cell."""
     names = [*(lab.rows if lab else ()), *(lab.columns if lab else ())]
     columns = (
         *("state", "default", "run", "session", "metric", "unit", "level", "n", "change", "percent"),

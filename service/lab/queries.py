@@ -16,7 +16,7 @@ from runner.contract.job import Job as JobView
 from runner.contract.job import RemedyQuestion
 from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
-from service.lab.rules.judge_cell import Readings
+from service.lab.rules.compare_cell import Readings
 from service.lab.rules.setting_names import PARAMETER
 from service.lab.rules.settings_grid import LabRun
 from service.store import jobs
@@ -115,6 +115,7 @@ def list_orders(session: Session, target: LabTarget) -> list[tuple[RemedyQuestio
 
 
 def _read_runs(session: Session, target: LabTarget, *conditions: object, limit: int = _MAX_RUNS) -> list[LabRun]:
+    """Return the newest runs of a target's workload that satisfy some conditions, with their settings."""
     rows = session.execute(
         select_joined(
             *(Run.number, Run.id, Case.key, Case.parameters, Run.environment_id, Environment.hash, Run.started_at),
@@ -158,6 +159,7 @@ def _read_settings(session: Session, ids: Iterable[int]) -> dict[int, dict[str, 
 
 
 def _reduce_report(document: Mapping[str, object], metrics: Sequence[str]) -> LabReport:
+    """Return the values of some metrics and the seconds of the build, from a report as JSON."""
     samples: list[Mapping[str, Mapping[str, Mapping[str, object]]]] = document.get("samples") or []  # type: ignore[assignment]
     readings: dict[str, Readings] = {}
     for name in metrics:

@@ -15,7 +15,7 @@ from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import ELAPSED, METRICS, THROUGHPUT, Readings, judge_metric
+from service.lab.rules.compare_cell import ELAPSED, METRICS, THROUGHPUT, Readings, compare_metric
 from service.lab.rules.setting_names import VARIABLE, Value
 from service.lab.rules.settings_grid import (
     GridCell,
@@ -28,7 +28,7 @@ from service.lab.rules.settings_grid import (
     find_settings,
 )
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.expected_runs import is_imported
 from service.rules.jobs.job_variables import select_settable
 from service.store.revisions import refs
@@ -94,7 +94,7 @@ def resolve_target(session: Session, subject: str, case: str, host: str, commit:
         raise _make_target_problem(session, {"subject": subject, "case": case, "host": host})
     if not commit:
         return newest
-    revision, problem = name_commit(session, commit, newest.subject)
+    revision, problem = resolve_commit_name(session, commit, newest.subject)
     if revision is None:
         raise LabProblem("commit", problem)
     target = queries.find_newest_target(
@@ -111,6 +111,7 @@ def _make_target_problem(session: Session, names: Mapping[str, str]) -> LabProbl
 
 
 def _is_measured(session: Session, field_name: str, name: str) -> bool:
+    """Return whether any run has this name in a field."""
     return queries.find_newest_target(session, **{field_name: name}) is not None
 
 
@@ -205,6 +206,7 @@ class _Cells:
         )
 
     def _format_text(self, cell: GridCell) -> str:
+        """Return the settings in which a cell differs from the default, as text."""
         changed = [
             f"{setting_names.format_title(axis.name)} {setting_names.format_value(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
@@ -225,6 +227,7 @@ class _Cells:
     def _find_state(
         self, cell: GridCell, question: RemedyQuestion | None, objection: str, job: Job | None
     ) -> tuple[CellState, str, LabRun | None]:
+        """Return the state of a cell, the sentence about it, and the run that it shows."""
         failure = f"Failed: {cell.failed.failure}" if cell.failed is not None else ""
         if job is not None and job.state.open:
             return CellState.ORDERED, job.sentence, cell.run
@@ -272,6 +275,7 @@ class _Cells:
             return None, "The name of the case or of a setting is too long for a job."
 
     def _list_metrics(self, cell: GridCell) -> tuple[LabMetric, ...]:
+        """Return the metrics of a cell's run, each compared with the default."""
         if cell.run is None or cell.run.number not in self.reports:
             return ()
         other = None if cell.default else cell.beside or self._find_default_run()
@@ -281,7 +285,7 @@ class _Cells:
         interleaved = cell.beside is not None
         compared = max(1, len(self.grid.all_cells) - 1)
         return tuple(
-            judge_metric(
+            compare_metric(
                 name, base.get(name), readings[name], interleaved=interleaved, cells=compared, comparable=comparable
             )
             for name in METRICS
@@ -313,6 +317,7 @@ def _choose_metrics(cells: Sequence[LabCell]) -> tuple[str, ...]:
 
 
 def _build_setting(setting: Setting) -> LabSetting:
+    """Return a setting as the API describes it, with its title and its values in words."""
     return LabSetting(
         name=setting.name,
         title=setting_names.format_title(setting.name),
@@ -324,6 +329,7 @@ def _build_setting(setting: Setting) -> LabSetting:
 
 
 def _format_settings(settings: Sequence[Setting], values: Sequence[Value]) -> str:
+    """Return settings with their values as text."""
     return ", ".join(
         f"{setting_names.format_title(setting.name)} {setting_names.format_value(setting.name, value)}"
         for setting, value in zip(settings, values, strict=True)

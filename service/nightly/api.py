@@ -78,6 +78,7 @@ def get(name: str, query_data: NightlyQuery) -> NightlyDigest:
 
 
 def _find_nightly_run(name: str) -> NightlyDigest:
+    """Return the digest of a nightly run; answer 404 if there is none of this name."""
     with get_database().reading() as session:
         nightly_run = nightly_runs.find_nightly_run(session, name)
     if nightly_run is None:

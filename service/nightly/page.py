@@ -222,6 +222,7 @@ def _choose_shade(cell: GridCell) -> int:
 
 
 def _build_table(grid: NightlyGrid, unit: str) -> Table:
+    """Return the grid as a table for CSV: a row for each case and column."""
     columns = ("subject", "case", "host", "environment", f"level ({unit})", "before", "since", "change", "percent")
     return Table(
         (*columns, "flagged", "provisional", "revision", "efficiency", "why", "missed"),

@@ -16,7 +16,7 @@ from apprise import Apprise, AppriseAsset, NotifyBase, NotifyFormat
 from apprise.result import AppriseResult
 
 from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
-from service.notify import address
+from service.notify import channel_address
 from service.notify.mail import NotSentError
 from service.notify.message import Message, make_plain
 
@@ -42,7 +42,7 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
     NotSentError
         Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
-    url = address.resolve_address(channel, environment)
+    url = channel_address.resolve_address(channel, environment)
     asset = AppriseAsset(
         app_id="Faultwatch",
         app_desc="Faultwatch",

@@ -79,13 +79,14 @@ def _claim_messages(database: Database, channel: ChannelSettings, now: datetime)
         new = [
             occasion
             for occasion in occasions
-            if occasion.event_id in by_id and _is_concerned(channel, by_id[occasion.event_id])
+            if occasion.event_id in by_id and _wants_event(channel, by_id[occasion.event_id])
         ]
         batches = delivery_schedule.group_into_messages(channel, new)
         return retries + [deliveries.claim_message(session, channel.name, batch, now) for batch in batches]
 
 
-def _is_concerned(channel: ChannelSettings, event: EventSummary) -> bool:
+def _wants_event(channel: ChannelSettings, event: EventSummary) -> bool:
+    """Return whether a channel wants to be notified of an event."""
     return (
         not event.silenced
         and matches_pattern(channel.subject, event.subject)
@@ -94,6 +95,7 @@ def _is_concerned(channel: ChannelSettings, event: EventSummary) -> bool:
 
 
 def _build_message(database: Database, key: str, base: str, now: datetime) -> Message:
+    """Return the message about the events that share a key."""
     with database.reading() as session:
         summaries = events.list_most_important(session, deliveries.list_events_of_message(session, key))
         steps = next_bisect.find_next_steps(session, summaries[:MAX_EVENTS], now)

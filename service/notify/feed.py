@@ -41,6 +41,7 @@ def write_feed(events: Sequence[EventSummary], base: str, path: str) -> bytes:
 
 
 def _add_entry(feed: Element, event: EventSummary, base: str) -> None:
+    """Add an event to the feed."""
     entry = SubElement(feed, f"{{{ATOM}}}entry")
     _add_text(entry, "id", uuid.uuid5(NAMESPACE, event.id).urn)
     _add_text(entry, "title", describe_subject(event))

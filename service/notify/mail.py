@@ -52,6 +52,7 @@ def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str,
 
 
 def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:
+    """Connect to the mail server of a channel, with TLS if the channel asks for it."""
     if channel.security == "tls":
         return smtplib.SMTP_SSL(
             channel.host, channel.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context()
@@ -67,6 +68,7 @@ def _connect_to_server(channel: EmailChannel) -> smtplib.SMTP:
 
 
 def _find_password(variable: str, environment: Mapping[str, str]) -> str:
+    """Return the password from a variable of the environment; raise NotSentError if it is not set."""
     try:
         return environment[variable]
     except KeyError:

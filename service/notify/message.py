@@ -11,7 +11,7 @@ from service.rules.jobs.bisect_policy import orders_bisects
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import EventSummary, NextStep, State
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 MAX_EVENTS = 25
 """Most events that a message lists; it counts the others."""
@@ -125,6 +125,7 @@ def describe_cause(event: EventSummary) -> str:
 
 
 def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep]) -> tuple[str, ...]:
+    """Return the lines about an event: what moved, its price, its cause, the offer of a bisect, and the link."""
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from service.config.notifications import WebhookChannel
-from service.notify import address
+from service.notify import channel_address
 from service.notify.mail import NotSentError
 from service.notify.message import Message
 
@@ -27,7 +27,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
 
     try:
         with requests.post(
-            address.resolve_address(channel, environment),
+            channel_address.resolve_address(channel, environment),
             json=build_slack_body(message),
             headers={"Idempotency-Key": message.key},
             allow_redirects=False,

@@ -8,7 +8,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from runner.contract import Verdict
-from service.pipeline import decide_events, detect_drifts
+from service.pipeline import decide_events, judging_schedule
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.gate.verdict import judge_gate
 from service.schemas.triage import Action, State
@@ -36,11 +36,12 @@ def expect_accepted_drifts(database: Database, now: datetime) -> bool:
                 reason = f"{gate.accepted_reason} ({gate.pull.repository}#{gate.pull.number})"
                 entry = LogEntry(Action.EXPECT, by_service=False, reason=reason, commit=gate.head)
                 decide_events.add_entry(session, event, entry, gate.accepted_by or "", now)
-    detect_drifts.judge_changed_series(database)
+    judging_schedule.judge_or_defer_series(database)
     return True
 
 
 def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
+    """Return the gates of recently merged pull requests that somebody has accepted."""
     query = select(ForgeGate).options(forges.WITH_PULL)
     recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))

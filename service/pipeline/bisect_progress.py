@@ -1,4 +1,4 @@
-"""The progress of a bisect: the state of its search, and all runs that the search uses."""
+"""Reads the progress of a bisect: the state of its search, and all runs that the search uses."""
 
 from __future__ import annotations
 
@@ -115,6 +115,7 @@ def _find_commit(session: Session, subject: str, name: str) -> str | None:
 
 
 def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict[str, str]:
+    """Return the titles of some commits of a subject, by hash."""
     titles: dict[str, str] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
         rows = session.execute(
@@ -127,6 +128,7 @@ def _read_titles(session: Session, subject: str, commits: Iterable[str]) -> dict
 
 
 def _read_failures(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    """Return why some runs have no level of the metric, by the run's id."""
     failures: dict[UUID, str] = {}
     for chunk in bulk.split_into_chunks(ids, _IDS_PER_QUERY):
         rows = session.execute(

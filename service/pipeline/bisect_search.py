@@ -113,11 +113,11 @@ def _prove_culprit(
     precision = proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
     comparison = interleaved.decide_comparison(request)
-    proof_state, sentence = proof.judge_proof(culprit, name, comparison)
+    proof_state, sentence = proof.decide_proof(culprit, name, comparison)
     measured = Proof(
         state=proof_state,
         sentence=sentence,
-        only_builds=proof.is_explained_by_builds(name, comparison),
+        only_builds=proof.differs_only_like_builds(name, comparison),
         parent_run=base.run_id,
         run=head.run_id,
     )

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.expected_runs import is_imported
 from service.rules.series import candidate_commits
 from service.schemas.history import Candidate
@@ -121,7 +121,8 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
 
 
 def _check_commit(session: Session, subject: str, text: str, end: str, objections: dict[str, str]) -> str | None:
-    entry, why = name_commit(session, text, subject)
+    """Return the commit that a field names; note an objection if there is none."""
+    entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         objections[end] = why
         return None
@@ -129,6 +130,7 @@ def _check_commit(session: Session, subject: str, text: str, end: str, objection
 
 
 def _has_only_imported(session: Session, subject: str, case: str, host: str) -> bool:
+    """Return whether all runs of a case on a host were imported, so that no bisect can measure more of them."""
     # One look into the index of runs for each environment, instead of a walk through all runs of the case.
     in_environment = (
         select(Run.number)
@@ -144,10 +146,11 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
 
 
 def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
+    """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
         return f"There is no {kind} “{text}”: nothing is stored yet."
     similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
     if similar:
         return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"
     more = f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    return f"There is no {kind} “{text}”. There is {', '.join(names[:_MAX_LISTED_NAMES])}{more}."
+    return f"There is no {kind} “{text}”. The service knows {', '.join(names[:_MAX_LISTED_NAMES])}{more}."

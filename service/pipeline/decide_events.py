@@ -81,6 +81,7 @@ def copy_log(session: Session, origin: str, event: Event) -> None:
 
 
 def _update_state(session: Session, event: Event, at: datetime) -> None:
+    """Set the state that follows from an event's log, and mark its series stale if their baseline changes with it."""
     before, event.state = event.state, find_state_after(row.action for row in decisions.read_log(session, event.id))
     if event.state is before:
         return

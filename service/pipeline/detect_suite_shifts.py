@@ -46,7 +46,7 @@ def detect_shifts(database: Database) -> None:
         due_suites = list(_select_due(session))
     for suite, metric in due_suites:
         with database.reading() as session:
-            shift = _judge_suite(session, suite, metric)
+            shift = _detect_suite_shift(session, suite, metric)
         with database.writing([suite.subject.name]) as session:
             _store_shift(session, suite, metric, shift)
     if due_suites:
@@ -84,6 +84,7 @@ def _list_cases(session: Session, revision: Revision, host: Host) -> set[int]:
 
 
 def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
+    """Return the metrics in which the newest revision of a suite was not checked for a shift yet."""
     checked = select(SuiteLook.metric).where(
         SuiteLook.subject_id == suite.subject.id,
         SuiteLook.host_id == suite.host.id,
@@ -93,7 +94,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
     return [metric for metric in _JUDGED_METRICS if metric not in metrics]
 
 
-def _judge_suite(session: Session, suite: Suite, metric: str) -> views.Drift | None:
+def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
     paths = _list_paths(session, suite, metric)
     histories = [suite_shift.select_points_before(path, last_change) for path, last_change in paths]
@@ -155,12 +156,14 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
 
 
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:
+    """Return the commits that can have caused a shift of a suite."""
     parents = revisions.map_parents(session, suite.subject.id)
     contained = list_commits_between(parents, path[-2].revision, path[-1].revision)
     return revisions.list_candidates(session, suite.subject.id, contained)
 
 
 def _store_shift(session: Session, suite: Suite, metric: str, shift: views.Drift | None) -> None:
+    """Store that a metric of a suite was checked, with the shift that was found; None if there was none."""
     key: dict[str, Any] = {
         "subject_id": suite.subject.id,
         "host_id": suite.host.id,

@@ -36,6 +36,7 @@ class FurtherRuns:
         return self._last_seen[host]
 
     def _find_case_on_host(self, drift: Drift) -> CaseOnHost:
+        """Return what decides whether further runs of a drift's case can come; the answers are cached."""
         sides = {drift.environment_before, drift.environment_after}
         unknown = sides - self._imported.keys()
         if unknown:

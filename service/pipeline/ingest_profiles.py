@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from runner.contract.profile import Profile
-from service.pipeline import detect_drifts, update_events
+from service.pipeline import judging_schedule, update_events
 from service.rules.fault_price import PRICED_METRICS
 from service.store import profiles
 from service.store.engine.database import Database
@@ -24,7 +24,7 @@ def ingest_profile(database: Database, profile: Profile) -> StoreResult:
 
     result, priced = database.write([profile.subject], store)
     if priced:
-        detect_drifts.judge_changed_series(database)
+        judging_schedule.judge_or_defer_series(database)
         with database.writing([profile.subject]) as session:
             update_events.refresh_prices(session, priced)
     return result

@@ -112,6 +112,7 @@ def store_reports(session: Session, prepared: Sequence[PreparedReport]) -> Inges
 
 
 def _prepare_points(report: Report | PlainReport) -> Iterator[PreparedPoint]:
+    """Yield a point for each metric of a report, encoded as the columns of its row."""
     if isinstance(report, PlainReport):
         for name, values in report.values.items():
             level, n, samples = encode_samples(values)

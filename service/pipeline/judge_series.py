@@ -1,4 +1,4 @@
-"""Judges series of one session: their drifts, their sparklines, and which former drifts no longer stand."""
+"""Judges series: detects their drifts again, draws their sparklines, and finds which former drifts no longer stand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
 from service.rules.series.floor import calibrate_floor
-from service.rules.series.proofs import Proof, settle
+from service.rules.series.proofs import Proof, apply_proofs
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import explain_withdrawals
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """The judgement of a series.
+    """The result of judging a series: its drifts, and what became of the former ones.
 
     Attributes
     ----------
@@ -55,14 +55,14 @@ class JudgedSeries:
     withdrawn: dict[str, str]
 
 
-class _Settled(NamedTuple):
-    """What is settled about a series besides its runs."""
+class _FixedFacts(NamedTuple):
+    """What else than its runs decides about a series: expected levels, and proofs by interleaved pairs."""
 
     baselines: Baselines
     proofs: Sequence[Proof]
 
 
-def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
+def judge_series(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSeries], set[int]]:
     """Judge the series that have changed since they were last judged, among some series.
 
     They are judged together, so that shared data is read once. If that fails, each is judged separately.
@@ -70,37 +70,42 @@ def judge(session: Session, series_ids: Collection[int]) -> tuple[list[JudgedSer
     Returns
     -------
     tuple
-        The judgements, and the ids of the series that cannot be judged, which must not prevent the others from being
-        judged.
+        The results, and the ids of the series that cannot be judged, which must not keep the others from it.
     """
     try:
-        return _judge_together(session, series_ids), set()
+        return _judge_batch(session, series_ids), set()
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
         if len(series_ids) == 1:
             log.exception("series %d could not be judged", *series_ids)
             return [], set(series_ids)
-    alone = [judge(session, [series_id]) for series_id in series_ids]
+    alone = [judge_series(session, [series_id]) for series_id in series_ids]
     judged = [result for results, _ in alone for result in results]
     return judged, {series_id for _, failed in alone for series_id in failed}
 
 
-def _judge_together(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
+def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSeries]:
+    """Detect the drifts of the series that are stale among these; what they share is read once."""
     stale = series.find_stale_series(session, series_ids)
     ids = [row.id for row in stale]
     trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
     baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
     proven = proofs.map_by_series(session, ids)
     return [
-        _judge(facts, row, trends[row.id], _Settled(baselines.get(row.id, {}), proven[row.id]), former[row.id])
+        _judge_one_series(
+            facts, row, trends[row.id], _FixedFacts(baselines.get(row.id, {}), proven[row.id]), former[row.id]
+        )
         for row in stale
     ]
 
 
-def _judge(facts: DriftFacts, row: Series, trend: Trend, settled: _Settled, former: Sequence[DriftRow]) -> JudgedSeries:
+def _judge_one_series(
+    facts: DriftFacts, row: Series, trend: Trend, fixed: _FixedFacts, former: Sequence[DriftRow]
+) -> JudgedSeries:
+    """Detect the drifts of one series, apply its proofs, and compare the result with the former drifts."""
     head, measured = series.read_head(row), trend.measured
-    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=settled.baselines) if row.judged else []
+    changes = find_drifts(trend, is_exact=is_exact_count(head), baselines=fixed.baselines) if row.judged else []
     changes = [facts.blame_upgrades(change) for change in changes]
-    changes = settle(changes, settled.proofs, trend) if row.judged else []
+    changes = apply_proofs(changes, fixed.proofs, trend) if row.judged else []
     contexts = [facts.find_description_facts(row, change) for change in changes]
     described = describe_drifts(head, changes, contexts, calibrate_floor(measured))
     rows = [drifts.make_row(drift, change.after.position) for drift, change in zip(described, changes, strict=True)]

@@ -119,7 +119,7 @@ def is_idle(last_seen: datetime | None, now: datetime, idle: timedelta) -> bool:
     return last_seen is None or last_seen < now - idle
 
 
-def explain_settled(session: Session, drift_id: str) -> tuple[str, bool]:
+def explain_why_settled(session: Session, drift_id: str) -> tuple[str, bool]:
     """Return why a drift no longer needs a bisect, empty if it does; and whether its runs no longer show it."""
     event_id = event_drifts.map_events_by_drift(session, [drift_id]).get(drift_id)
     event = next(iter(events.list_summaries(session, [event_id])), None) if event_id else None
@@ -147,6 +147,7 @@ def _list_open_events(session: Session, subject: str, certainty: Certainty) -> I
 
 
 def _list_drifts(session: Session, event_id: str) -> list[Drift]:
+    """Return the drifts of an event that are still detected."""
     ids = session.scalars(select(EventDriftRow.drift_id).where(EventDriftRow.event_id == event_id, EventDriftRow.found))
     return event_drifts.read_drifts(session, list(ids))
 
@@ -163,6 +164,7 @@ def _is_of_pull_request(session: Session, drift: Drift) -> bool:
 
 
 def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:
+    """Return the bisect that explains a drift: its commits, its expected runs, and the command that orders it."""
     question = build_bisect_question(drift, points.find_settings(session, drift.environment_after))
     return NextStep(
         drift=drift.id,

@@ -25,7 +25,7 @@ MAX_EXACT_STEPS = 10
 """Most steps between neighbours that are worth a comparison."""
 
 
-class _Ranked(NamedTuple):
+class _RankedNomination(NamedTuple):
     rank: tuple[bool, float]
     """Likely ones first, then by their size."""
     nomination: Nomination
@@ -37,7 +37,7 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
     ids = [row.id for row in rows]
     trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
     stored = drifts.map_rows_by_series(session, ids)
-    ranked: list[_Ranked] = []
+    ranked: list[_RankedNomination] = []
     powers: list[Power] = []
     for row in rows:
         head = series.read_head(row)
@@ -71,16 +71,18 @@ def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
-def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_Ranked]:
+def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
     for drift in found:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
             continue
         if drift.evidence.wants_rerun or len(drift.candidates) > 1:
-            yield _rank(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
+            yield _build_ranked_nomination(head, drift.good, drift.bad, drift.before, drift.after, likely=True)
 
 
-def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, proven: list[Proof]) -> Iterator[_Ranked]:
+def _list_worthwhile(
+    head: SeriesHead, found: list[Drift], measured: Points, proven: list[Proof]
+) -> Iterator[_RankedNomination]:
     """Yield the change that is worth a comparison on the newest level of a noisy series, and the ends of that level."""
     begun = {str(drift.run_after) for drift in found}
     begin = max((index for index, point in enumerate(measured) if str(point.run_id) in begun), default=0)
@@ -97,10 +99,13 @@ def _list_worthwhile(head: SeriesHead, found: list[Drift], measured: Points, pro
     for first, last in dict.fromkeys(ends):
         base, end = level[first], level[last]
         if base.revision != end.revision and not is_covered(base, end, proven, level):
-            yield _rank(head, base.revision, end.revision, base.value, end.value, likely=False)
+            yield _build_ranked_nomination(head, base.revision, end.revision, base.value, end.value, likely=False)
 
 
-def _rank(head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool) -> _Ranked:
+def _build_ranked_nomination(
+    head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool
+) -> _RankedNomination:
+    """Return the nomination of two commits with its sort key: likely changes first, then by size in percent."""
     percent = percent_change(after - before, before)
     nomination = Nomination(
         case=_build_case(head),
@@ -112,4 +117,4 @@ def _rank(head: SeriesHead, base: str, end: str, before: int | float, after: int
         percent=percent,
         likely=likely,
     )
-    return _Ranked((not likely, -abs(percent or 0.0)), nomination)
+    return _RankedNomination((not likely, -abs(percent or 0.0)), nomination)

@@ -20,6 +20,8 @@ def order_cross_measurements(session: Session, subject_id: int, drifts: Iterable
 
 
 def _store_order(session: Session, subject_id: int, drift: Drift) -> None:
+    """Store the order of a drift's cross-measurement, unless it is stored already."""
+
     def find_revision_id(commit: str) -> int:
         return session.scalars(
             select(Revision.id).where(Revision.subject_id == subject_id, Revision.commit == commit)

@@ -62,6 +62,7 @@ def _decide_event(session: Session, event_id: str, request: TriageRequest, autho
 
 
 def _mark_event(session: Session, event: Event, request: TriageRequest, now: datetime) -> str:
+    """Assign, snooze or wake an event; return why that is impossible, or an empty text."""
     if request.action is TriageAction.ASSIGN:
         event_marks.assign_event(event, request.assignee or "")
     elif request.action is TriageAction.WAKE:

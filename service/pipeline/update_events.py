@@ -45,12 +45,13 @@ def update_events(database: Database, subjects: Collection[str] | None = None) -
     return is_stale
 
 
-def is_due(database: Database, subjects: Collection[str] | None = None) -> bool:
+def have_drifts_changed(database: Database, subjects: Collection[str] | None = None) -> bool:
     """Return whether there are subjects whose drifts have changed, of all subjects or of some."""
     return bool(_find_changed_subjects(database, subjects))
 
 
 def _find_changed_subjects(database: Database, subjects: Collection[str] | None) -> Sequence[tuple[int, str]]:
+    """Return the ids and names of subjects whose drifts have changed since their events were updated."""
     changed = select(Subject.id, Subject.name).where(Subject.drifts_version != Subject.events_version)
     if subjects is not None:
         changed = changed.where(Subject.name.in_(subjects))
@@ -114,10 +115,11 @@ def _mark_unchanged(database: Database, subject_id: int, name: str) -> None:
         with database.writing([name]) as session:
             if session.scalar(version) != version_before:
                 return
-            _write_events(session, dict(chunk))
+            _store_event_of_drifts(session, dict(chunk))
 
 
 def _update_subject(session: Session, subject_id: int) -> bool:
+    """Update the events of one subject from its drifts; return whether series have to be judged again."""
     subject = session.scalars(select(Subject).where(Subject.id == subject_id).with_for_update()).one()
     if subject.drifts_version == subject.events_version:
         return False
@@ -149,6 +151,7 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
 
 
 def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+    """Return the stored events with their drifts as the rules read them, by the event's id."""
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
     for drift in stored:
         by_event[drift.event].append(drift)
@@ -161,6 +164,7 @@ def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Even
 def _add_new_events(
     session: Session, subject_id: int, assembled: AssembledEvents, events: dict[str, Event], now: datetime
 ) -> None:
+    """Add a row for each event that was not stored before, and number them after the last one."""
     last = max((event.number for event in events.values()), default=0)
     for number, name in enumerate(assembled.new, start=last + 1):
         events[name] = Event(
@@ -216,10 +220,11 @@ def _assign_drifts(
 
 def _mark_drifts(session: Session, drifts: Set[str]) -> None:
     """Write the event of each drift to the drift."""
-    _write_events(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
+    _store_event_of_drifts(session, event_drifts.map_events_by_drift(session, sorted(drifts)))
 
 
-def _write_events(session: Session, events: Mapping[str, str]) -> None:
+def _store_event_of_drifts(session: Session, events: Mapping[str, str]) -> None:
+    """Store the event of each drift, by the drift's id."""
     rows = [{"drift": drift, "event": event} for drift, event in events.items()]
     if rows:
         table = cast(Table, DriftRow.__table__)
@@ -262,13 +267,14 @@ def _summarise_events(
         event.cause, event.position = members[0].cause, members[-1].last
         event.committed_at = max(drift.committed_at for drift in drifts)
         event.confirmed = any(not drift.evidence.wants_rerun for drift in drifts)
-        event.document = narrowing.narrow_event(headline.summarise(first, returned), results.get(name))
+        event.document = narrowing.narrow_event(headline.summarise_drifts(first, returned), results.get(name))
         _update_rank(event, first)
 
 
 def _decide_automatically(
     session: Session, subject_id: int, assembled: AssembledEvents, events: Mapping[str, Event], now: datetime
 ) -> None:
+    """Add the service's own decisions to the logs: events that were fixed, or that came back."""
     logs = decisions.read_logs(session, subject_id)
     units = event_drifts.read_units(
         session, {step.by.series for steps in assembled.transitions.values() for step in steps}

@@ -9,7 +9,7 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
-from service.pipeline.name_commit import NAMING_ADVICE, name_commit
+from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.release_text import write_markdown
 from service.releases.schemas import ReleaseChange
@@ -57,7 +57,7 @@ def choose() -> ResponseReturnValue:
 
 
 def _read_requested_releases(session: Session, text: str, subject: str) -> tuple[NamedCommit | None, str]:
-    return name_commit(session, text, subject or None) if text else (None, f"Name a release. {NAMING_ADVICE}")
+    return resolve_commit_name(session, text, subject or None) if text else (None, f"Name a release. {NAMING_ADVICE}")
 
 
 @page(bp, "/releases/<path:between>")
@@ -79,13 +79,15 @@ def show(between: str) -> Page:
 
 
 def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommit:
-    entry, why = name_commit(session, text, subject)
+    """Return the commit that a text names; answer 404 if there is none."""
+    entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     return entry
 
 
 def _build_table(changes: list[ReleaseChange]) -> Table:
+    """Return the changes as a table for CSV: a row for each part of each change."""
     columns = (
         "case",
         "host",

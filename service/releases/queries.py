@@ -106,6 +106,7 @@ def _read_levels(
 
 
 def _read_drifts(session: Session, subject_id: int) -> list[Drift]:
+    """Return all drifts of a subject's judged series, in the order of the history."""
     rows = session.scalars(
         select(DriftRow.document)
         .join(Series, DriftRow.series_id == Series.id)
@@ -116,6 +117,7 @@ def _read_drifts(session: Session, subject_id: int) -> list[Drift]:
 
 
 def _map_events(session: Session, drift_ids: Sequence[str]) -> dict[str, EventOfDrift]:
+    """Return the event of each drift with the commits that a bisect has proven, by the drift's id."""
     events: dict[str, EventOfDrift] = {}
     for chunk in bulk.split_into_chunks(drift_ids, _DRIFTS_PER_QUERY):
         rows = session.execute(

@@ -50,6 +50,7 @@ def label_columns(columns: Sequence[Mapping[str, str]]) -> list[ColumnLabel]:
 
 
 def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> ColumnLabel:
+    """Return the label of a column from the texts of its environments, at most a few of them."""
     distinct = list(dict.fromkeys(texts_of_column))
     n_more = len(distinct) - MAX_NAMED
     # Instead of "1 more", which takes as much room, the last one is said.
@@ -58,6 +59,7 @@ def _build_label(texts_of_column: Sequence[str], names: tuple[str, ...]) -> Colu
 
 
 def _rank_setting(name: str) -> tuple[int, str]:
+    """Return the sort key of a setting: the most informative kinds first."""
     kind = name.partition(".")[0]
     return (_KINDS_IN_ORDER.index(kind) if kind in _KINDS_IN_ORDER else _KINDS_IN_ORDER.index("kernel")), name
 

@@ -116,6 +116,7 @@ def _describe_price(
     *,
     varies: bool,
 ) -> str:
+    """Return a price in words: the CPU time with its uncertainty, its share, and the cost of a fault."""
     costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in each))
     change, reason = format_difference(seconds, "s"), ""
     if uncertainty:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.contract.diagnosis import DiagnosisRequest
 from runner.contract.profile import Profile
 from service.rules.diagnose.diagnosis import diagnose_profile
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.schemas.profile_summaries import ProfileSummary, ProfileWithoutStacks, StackHead
 
 

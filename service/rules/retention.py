@@ -65,12 +65,14 @@ class _Use(Enum):
 
 
 def _find_use(name: str, judging: Judging) -> _Use:
+    """Return what is still read of a metric's samples after a while."""
     if metric(name).kind is Kind.COUNT and judging.is_judged_in_history(name):
         return _Use.ALL  # Detection reads each sample of a count, to see whether it repeats.
     return _Use.EXTREMES if judging.is_judged_in_history(name) or judging.decides_comparison(name) else _Use.LEVEL
 
 
 def _select_samples(samples: Sequence[Number], level: Number | None, use: _Use) -> Sequence[Number]:
+    """Return the samples that remain: all, the level, or the level and the extremes."""
     if level is None or use is _Use.ALL:
         return samples
     return (level,) if use is _Use.LEVEL else (min(samples), level, max(samples))
@@ -91,6 +93,7 @@ def thin_profile(profile: Profile) -> Profile:
 
 
 def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfile:
+    """Return a stack profile with its heaviest stacks; the others are merged into one."""
     by_weight = sorted(profile.stacks, key=lambda stack: -stack.weight)
     kept_stacks, merged_stacks = by_weight[:_MAX_STACKS], by_weight[_MAX_STACKS:]
     if merged_stacks:
@@ -99,6 +102,7 @@ def _keep_heaviest_stacks(profile: StackProfile, rest_frame: int) -> StackProfil
 
 
 def _renumber_frames(profile: StackProfile, indices: dict[int, int]) -> StackProfile:
+    """Return a stack profile with new indices of its frames."""
     stacks = tuple(
         stack.model_copy(update={"frames": tuple(indices[index] for index in stack.frames)}) for stack in profile.stacks
     )

@@ -14,7 +14,7 @@ from runner.contract.base import Parameter
 from runner.contract.budget import Budget
 from service.schemas.certainty import Cause as Cause  # noqa: PLC0414
 from service.schemas.certainty import Certainty, decide_certainty
-from service.text.candidates import name_candidates, prefix_provisional
+from service.text.cause_text import name_candidates, prefix_provisional
 
 _MAX_NAMED_SETTINGS = 2
 """Settings that a headline names; more are counted."""
@@ -197,6 +197,7 @@ class Evidence(View):
     @model_validator(mode="before")
     @classmethod
     def _decide_standing(cls, values: Any) -> Any:
+        """Derive the standing of a drift from its pairs and its doubt."""
         if not isinstance(values, dict):
             return values
         suspected = Standing.SUSPECTED if values.get("wants_rerun") else Standing.CERTAIN

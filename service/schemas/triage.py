@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from runner.contract.base import CommitHash
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Candidate, Cause, Direction, FaultPrice, Number, SettingChange, View
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 Author = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")
@@ -141,6 +141,7 @@ class DecisionRequest(BaseModel):
 
     @model_validator(mode="after")
     def _is_complete(self) -> DecisionRequest:
+        """Check that a decision has the reason and the commit that it needs, and no others."""
         if self.action is Action.WITHDRAW:
             raise ValueError("only the service can withdraw an event: dismiss it if nothing changed")
         if needs_reason(self.action) and not self.reason:
@@ -223,6 +224,7 @@ class SilenceRequest(BaseModel):
 
     @model_validator(mode="after")
     def _require_series(self) -> SilenceRequest:
+        """Check that a silence names one series or a pattern, and has a reason."""
         patterns = (self.subject, self.host, self.case, self.metric)
         if self.series_id is None and set("".join(patterns)) <= {"*"}:
             raise ValueError(
@@ -394,7 +396,7 @@ class EventSummary(View):
 
     @property
     def full_headline(self) -> str:
-        """The headline as a sentence that stands alone, as in mail and titles: that it is provisional is said."""
+        """The headline as a sentence that stands alone, for mail and titles; it says if the cause is provisional."""
         return prefix_provisional(self.headline) if self.certainty is Certainty.PROVISIONAL else self.headline
 
     @property
@@ -482,6 +484,7 @@ class TriageRequest(BaseModel):
 
     @model_validator(mode="after")
     def _is_complete(self) -> TriageRequest:
+        """Check that a request has the reason, the assignee and the time that its action needs."""
         decision = self.action.decision
         if decision is not None and needs_reason(decision) and not self.reason:
             raise ValueError(f"reason is required to {self.action}, so that others know why")

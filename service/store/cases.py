@@ -30,6 +30,7 @@ def find_case(session: Session, key: str) -> CaseEntry | None:
 
 
 def _build_entries(session: Session, rows: Sequence[Case]) -> list[CaseEntry]:
+    """Return cases as the API describes them, with their number of series and when they were last measured."""
     series_counts = session.execute(
         select(Series.case_id, func.count(), func.max(Series.latest_at)).group_by(Series.case_id)
     )

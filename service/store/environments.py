@@ -52,6 +52,7 @@ def find_environment_before(session: Session, environment: EnvironmentEntry) -> 
 
 
 def _build_entry(session: Session, row: Environment) -> EnvironmentEntry | None:
+    """Return an environment with its hosts and when it was seen; None if it has no runs."""
     in_environment = Run.environment_id == row.id
     first, last = (
         session.scalar(select(func.min(Run.started_at)).where(in_environment)),

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from runner import contract
 from runner.contract.gate import GateReport
-from service.rules.gate.creep import Baseline
+from service.rules.gate.gradual_regression import Baseline
 from service.schemas.triage import State
 from service.store import shared_rows
 from service.store.models import Case, Environment, Event, EventDriftRow, Host, Point, Revision, Run, Series, Subject
@@ -37,6 +37,7 @@ def unpack_baselines(packed: Mapping[str, Any] | None) -> Baselines:
 
 
 def _find_baseline(session: Session, head: contract.Report, metric: str) -> Baseline | None:
+    """Return the first level of a metric since its last expected drift, in the environment of the head."""
     # The series.
     series = session.scalar(
         select(Series.id)

@@ -208,5 +208,6 @@ def record_failed_start(row: Job, why: str, retry_at: datetime | None, now: date
 
 
 def _log_state(row: Job, by: str, sentence: str, now: datetime) -> None:
+    """Add the present state of a job to its course, with who caused it and why."""
     step = {"at": now.isoformat(), "state": row.state.value, "by": by, "sentence": sentence}
     row.course = [*row.course, step]

@@ -203,7 +203,11 @@ class Run(Base):
     failure_temporary: Mapped[bool | None]
     """Whether another attempt can succeed; None if there is no failure, or it is older than this column."""
     quarantine: Mapped[str | None] = mapped_column(Text)
-    """Why the run is stored but never judged; None if it is judged."""
+    """Why the run is stored but never judged; None if it is judged.
+
+    Besides quarantine in the narrow sense, such as a wrong count of the canary, that is the purpose of a run that was
+    measured for a bisect or its proof, with the settings of a search, or not at all because its counts were reused.
+    """
     session: Mapped[UUID | None]
     """Runs that were measured interleaved share it."""
     own_bytes: Mapped[str | None] = mapped_column(String(16))

@@ -77,6 +77,7 @@ def _ensure_ids(
     identity: InstrumentedAttribute[int],
     rows: Mapping[str, dict[str, Any]],
 ) -> dict[str, int]:
+    """Return the ids of rows by their keys; insert the missing rows first."""
     ids = _find_ids(session, key, identity, rows)
     # By key: every writer adds the same rows in the same order.
     missing = [rows[name] for name in sorted(rows) if name not in ids]
@@ -91,6 +92,7 @@ def _ensure_ids(
 def _find_ids(
     session: Session, key: InstrumentedAttribute[str], identity: InstrumentedAttribute[int], names: Iterable[str]
 ) -> dict[str, int]:
+    """Return the ids of the stored rows, by their keys."""
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(names, _KEYS_PER_QUERY):
         ids |= dict(session.connection().execute(select(key, identity).where(key.in_(chunk))).all())

@@ -49,6 +49,7 @@ def _find_named(text: str, commit: refs.NamedCommit) -> str:
 
 
 def _search_revisions(session: Session, words: list[str]) -> Iterator[Result]:
+    """Yield the newest commits whose hash begins with a word or whose title contains it, for all words."""
     hash_or_title = [
         Revision.commit.startswith(word.lower(), autoescape=True) | Revision.title.icontains(word, autoescape=True)
         for word in words

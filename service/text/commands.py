@@ -79,6 +79,7 @@ def list_parameter_options(parameters: Mapping[str, Parameter]) -> list[str]:
 
 
 def _build_repeat_command(command: str, report: Report, commit: str = "") -> str:
+    """Return a command that repeats a run: its case, its commit and its variables."""
     words = ["faultwatch", command, report.case.workload, "--repo", HERE]
     words += ["--revision", (commit or report.revision.commit)[:12]]
     words += list_parameter_options(report.case.parameters)

@@ -14,6 +14,7 @@ def escape_cells(values: Iterable[Any]) -> list[Any]:
 
 
 def _is_formula(text: str) -> bool:
+    """Return whether a spreadsheet would take a text for a formula."""
     if not text.startswith(_FORMULA_STARTS):
         return False
     try:

@@ -46,7 +46,7 @@ class Admission:
         return self._under_way > 1
 
     @contextmanager
-    def request(self) -> Iterator[None]:
+    def admit_request(self) -> Iterator[None]:
         """Admit a request, before its body is read.
 
         Raises
@@ -65,7 +65,7 @@ class Admission:
                 self._under_way -= 1
 
     @contextmanager
-    def subjects(self, names: Collection[str]) -> Iterator[None]:
+    def admit_subjects(self, names: Collection[str]) -> Iterator[None]:
         """Admit a request about some subjects.
 
         Raises
@@ -98,7 +98,7 @@ def admit_requests(view: View) -> View:
 
     @wraps(view)
     def admit_and_call(*args: Any, **kwargs: Any) -> Any:
-        with find_admission().request():
+        with find_admission().admit_request():
             return view(*args, **kwargs)
 
     return cast(View, admit_and_call)

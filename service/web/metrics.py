@@ -56,6 +56,7 @@ class Exposed:
         )
 
     def _collect_measured(self) -> Iterator[Metric]:
+        """Yield the metrics about runs and hosts."""
         runs = CounterMetricFamily(
             "faultwatch_runs", "Stored runs. Quarantined runs are never judged.", labels=["outcome", "quarantined"]
         )
@@ -71,6 +72,7 @@ class Exposed:
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
 
     def _collect_waiting(self) -> Iterator[Metric]:
+        """Yield the metrics about what waits: jobs, messages, webhooks and series."""
         jobs = {state.value: self.figures.jobs.get(state, 0) for state in State}
         yield _build_gauge("faultwatch_jobs", "Jobs by state.", "state", jobs)
         since = self.figures.queued_since
@@ -97,6 +99,7 @@ class Exposed:
 
 
 def _build_gauge(name: str, description: str, label: str, values: Mapping[str, float]) -> Metric:
+    """Return a gauge with one value for each label."""
     family = GaugeMetricFamily(name, description, labels=[label])
     for label_value, value in values.items():
         family.add_metric([label_value], value)

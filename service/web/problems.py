@@ -80,6 +80,7 @@ def register(app: APIFlask) -> None:
 
 
 def _build_response(status: int, detail: str, errors: list[FieldError] | None = None) -> Response:
+    """Return a problem document as a response."""
     title = HTTPStatus(status).phrase
     response = jsonify(Problem(title=title, status=status, detail=detail, errors=errors or []).model_dump())
     response.status_code = status
@@ -133,6 +134,7 @@ def find_unavailability(error: Exception) -> ProblemError | None:
 
 
 def _answer_database_error(error: SQLAlchemyError) -> Response:
+    """Answer an error of the database: with 503 if it passes, otherwise with 500."""
     if (problem := find_unavailability(error)) is not None:
         return answer_problem(problem)
     if not isinstance(error, OperationalError):

@@ -62,6 +62,7 @@ def describe_missing() -> str | None:
 
 
 def _find_version(package: str) -> str:
+    """Return the installed version of a front-end package; raise if it is not installed."""
     root = NODE_MODULES / package
     if not (root / FILES[package]).is_file():
         raise MissingPackageError(

@@ -54,6 +54,7 @@ def receive(name: str) -> ResponseReturnValue:
 
 
 def _is_document(body: bytes) -> bool:
+    """Return whether a body is a JSON object."""
     try:
         return isinstance(json.loads(body), dict)
     except (ValueError, RecursionError):

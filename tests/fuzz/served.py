@@ -17,7 +17,7 @@ from werkzeug.test import TestResponse
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.web import app_resources
@@ -70,7 +70,7 @@ class Served:
     def show_all(self, pages: Sequence[str] = PAGES) -> None:
         """Judge what arrived, and read every page that lists it."""
         with self.app.app_context():
-            detect_drifts.judge_changed_series(app_resources.get_database())
+            judging_schedule.judge_or_defer_series(app_resources.get_database())
         for page in pages:
             self.show(page)
 

@@ -28,6 +28,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildProposal]:
+    """Return the ways to build a Cargo manifest: its programs, its benchmarks and its examples."""
     locked = " --locked" if sources.has("Cargo.lock") else ""
     tools = ("cargo",)
     programs = BuildProposal("Cargo", f"cargo build --release{locked}", tools, CARGO_HOME)
@@ -41,6 +42,7 @@ def _list_proposals(sources: Sources, manifest: dict[str, Any]) -> list[BuildPro
 
 
 def _read_manifest(sources: Sources) -> dict[str, Any]:
+    """Return the content of Cargo.toml; empty if it is not valid."""
     try:
         return tomllib.loads(sources.read_text("Cargo.toml"))
     except ValueError:
@@ -54,6 +56,7 @@ def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
 
 
 def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
+    """Return the names of the benchmarks that bring their own main function, by a known benchmark library."""
     dependencies = manifest.get("dev-dependencies")
     entries = manifest.get("bench")
     if not isinstance(dependencies, dict) or not isinstance(entries, list):
@@ -65,6 +68,7 @@ def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
 
 
 def _propose_benchmark(name: str, locked: str) -> BuildProposal:
+    """Return the build of one benchmark, which copies the program to a path without a hash."""
     # Cargo adds a hash to the name of the program.
     program = f"target/release/bench-{name}"
     copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'

@@ -36,6 +36,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _propose_build(folder: str, target: str, options: list[str], text: str, *, tests: bool) -> BuildProposal:
+    """Return the build with CMake in a folder, with debug information and the compilers that it needs."""
     configure = ["cmake", "-S", folder, "-B", target, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options]
     languages = re.search(r"project\s*\(([^)]*)\)", text, re.IGNORECASE)
     fortran = bool(languages and re.search(r"\bFortran\b", languages[1])) or bool(_FORTRAN.search(text))

@@ -40,6 +40,7 @@ def _find_module(file: str, modules: list[str]) -> str | None:
 
 
 def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
+    """Return the builds of one Go module: its programs, and the benchmarks of its main package."""
     own = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
     packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}
@@ -118,6 +119,7 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
 
 
 def _propose_benchmarks(folder: str, program: str, pattern: str) -> RunProposal:
+    """Return the command that runs the benchmarks of a package in its folder."""
     chosen = f'"{pattern}"' if "|" in pattern else pattern
     arguments = f"-test.run=NONE -test.bench={chosen} -test.benchtime={BENCHMARK_ROUNDS}x"
     if folder == ".":

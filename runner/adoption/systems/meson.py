@@ -24,6 +24,7 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 
 def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:
+    """Return the build with Meson in a folder, with debug information."""
     where = [target] if folder == "." else [target, folder]
     setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *where]
     return BuildProposal(

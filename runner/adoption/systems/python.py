@@ -70,6 +70,7 @@ def _has_own_statements(script: str) -> bool:
 
 
 def _is_definition(statement: ast.stmt) -> bool:
+    """Return whether a statement only defines something, so that importing the module does no work."""
     if isinstance(statement, ast.Expr):
         return isinstance(statement.value, ast.Constant)
     if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -162,6 +163,7 @@ def is_primary_build_system(sources: Sources) -> bool:
 
 
 def _read_project(sources: Sources) -> dict[str, Any]:
+    """Return the content of pyproject.toml; empty if it is not valid."""
     try:
         return tomllib.loads(sources.read_text("pyproject.toml"))
     except ValueError:

@@ -94,6 +94,7 @@ def parse_history(source: Source) -> list[Result]:
 
 
 def _make_result(bench: _Bench, suite: str, entry: _Entry, subject: str) -> Result:
+    """Return one value of github-action-benchmark as a result."""
     unit, factor = convert_to_rate(bench.unit)
     return Result(
         case=make_case(bench.name, identity=f"{suite}/{bench.name}"),

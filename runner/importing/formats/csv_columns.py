@@ -51,6 +51,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Yield the rows of a CSV file with their line numbers."""
     try:
         for row in rows:
             if None in row or None in row.values():
@@ -63,6 +64,7 @@ def _read_rows(rows: "csv.DictReader[str]", name: str) -> Iterator[tuple[int, Ma
 
 
 def _make_run(row: Mapping[str, str], place: str, defaults: ImportDefaults) -> ImportedRun:
+    """Return one row as a run; options of the command replace missing columns."""
     cells = {name: row[_split_column(column)[0]].strip() for name, column in defaults.columns.items()}
     readings = {
         name: Reading(value=_parse_value(name, cells[name], _split_column(defaults.columns[name])[1], place))
@@ -96,6 +98,7 @@ def _split_column(text: str) -> tuple[str, str]:
 
 
 def _parse_value(name: str, text: str, unit: str, place: str) -> int | float:
+    """Return the number in a cell, converted from the unit of its column."""
     try:
         value = int(text) if text.isdecimal() else float(text)
     except ValueError:

@@ -57,6 +57,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(source: Source) -> Iterator[Result]:
+    """Yield the results in the output of ``go test -bench``, line by line."""
     state = _State()
     for number, raw in enumerate(source.text.splitlines(), start=1):
         line, location = raw.rstrip(), f"{source.name}: line {number}"
@@ -72,6 +73,7 @@ def _list_results(source: Source) -> Iterator[Result]:
 
 
 def _parse_result_line(match: re.Match[str], state: _State, place: str) -> Iterator[Result]:
+    """Yield a result for each pair of value and unit in one line."""
     words = match["values"].split()
     if len(words) % 2:
         raise FaultwatchError(f"{place}: the values and units of a benchmark do not come in pairs")
@@ -102,6 +104,7 @@ def _parse_case(name: str, package: str) -> Case:
 
 
 def _parse_number(text: str, place: str) -> float:
+    """Return the number in a text; raise if there is none."""
     try:
         value = float(text)
     except ValueError:

@@ -69,6 +69,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tuple[_Entry, dict[str, Any]]]:
+    """Return the repetitions of a benchmark; without them, its median or its mean."""
     entries = list(group)
     for kind in ("", "median", "mean"):
         chosen = [
@@ -84,6 +85,7 @@ def _choose_runs(group: Iterable[tuple[_Entry, dict[str, Any]]]) -> Iterator[tup
 def _list_results(
     name: str, entries: list[tuple[_Entry, dict[str, Any]]], time: datetime | None, about: dict[str, Any]
 ) -> Iterator[Result]:
+    """Yield the times of one benchmark and its counters."""
     case = _parse_case(name)
     for metric in ("real_time", "cpu_time"):
         values = [

@@ -61,6 +61,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _list_results(benchmark: _Benchmark) -> Iterator[Result]:
+    """Yield the primary result of a benchmark and the results of its profilers."""
     name = ".".join(benchmark.benchmark.rsplit(".", 2)[-2:])
     threads = {"threads": str(benchmark.threads)} if benchmark.threads != 1 else {}
     case = make_case(name, benchmark.params | threads, benchmark.benchmark)

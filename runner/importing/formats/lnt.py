@@ -82,6 +82,7 @@ def _select_numbers(values: Any) -> tuple[float, ...]:
 def _list_results(
     source: Source, host: str, start: str, info: dict[str, Any], tests: list[tuple[str, str, tuple[float, ...]]]
 ) -> Iterator[Result]:
+    """Yield a result for each test and metric of one LNT run."""
     time = parse_time(start, f"{source.name}: the start of the run") if start else None
     revision = next((str(info[key]).strip() for key in _REVISIONS if info.get(key)), "")
     columns: dict[tuple[str, str], list[float]] = {}

@@ -56,6 +56,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _parse_perf_output(text: str, name: str) -> tuple[str, PerfResult]:
+    """Return the format of perf's output and its parsed content."""
     events = _list_event_lines(text)
     try:
         if "Performance counter stats for" in text:

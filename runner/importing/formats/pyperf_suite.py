@@ -44,6 +44,7 @@ def read(source: Source, defaults: ImportDefaults) -> list[ImportedRun]:
 
 
 def _read_runs(text: str, name: str, defaults: ImportDefaults) -> list[ImportedRun]:
+    """Return the runs of a pyperf suite: one that Faultwatch exported, or one for each benchmark."""
     import pyperf  # noqa: PLC0415 - only needed for suites
 
     suite = pyperf.BenchmarkSuite.load(io.StringIO(text))
@@ -92,6 +93,7 @@ def _convert_count(name: str, value: float) -> int | float:
 
 
 def _read_foreign_run(benchmark: Any, place: str, defaults: ImportDefaults) -> ImportedRun:
+    """Return a benchmark that another tool has measured as a run."""
     metadata = benchmark.get_metadata()
     if benchmark.get_unit() != "second":
         raise FaultwatchError(f"{place}: its values are in {benchmark.get_unit()}, but only times can be imported")

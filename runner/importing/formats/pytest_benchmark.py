@@ -71,6 +71,7 @@ def parse(source: Source) -> list[Result]:
 
 
 def _read_settings(machine: dict[str, Any]) -> dict[str, str]:
+    """Return the settings of the machine that pytest-benchmark has recorded."""
     cpu = machine.get("cpu")
     brand = {"cpu": str(cpu["brand_raw"])} if isinstance(cpu, dict) and "brand_raw" in cpu else {}
     settings = {key: str(machine[key]) for key in _SETTINGS if key in machine} | brand

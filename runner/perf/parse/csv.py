@@ -28,6 +28,7 @@ def _is_metric_only(fields: Sequence[str]) -> bool:
 
 
 def _parse_row(line: Line, fields: Sequence[str]) -> Row:
+    """Return one line of ``perf stat -x``, with the meaning of its fields."""
     _refuse_other_modes(line, fields)
     if len(fields) == 1:
         raise line.make_error("this is not an event (use -o FILE to keep perf's messages out of its counts)")

@@ -63,6 +63,7 @@ def _repair_number(match: re.Match[str]) -> str:
 
 
 def _make_row(line: Line, fields: dict[str, str]) -> Row:
+    """Return one line of ``perf stat -j``, with the meaning of its keys."""
     for key, meaning in _OTHER_MODES.items():
         if key in fields:
             raise line.make_error(meaning)

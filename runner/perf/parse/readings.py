@@ -68,6 +68,7 @@ def assemble_readings(
 
 
 def _make_reading(row: Row) -> Reading:
+    """Return the reading of one event, with the reason if it has no value."""
     count = row.count
     if row.runtime is not None and count.printed != (row.runtime > 0):
         raise row.line.make_error("a counter must have a count if it ran, and only then")
@@ -80,6 +81,7 @@ def _make_reading(row: Row) -> Reading:
 
 
 def _explain_status(row: Row) -> str:
+    """Return why perf has no value for an event."""
     if row.count.status is Status.NOT_SUPPORTED:
         return f"perf: {row.event} is not supported on this machine"
     if row.name.metric in {"user-time", "sys-time"}:

@@ -95,6 +95,7 @@ def _refuse_displaced(lines: Sequence[Line]) -> None:
 
 
 def _split_events_and_footers(lines: Sequence[Line]) -> tuple[list[_Event], dict[str, tuple[Line, str]]]:
+    """Return the events and the times at the end of perf's text output."""
     events: list[_Event] = []
     footers: dict[str, tuple[Line, str]] = {}
     for line in lines:
@@ -201,6 +202,7 @@ class _GroupedNumber(Struct, frozen=True):
 
 
 def _make_row(event: _Event, digits: str, point: str) -> Row:
+    """Return one event of perf's text output, with its unit and its derived metric."""
     line, match = event.line, event.match
     name = read_name(line, match["event"])
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
@@ -213,6 +215,7 @@ def _make_row(event: _Event, digits: str, point: str) -> Row:
 
 
 def _parse_metric(line: Line, text: str, point: str) -> tuple[str, str]:
+    """Return the value and the unit of the derived number behind an event."""
     match = _METRIC.fullmatch(text)
     if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
         raise line.make_error(

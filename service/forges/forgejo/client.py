@@ -126,6 +126,7 @@ class Client:
             url = f"{self._base}{path}?{following.partition('?')[2]}" if following else None
 
     def _send_request(self, method: str, address: str, content: Mapping[str, Any] | None) -> requests.Response:
+        """Send a request to Forgejo; raise ForgejoError if it is refused."""
         response = self._session.request(method, address, json=content, timeout=_TIMEOUT_SECONDS, allow_redirects=False)
         if not 200 <= response.status_code < 300:
             raise ForgejoError(response)
@@ -149,6 +150,7 @@ def _parse_note(comment: Mapping[str, Any]) -> Note:
 
 
 def _describe_error(response: requests.Response) -> str:
+    """Return the status and the message of a refused call, in one line."""
     try:
         message = response.json()["message"]
     except (ValueError, KeyError, TypeError):

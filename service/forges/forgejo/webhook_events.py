@@ -15,6 +15,7 @@ from service.forges.webhook_actions import CommandComment, Payload, RecordHead, 
 
 
 def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
+    """Record the head of a pull request, and its merge."""
     pull, repository = payload["pull_request"], _read_repository(payload)
     yield RecordHead(repository, pull["number"], pull["head"]["sha"])
     if payload["action"] == "closed" and pull["merged"]:
@@ -22,6 +23,7 @@ def _handle_pull_request(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+    """Run the commands of a new comment on a pull request."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or not issue.get("pull_request"):
         return

@@ -83,6 +83,7 @@ class ActionsStarter:
         self._call_github(job, attempts, reply)
 
     def _call_github(self, job: Job, attempts: int, call: Callable[[Repository], str]) -> str:
+        """Call GitHub about a job's repository; an error says when to try again."""
         try:
             return self.client.call_with_repository(job.github or job.thread.partition("#")[0], call)
         except Failure as error:

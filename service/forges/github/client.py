@@ -70,6 +70,7 @@ class Client:
         return self._repositories[name]
 
     def _connect_repository(self, name: str, permissions: dict[str, str]) -> Repository:
+        """Return a repository, with a token of the App's installation there."""
         owner, _, short_name = name.partition("/")
         app = GithubIntegration(
             auth=self._app,

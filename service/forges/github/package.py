@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def _create_forge(settings: GithubSettings, scheduler: JobScheduler) -> Forge:
+    """Return GitHub as a forge, and let the scheduler start jobs in its Actions."""
     from runner.contract.job import Backend  # noqa: PLC0415 - see ForgePackage
     from service.forges.github.actions_starter import ActionsStarter  # noqa: PLC0415
     from service.forges.github.client import Client  # noqa: PLC0415

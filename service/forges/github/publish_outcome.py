@@ -35,7 +35,7 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
     check = check_run_text.render_check_run(publication.outcome, publication.links)
     batches = check.batches()
     try:
-        run = _post_check_run(repository, publication) if publication.attempted else None
+        run = _find_check_run(repository, publication) if publication.attempted else None
         if run is None:
             run = repository.create_check_run(
                 check_run_text.NAME,
@@ -57,7 +57,8 @@ def _publish_check_run(repository: Repository, publication: Publication) -> None
             raise
 
 
-def _post_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
+def _find_check_run(repository: Repository, publication: Publication) -> CheckRun | None:
+    """Return the check run that an earlier attempt has created; None if there is none."""
     runs = repository.get_commit(publication.outcome.head).get_check_runs(check_name=check_run_text.NAME, filter="all")
     return next((run for run in runs if run.external_id == publication.key), None)
 

@@ -30,6 +30,7 @@ _JOB_RUN_TITLE = re.compile(r"[a-z]+ ([1-9][0-9]{0,17})")
 
 
 def _handle_issue_comment(payload: Payload) -> Iterator[WebhookAction]:
+    """Run the commands of a new comment on a pull request."""
     comment, issue = payload["comment"], payload["issue"]
     if payload["action"] != "created" or "pull_request" not in issue or comment["user"]["type"] == "Bot":
         return
@@ -64,6 +65,7 @@ def _handle_workflow_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
+    """Measure a head again if somebody has requested that in its check run."""
     check = payload["check_run"]
     if payload["action"] != "rerequested":
         return
@@ -73,11 +75,13 @@ def _handle_check_run(payload: Payload) -> Iterator[WebhookAction]:
 
 
 def _handle_push(payload: Payload) -> Iterator[WebhookAction]:
+    """Measure the new head of the default branch."""
     if payload["ref"] == f"refs/heads/{payload['repository']['default_branch']}" and not payload["deleted"]:
         yield MeasureBranch(_read_repository(payload), payload["after"])
 
 
 def _handle_installation(payload: Payload) -> Iterator[WebhookAction]:
+    """Publish nothing more in repositories that the App was removed from."""
     if payload["action"] in {"deleted", "suspend"}:
         repositories = payload.get("repositories") or ()
         yield ForgetRepositories(tuple(repository["full_name"].lower() for repository in repositories))

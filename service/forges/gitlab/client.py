@@ -31,6 +31,7 @@ class _Session(requests.Session):
     last_headers: dict[str, str]
 
     def request(self, *arguments: Any, **options: Any) -> requests.Response:
+        """Send a request, and remember the headers of the answer."""
         self.last_headers = {}
         response = super().request(*arguments, **options)
         self.last_headers = {name.lower(): value for name, value in response.headers.items()}

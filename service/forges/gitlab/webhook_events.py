@@ -22,6 +22,7 @@ from service.forges.webhook_actions import (
 
 
 def _handle_merge_request(payload: Payload) -> Iterator[WebhookAction]:
+    """Record the head of a merge request, its acceptance by label, and its merge."""
     request, repository = payload["object_attributes"], _read_repository(payload)
     head = request["last_commit"]["id"]
     yield RecordHead(repository, request["iid"], head)
@@ -39,7 +40,8 @@ def _has_just_accepted(changes: Payload) -> bool:
     return ACCEPT_LABEL in after - before
 
 
-def _parse_note(payload: Payload) -> Iterator[WebhookAction]:
+def _handle_note(payload: Payload) -> Iterator[WebhookAction]:
+    """Run the commands of a new note on a merge request."""
     note = payload["object_attributes"]
     if note["noteable_type"] != "MergeRequest" or note.get("system") or note.get("action", "create") != "create":
         return
@@ -53,5 +55,5 @@ def _read_repository(payload: Payload) -> str:
     return qualify_name(ForgeKind.GITLAB, str(payload["project"]["path_with_namespace"]).lower())
 
 
-EVENTS = {"Merge Request Hook": _handle_merge_request, "Note Hook": _parse_note}
+EVENTS = {"Merge Request Hook": _handle_merge_request, "Note Hook": _handle_note}
 """The events on which the service acts, by their names in ``X-Gitlab-Event``."""

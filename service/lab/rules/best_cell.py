@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runner.contract import metric
-from service.lab.rules.judge_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
+from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import CellState, Effect, LabCell, LabMetric
 from service.rules.series import floor
 from service.text.numbers import format_difference, format_percent, format_quantity
@@ -66,6 +66,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
 
 
 def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) -> str:
+    """Return how many of the other cells are not measured or not decided; empty if none is."""
     missing = sum(cell.state is not CellState.MEASURED for cell in others)
     open_cells = len(others) - missing - len(compared)
     parts = [f"{missing} not measured"] * bool(missing) + [f"{open_cells} not decided"] * bool(open_cells)
@@ -73,6 +74,7 @@ def _describe_undecided(others: Sequence[LabCell], compared: Sequence[LabCell]) 
 
 
 def _describe_price(cell: LabCell) -> str:
+    """Return what a cell costs in other metrics, what it improves besides, and what is not certain."""
     costs: list[str] = []
     wins: list[str] = []
     unsure: list[str] = []
@@ -94,6 +96,7 @@ def _describe_price(cell: LabCell) -> str:
 
 
 def _format_change(entry: LabMetric) -> str:
+    """Return the change of a metric in percent or in its unit, with its bounds."""
     size = (
         format_percent(entry.percent)
         if entry.percent is not None

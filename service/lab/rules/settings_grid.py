@@ -263,6 +263,7 @@ class _Members:
 def _build_cell(
     values: Mapping[str, Value], default: bool, members: _Members, runs_by_session: Mapping[UUID, LabRun]
 ) -> GridCell:
+    """Return the cell of some values: its newest run, preferably one that was interleaved with the default."""
     point = tuple(values.values())
     runs = sorted(members.alike.get(point, ()), key=lambda run: run.started_at, reverse=True)
     measured = [run for run in runs if run.measured]
@@ -288,6 +289,7 @@ def _map_runs_by_session(runs: Iterable[LabRun]) -> dict[UUID, LabRun]:
 
 
 def _select_per_run(run: LabRun) -> dict[str, str]:
+    """Return the settings of a run that a job can set for a single run."""
     return {name: value for name, value in run.settings.items() if is_per_run(name)}
 
 

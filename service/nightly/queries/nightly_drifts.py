@@ -119,6 +119,7 @@ def _build_cell_conditions(cell: NightlyCell, keys: Iterable[str]) -> tuple[Colu
 
 
 def _build_detection_condition() -> ColumnElement[bool]:
+    """Return the condition that two rows are detections of the same drift of an event."""
     return and_(
         _OTHER_DETECTION.event_id == EventDriftRow.event_id,
         _OTHER_DETECTION.series_id == EventDriftRow.series_id,
@@ -141,6 +142,7 @@ def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
 
 
 def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
+    """Return a drift that a nightly run has reported and that is no longer found, with the reason."""
     return NightlyDrift(
         id=row.drift_id,
         host=host,

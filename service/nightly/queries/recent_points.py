@@ -57,6 +57,7 @@ def list_recent_points(session: Session, cases: Iterable[SeenCase]) -> list[Rece
 def _read_points(
     session: Session, names: Mapping[int, tuple[str, str, str, str]], series: Sequence[int]
 ) -> Iterator[RecentPoint]:
+    """Return the newest points of series, of runs that belong to the history."""
     newest, join_condition = _select_newest(session, _POINTS_PER_SERIES)
     # Not by the session, which takes half as long again to hand out thousands of rows.
     rows = session.connection().execute(

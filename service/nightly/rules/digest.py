@@ -102,6 +102,7 @@ def _explain_case(case: NightlyCase) -> str:
 
 
 def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDigest:
+    """Return a cell of a nightly run with the outcome of each of its cases."""
     return CellDigest(
         host=cell.host,
         configuration=cell.configuration,
@@ -114,6 +115,7 @@ def _summarise_cell(cell: NightlyCell, runs: Mapping[int, CaseRun]) -> CellDiges
 
 
 def _summarise_case(name: str, run: CaseRun | None) -> NightlyCase:
+    """Return the outcome of one case of a cell, with the reason if it has no result."""
     if run is None:
         return NightlyCase(name=name, state=CaseState.MISSING, why="no report has arrived")
     if run.quarantine is not None:
@@ -127,6 +129,7 @@ def _is_complete(cell: CellDigest) -> bool:
 
 
 def _describe_digest(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
+    """Return in one sentence how many cells are complete, who has not reported, and how many drifts begin."""
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
         parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")

@@ -346,6 +346,7 @@ def _align_row(
 def _build_columns(
     runs: Iterable[RecentPoint | UnmeasuredRun], machines: Mapping[str, Hashable]
 ) -> tuple[GridColumn, ...]:
+    """Return the columns: the environments in which each host measured lately, the newest first."""
     newest: dict[tuple[str, str], datetime] = {}
     cases: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for run in runs:
@@ -401,6 +402,7 @@ def _find_key(
 
 
 def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
+    """Group points by case, host and environment."""
     groups: dict[_CellKey, list[RecentPoint]] = {}
     for point in points:
         groups.setdefault((point.subject, point.case_key, point.host, point.environment), []).append(point)
@@ -408,6 +410,7 @@ def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPo
 
 
 def _find_beginning(nightly_run: LastNightlyRun | None, host: str) -> datetime | None:
+    """Return when the nightly run began, if this host takes part in it."""
     return nightly_run.began if nightly_run is not None and host in nightly_run.hosts else None
 
 
@@ -434,6 +437,7 @@ def _order_columns(point: RecentPoint) -> tuple[int, datetime]:
 
 
 def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
+    """Return the points with a level, including reused ones."""
     return [point for point in points if point.value is not None and point.quarantine in {None, REUSED}]
 
 
@@ -444,6 +448,7 @@ def _build_cell(
     began: datetime | None,
     flagged: Mapping[UUID, bool],
 ) -> GridCell:
+    """Return a cell with its newest level and the level of the nightly run before, or with why it has none."""
     levels = _select_levels(points)
     last = max((point.started_at for point in points), default=None)
     if failed is not None and (last is None or failed.started_at > last):
@@ -473,10 +478,12 @@ def _build_cell(
 
 
 def _is_between(before: RecentPoint | None, point: RecentPoint, latest: RecentPoint) -> bool:
+    """Return whether a point lies after the level before and not after the newest one."""
     return before is not None and _order_columns(before) < _order_columns(point) <= _order_columns(latest)
 
 
 def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
+    """Return a cell without a level, with the reason."""
     if not points:
         return GridCell(why="not measured here")
     newest = _find_newest(points)

@@ -9,7 +9,7 @@ from service.releases.schemas import ReleaseChange, ReleasePart
 from service.rules.relative_change import percent_change
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Cause, Drift, Number
-from service.text.candidates import prefix_provisional
+from service.text.cause_text import prefix_provisional
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,7 @@ def decompose_change(
 
 
 def _build_part(drift: Drift, event: EventOfDrift | None) -> ReleasePart:
+    """Return a drift as a part of a change, named after its proven commits, its candidates or its settings."""
     proven = event is not None and bool(event.culprits)
     certainty_ = decide_certainty(
         drift.cause,

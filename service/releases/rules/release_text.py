@@ -38,6 +38,7 @@ def write_markdown(releases: Releases) -> str:
 
 
 def _write_row(change: ReleaseChange) -> str:
+    """Return the row of one change in the Markdown table."""
     relative = f" ({format_percent(change.percent)})" if change.percent is not None else ""
     cells = (
         f"{format_code(change.case)} {make_plain(metric(change.metric).title)} on {format_code(change.host)}",
@@ -55,6 +56,7 @@ def _write_parts(parts: list[ReleasePart], unit: str) -> str:
 
 
 def _write_part(part: ReleasePart, unit: str) -> str:
+    """Return one part of a change as Markdown: its size, its commit and how certain it is."""
     commit = f"{part.commits[0][:12]} " if len(part.commits) == 1 else ""
     # A provisional name says so itself.
     certain = f", {_CERTAINTY_WORDS[part.certainty]}" if part.certainty is not Certainty.PROVISIONAL else ""

@@ -22,7 +22,7 @@ class Caller:
 
     @property
     def holder(self) -> str | None:
-        """Whose leases are the caller's: those of its token, or of the jobs of its repository, whose tokens change."""
+        """The name under which the caller holds leases: its token; for CI jobs, whose tokens change, the repository."""
         return self.repository or self.token_id
 
     def may(self, needed: Scope) -> bool:

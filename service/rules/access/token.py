@@ -40,7 +40,7 @@ class PresentedToken:
 
 
 def is_proven(presented: PresentedToken | None, digest: str | None) -> bool:
-    """Return whether a presented token proves a stored digest, in the same time whether there is either of them."""
+    """Return whether a token matches a stored digest. That takes equally long if the token or the digest is missing."""
     token = presented or PresentedToken("", "")
     return token.matches_digest(digest or _DIGEST_OF_NOBODY) and presented is not None and digest is not None
 

@@ -39,7 +39,7 @@ class TokenLimits:
         )
 
     def explain_objection(self, scopes: Iterable[Scope]) -> str:
-        """Return in one line why no token with these scopes may have these limits; empty if one may."""
+        """Return in one line why these limits do not go with these scopes; an empty text if they do."""
         scopes = set(scopes)
         if Scope.ADMIN in scopes and self != TokenLimits():
             return "a token with the scope admin has no limits"

@@ -66,7 +66,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The probability of each explanation and of no step, and the levels that each explanation expects."""
+    """The posterior probability of each explanation and of no step, and the levels that each explanation expects."""
 
     each: Floats
     none: float
@@ -126,7 +126,7 @@ class Belief:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _GroupSums:
     """Sums of squares and products within the groups: of the regressor of each explanation, and of the values."""
 
     xx: Floats
@@ -204,14 +204,14 @@ def compute_beliefs(
     after_n = (member * n[:, None]).T @ steps
     after_total = (member * total[:, None]).T @ steps
     share = after_n / group_n[:, None]
-    sums = _Sums(
+    sums = _GroupSums(
         xx=(after_n * (1 - share)).sum(axis=0),
         xy=(after_total - share * group_total[:, None]).sum(axis=0),
         yy=float(data.squares[measured].sum() - (group_total**2 / group_n).sum()),
         freedom=max(1.0, float(n.sum()) - len(group_n)),
     )
     # The same without the waves; from here on, the first axis of the arrays is the number of waves.
-    xx, xy, yy, freedom = _take_out_waves(sums, data, member, steps, waves)
+    xx, xy, yy, freedom = _subtract_waves(sums, data, member, steps, waves)
 
     # Logarithm of the Bayes factor of each explanation, with a normal prior for the step, or with its known size.
     k = STEP_PRIOR_SIGMA**2 * xx
@@ -260,10 +260,10 @@ def compute_beliefs(
     ]
 
 
-def _take_out_waves(
-    sums: _Sums, data: Data, member: Floats, steps: Floats, waves: Sequence[int]
+def _subtract_waves(
+    sums: _GroupSums, data: Data, member: Floats, steps: Floats, waves: Sequence[int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the sums without what the regressors and the values share with so many waves of a drift of the host.
+    """Return the sums after regressing out slow waves, by which a drift of the host is described.
 
     Sxx and Sxy as arrays (numbers of waves, explanations), Syy and the degrees of freedom as (numbers of waves, 1).
     """

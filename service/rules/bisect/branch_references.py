@@ -74,8 +74,8 @@ class BranchReferences:
         base = self._base_of.get(commit)
         return None if base is None else self._forks[base]
 
-    def choose_best_opening(self, suspects: int, usable: Callable[[str], bool]) -> str | None:
-        """Return the commit whose level would make the most suspects comparable; None if there is none.
+    def choose_most_useful_commit(self, suspects: int, usable: Callable[[str], bool]) -> str | None:
+        """Return the commit to measure so that the most suspects can be compared; None if no commit helps.
 
         A branch that was merged criss-cross many times has many parts that can only be searched one by one: after a few
         of them there is none either.

@@ -22,6 +22,7 @@ def choose_commits_at_once(pace: Pace) -> int:
 
 
 def _estimate_seconds_per_bit(pace: Pace, n_commits: int) -> float:
+    """Return how long a step takes for each bit of information that it gives, in seconds."""
     build, measure = pace.build_seconds or 0.0, pace.measure_seconds or 0.0
     # There are as many processors as builds. A build that uses several by itself slows the others down.
     side_by_side = max(build, n_commits * (pace.build_cpu_seconds or 0.0) / pace.build_jobs)

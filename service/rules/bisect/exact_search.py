@@ -67,7 +67,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
             )
             levels = f"good {question.format_quantity(good, bad)}, bad {question.format_quantity(bad, good)}"
             return Refused(sentence=f"The ends do not differ: {levels}{least}.")
-        if state.find_culprits_between(question.good, question.bad) and state.explain_measured(question.good):
+        if state.find_culprits_between(question.good, question.bad) and state.explain_inner_commits(question.good):
             return Found(culprits=tuple(_sort_by_position(state.culprits.values(), graph)))
         if len(state.gaps) + len(state.culprits) > MAX_PLACES:
             return Refused(sentence=_describe_too_many_steps(question, inside))
@@ -94,6 +94,7 @@ def refuse_unfit_ends(question: Question, failed: Collection[str]) -> Refused | 
 
 
 def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -> str:
+    """Return why a search with too many changes proves nothing, and what to do instead."""
     low, high = min(values.values()), max(values.values())
     return (
         f"Not proven: the metric moves at more than {MAX_PLACES} places of the range. The {len(values)} measured "
@@ -103,6 +104,7 @@ def _describe_too_many_steps(question: Question, values: Mapping[str, Number]) -
 
 
 def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number], set[str]]:
+    """Return the level of each measured commit, from interleaved runs where it has some, and the failed commits."""
     separate: dict[str, list[Number]] = {}
     interleaved: dict[str, list[Number]] = {}
     failed: set[str] = set()
@@ -190,17 +192,30 @@ class _ExactSearch:
         return level != other and abs(other - level) >= self.least
 
     def find_culprits_between(self, old: str, new: str) -> bool:
-        """Find the culprits between two commits whose levels differ; return whether that needs no measurement.
+        """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
-        ``new`` descends from ``old``, and both have known levels.
+        A measured commit between the two divides the range, and each part whose ends differ is searched again. Where
+        no measured commit is left inside, the newer end is a culprit, or a gap is opened that has to be measured.
+
+        Parameters
+        ----------
+        old, new
+            The commits. ``new`` descends from ``old``, and both have known levels.
+
+        Returns
+        -------
+        bool
+            Whether the measurements explain the whole difference; False if more have to be measured.
         """
         if (old, new) not in self._explained:
             suspects = self._list_between(old, new)
             middle = self._find_middle(old, new, suspects)
             if middle is None:
-                complete = self._explain_undivided(old, new, suspects)
+                complete = self._explain_gap_without_middle(old, new, suspects)
             else:
-                halves = [(low, high) for low, high in ((old, middle), (middle, new)) if self._is_gap(low, high)]
+                halves = [
+                    (low, high) for low, high in ((old, middle), (middle, new)) if self._do_levels_differ(low, high)
+                ]
                 # All of them, so that all gaps open.
                 results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
@@ -209,8 +224,8 @@ class _ExactSearch:
                 self._in_explained |= suspects
         return self._explained[old, new]
 
-    def explain_measured(self, good: str) -> bool:
-        """Find the culprits that only measured commits inside the range show; return whether that needs no measurement.
+    def explain_inner_commits(self, good: str) -> bool:
+        """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
 
         Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
         level contradicts the culprits found so far.
@@ -225,7 +240,7 @@ class _ExactSearch:
             expected = self.values[good] + self._sum_effects(contained)
             if self.do_differ(expected, self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
-                return self._explain_level(commit, expected, explained) and self.explain_measured(good)
+                return self._explain_level(commit, expected, explained) and self.explain_inner_commits(good)
             explained.append(commit)
         return True
 
@@ -243,7 +258,7 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
-        """Find the culprit of an unexpected level, among what no measured commit with an explained level contains."""
+        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains."""
         graph = self.graph
         contained = graph.collect_ancestry(commit)
         older = [name for name in explained if contained >> graph.place[name] & 1]
@@ -280,12 +295,14 @@ class _ExactSearch:
         self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
     def _list_between(self, old: str, new: str) -> int:
+        """Return as a bit set the commits that ``new`` contains and ``old`` does not."""
         return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
-    def _is_gap(self, old: str, new: str) -> bool:
-        return self.do_differ(self._get_known_level(old), self._get_known_level(new))
+    def _do_levels_differ(self, old: str, new: str) -> bool:
+        """Return whether the levels of both ends of a gap differ by as much as matters."""
+        return self.do_differ(self._get_level_of_gap(old), self._get_level_of_gap(new))
 
-    def _get_known_level(self, commit: str) -> Number:
+    def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
         level = self._find_level(commit)
         if level is not None:
@@ -324,8 +341,8 @@ class _ExactSearch:
         if not inner:
             return None
         n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        late = [commit for commit in inner if not self._is_gap(commit, new)]
-        early = [commit for commit in inner if not self._is_gap(old, commit)]
+        late = [commit for commit in inner if not self._do_levels_differ(commit, new)]
+        early = [commit for commit in inner if not self._do_levels_differ(old, commit)]
         if late:
             return min(late, key=lambda commit: (n_contained[commit], graph.place[commit]))
         if early:
@@ -333,8 +350,8 @@ class _ExactSearch:
         half = suspects.bit_count() / 2
         return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
 
-    def _explain_undivided(self, old: str, new: str, suspects: int) -> bool:
-        """Explain a gap within which no commit that descends from ``old`` is measured."""
+    def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
+        """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
         # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
             tests := self._count_tests_on_line(old, new, suspects)
@@ -348,8 +365,8 @@ class _ExactSearch:
         complete, cleared = self._explain_branches(new, suspects, references)
         if not complete:
             return False
-        expected = self._get_known_level(old) + self._sum_effects(suspects)
-        if not self.do_differ(expected, self._get_known_level(new)):
+        expected = self._get_level_of_gap(old) + self._sum_effects(suspects)
+        if not self.do_differ(expected, self._get_level_of_gap(new)):
             return True
         # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
@@ -359,7 +376,7 @@ class _ExactSearch:
         if tests := self._count_tests(new, remaining, references):
             return self._open_gap(remaining, tests)
         # Or what makes others comparable, or the parents.
-        opening = references.choose_best_opening(
+        opening = references.choose_most_useful_commit(
             remaining, lambda commit: commit not in self.failed and self._find_level(commit) is None
         )
         required = [opening] if opening is not None else self._list_unmeasured_parents(old, new, suspects, references)
@@ -379,8 +396,8 @@ class _ExactSearch:
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
-            before=self._get_known_level(old),
-            after=self._get_known_level(new),
+            before=self._get_level_of_gap(old),
+            after=self._get_level_of_gap(new),
             candidates=tuple(self.graph.list_members(candidates)),
             brought=moved_within,
         )
@@ -396,7 +413,7 @@ class _ExactSearch:
         return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
     def _list_failed_before(self, new: str) -> int:
-        """Return the commits directly before another one that could not be measured."""
+        """Return as a bit set the commits directly before another one that could not be measured."""
         failed, waiting = 0, [new]
         while waiting:
             for parent in self.graph.parents[waiting.pop()]:
@@ -408,22 +425,23 @@ class _ExactSearch:
 
     @cached_property
     def _failed_commits(self) -> int:
+        """The commits that could not be measured, as a bit set."""
         return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
 
     @property
     def _innocent(self) -> int:
-        """The commits between two measured ones that agree, or in an explained gap, but for the culprits so far."""
+        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits."""
         return (self._in_agreement | self._in_explained) & ~self._suspected
 
     @property
     def _suspected(self) -> int:
-        """The candidates of the culprits so far."""
+        """The candidates of the culprits so far, as a bit set."""
         candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
         return sum(1 << self.graph.place[commit] for commit in candidates)
 
     @property
     def _separated(self) -> int:
-        """The culprits so far that are not named together with other commits."""
+        """The culprits so far that are the only candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
         return sum(1 << self.graph.place[name] for name in single)
 
@@ -450,6 +468,7 @@ class _ExactSearch:
 
     @cached_property
     def _in_agreement(self) -> int:
+        """The commits between measured ones that agree, as a bit set."""
         return reduce(or_, (between for _, between in self._agreements), 0)
 
     def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
@@ -472,7 +491,7 @@ class _ExactSearch:
             reference = references.find_reference(commit) if commit in self.values and commit != new else None
             if reference is None or self._find_level(reference) is None:
                 continue
-            level = self._get_known_level(reference)
+            level = self._get_level_of_gap(reference)
             part = self._list_between(reference, commit)
             if self.do_differ(level + self._sum_effects(part), self.values[commit]):
                 complete &= self.find_culprits_between(reference, commit)
@@ -486,6 +505,7 @@ class _ExactSearch:
         )
 
     def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
+        """Return by commit how many suspects its level would test: those that its reference commit does not contain."""
         tests: dict[str, int] = {}
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):
@@ -514,6 +534,7 @@ class _ExactSearch:
         return tests
 
     def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
+        """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
         suspects = tuple(self.graph.list_members(remaining))
         failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))

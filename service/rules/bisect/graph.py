@@ -113,6 +113,7 @@ class Graph:
         return by_commit
 
     def _collect_ancestors(self, commit: str) -> int:
+        """Return a commit with all its ancestors as a bit set; ancestries that are known already are reused."""
         if commit in self._bits_outside:
             return self._bits_outside[commit]
         ancestors, visited, waiting = 0, {commit}, [commit]

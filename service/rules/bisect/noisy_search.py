@@ -206,7 +206,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         return Found(
             culprits=tuple(_build_culprit(measurements, first_like, place, culprits) for place in sorted(culprits))
         )
-    why = _explain_endless(question, measurements, belief) if not culprits else ""
+    why = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
     if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
@@ -227,14 +227,14 @@ def _find_certain_culprits(
         if culprits and belief.none > 0.5:
             other = measurements.compute_belief_in_equal_step(culprits, waves)
             return culprits, None if other.none > SURE_NO_FURTHER_PROBABILITY else other
-        best = _is_certain(each, first_like, confidence)
+        best = _find_certain_explanation(each, first_like, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier]
             belief_without, each, _ = measurements.compute_belief_with_waves(other_culprits)
-            if _is_certain(each, first_like, confidence) != earlier:
+            if _find_certain_explanation(each, first_like, confidence) != earlier:
                 return other_culprits, belief_without
     return culprits, None
 
@@ -259,7 +259,7 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     return set(before) == set(culprits) and _is_complete(before, belief)
 
 
-def _explain_endless(question: Question, measurements: _Measurements, belief: Belief) -> str:
+def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
     good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.n[good], measurements.data.n[bad])
@@ -279,7 +279,8 @@ def _explain_endless(question: Question, measurements: _Measurements, belief: Be
     )
 
 
-def _is_certain(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+def _find_certain_explanation(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+    """Return the explanation that is probable enough; None if no explanation is."""
     masses = np.bincount(first_like, weights=each, minlength=len(first_like))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
@@ -304,6 +305,7 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 def _build_culprit(
     measurements: _Measurements, first_like: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
 ) -> Culprit:
+    """Return the culprit at a place, with its parent, their levels, and the commits that no run tells apart from it."""
     indistinguishable = np.flatnonzero(first_like == first_like[place])
     candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
     tests = [
@@ -345,6 +347,7 @@ def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Num
 
 
 def _describe_doubt(question: Question, measurements: _Measurements, good: int, bad: int, none: float) -> str:
+    """Return that the ends may not differ: their mean levels, the standard errors, and the probability of no step."""
     ends = [measurements.values[measurements.names[end]] for end in (good, bad)]
     means = [fmean(values) for values in ends]
     levels = " and ".join(

@@ -22,7 +22,7 @@ MAX_PROOFS_WITHOUT_RESULT = 3
 """The number of proofs without a result after which a metric is considered not to repeat although it should."""
 
 
-def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
     """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
     verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
     if verdict is None:
@@ -44,7 +44,7 @@ def judge_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[Pr
     return ProofState.FAILS, f"{sentence} {verdict.sentence}"
 
 
-def is_explained_by_builds(name: str, comparison: Comparison) -> bool:
+def differs_only_like_builds(name: str, comparison: Comparison) -> bool:
     """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
     return any(
         verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
@@ -64,6 +64,7 @@ def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
 
 
 def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
+    """Return whether a comparison counts as a difference: it has found one, or the merged branches brought a change."""
     # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
     return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
 
@@ -165,7 +166,7 @@ def _explain_unproven(suspects: Sequence[Culprit]) -> str:
         f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
     )
     sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
-    why = f"{commits}{others} may move the metric, but no proof holds: {sentence}"
+    why = f"{commits}{others} may move the metric, but no proof confirms it: {sentence}"
     return why.rstrip(".")
 
 

@@ -32,6 +32,7 @@ def find_changed_settings(search: SettingSearchRequest, environment: Environment
 
 
 def _list_all_settings(environment: Environment, case: Case) -> dict[str, str]:
+    """Return the settings of an environment together with the parameters of the case."""
     return environment.settings | {
         f"{PARAMETER}{name}": format_parameter(value) for name, value in case.parameters.items()
     }

@@ -73,6 +73,7 @@ def search_settings(question: SettingQuestion, observations: Iterable[Mixture]) 
 
 
 def _build_measure_step(question: SettingQuestion, changed: frozenset[str]) -> MeasureSettings:
+    """Return the answer that a mixture is to be measured next."""
     return MeasureSettings(changed=tuple(setting for setting in question.settings if setting in changed))
 
 
@@ -91,6 +92,7 @@ class _NotMeasuredError(Exception):
 
 
 def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+    """Return the next mixture to measure, or the settings, if one run is enough to know a mixture's level."""
     values: dict[frozenset[str], list[Number]] = {}
     for mixture in mixtures:
         values.setdefault(mixture.changed, [])
@@ -210,6 +212,7 @@ def _find_next_necessary(
 
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
+    """Return the next mixture to measure, or the settings, by Bayesian inference, if runs scatter around a level."""
     # The values measured so far, by mixture.
     explanations, tests, effect = _build_design(question.settings)
     place = {test: number for number, test in enumerate(tests)}

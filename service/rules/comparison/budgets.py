@@ -23,7 +23,7 @@ class BudgetState(StrEnum):
     OVER = "over"
 
 
-def judge_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
+def compare_with_budget(pairs: Pairs, decision: MetricDecision, budget: Budget, alpha: float) -> BudgetState:
     """Return whether a change for the worse certainly exceeds its budget.
 
     Parameters

@@ -37,7 +37,7 @@ from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, is_repeating, median
 from service.rules.comparison import metric_decision as rules
-from service.rules.comparison.budgets import BudgetState, judge_budget
+from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.other_builds import decide_by_other_builds
@@ -46,19 +46,19 @@ from service.rules.comparison.page_cache import decide_by_page_cache
 from service.rules.relative_change import percent_change
 
 
-class _Judged(NamedTuple):
+class _MetricResult(NamedTuple):
     verdict: MetricVerdict
     more: int
     """How many more pairs it needs."""
 
 
 def decide_comparison(request: ComparisonRequest) -> Comparison:
-    """Judge every metric of a comparison, and return how many more pairs it needs."""
+    """Return the verdict on every metric of a comparison, and how many more pairs it needs."""
     base, head, judging = request.base, request.head, request.judging
     present = [name for name in dict.fromkeys((*base.metrics, *head.metrics)) if base.values(name) or head.values(name)]
     names = list(dict.fromkeys((*present, *judging.requested)))
     errors = divide_error_probability(names, judging, request.cases)
-    judged = [_judge_metric(name, request, errors[name]) for name in names]
+    judged = [_decide_metric_verdict(name, request, errors[name]) for name in names]
     counting = [entry for entry in judged if entry.verdict.counts]
     verdicts = {entry.verdict.verdict for entry in counting}
     order = (Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS)
@@ -74,11 +74,12 @@ def decide_comparison(request: ComparisonRequest) -> Comparison:
     )
 
 
-def _judge_metric(name: str, request: ComparisonRequest, alpha: float) -> _Judged:
+def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) -> _MetricResult:
+    """Return the verdict on one metric, after other causes of a difference and its budget were considered."""
     base, head, judging = request.base, request.head, request.judging
     counts = judging.decides_comparison(name)
     if request.base_stored:
-        pairs, decision = _decide_beside_stored(name, request, alpha)
+        pairs, decision = _compare_with_stored_base(name, request, alpha)
     else:
         pairs = list(_pair_values(base, head, name))
         decision = _decide_metric(name, pairs, request, alpha)
@@ -91,14 +92,15 @@ def _judge_metric(name: str, request: ComparisonRequest, alpha: float) -> _Judge
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
     )
     if explained.verdict is Verdict.SAME and verdict.verdict is Verdict.CHANGED:
-        return _Judged(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
-    return _apply_budget(_Judged(explained, decision.more), pairs, decision, judging, alpha)
+        return _MetricResult(explained.model_copy(update={"budget": judging.budgets.get(name, 0)}), 0)
+    return _apply_budget(_MetricResult(explained, decision.more), pairs, decision, judging, alpha)
 
 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
+    """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
     if (missing := _describe_missing(name, request)) or not pairs:
-        return _decide_absent(name, missing, request)
+        return _decide_missing_value(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
         repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
@@ -112,11 +114,12 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 
 
 def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
+    """Return the sides on which a metric has no value."""
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
 
 
-def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
+def _decide_missing_value(name: str, missing: Sequence[str], request: ComparisonRequest) -> MetricDecision:
     """Return the decision that a value is missing. One more pair may help only if each side has had a value."""
     if not missing:
         sentence = "In no pair of samples do both sides have a value."
@@ -132,28 +135,31 @@ def _decide_absent(name: str, missing: Sequence[str], request: ComparisonRequest
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", sentence)
 
 
-def _decide_beside_stored(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
-    """Compare head with the level of a base that was measured earlier."""
+def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: float) -> tuple[Pairs, MetricDecision]:
+    """Compare each sample of head with the level of a stored run of base; return these pairs and the decision."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
     if missing := _describe_missing(name, request):
-        return [], _decide_absent(name, missing, request)
-    left = find_majority(base.values(name))
-    later = MetricDecision(Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head.")
-    if left is None or not head.values(name):
-        return [], later
+        return [], _decide_missing_value(name, missing, request)
+    base_majority = find_majority(base.values(name))
+    undecided = MetricDecision(
+        Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
+    )
+    if base_majority is None or not head.values(name):
+        return [], undecided
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], later
-    pairs = [(left[0], value) for value in head.values(name)]
+        return [], undecided
+    pairs = [(base_majority[0], value) for value in head.values(name)]
     decision = rules.decide_count(pairs, alpha, request.most)
     if decision.verdict is Verdict.SAME:
-        sentence = f"{head.values(name).count(left[0])} of {len(pairs)} samples have the count that base had."
+        sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
-    hopeless = decision.verdict is Verdict.CHANGED or median(head.values(name)) != left[0]
-    return pairs, later._replace(rule="exact", more=0 if hopeless else decision.more)
+    is_different = decision.verdict is Verdict.CHANGED or median(head.values(name)) != base_majority[0]
+    return pairs, undecided._replace(rule="exact", more=0 if is_different else decision.more)
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:
+    """Yield the values of a metric in the pairs of which both samples have one."""
     absent = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
         left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value
@@ -161,13 +167,15 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
             yield left, right
 
 
-def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float) -> _Judged:
+def _apply_budget(
+    judged: _MetricResult, pairs: Pairs, decision: MetricDecision, judging: Judging, alpha: float
+) -> _MetricResult:
     """Apply the budget to a verdict. A metric that improved, or that does not count, is never over budget."""
     verdict = judged.verdict
     budget = judging.budgets.get(verdict.metric, 0)
     if not verdict.counts or verdict.direction != "regression":
         return judged._replace(verdict=verdict.model_copy(update={"budget": budget}))
-    state = judge_budget(pairs, decision, budget, alpha)
+    state = compare_with_budget(pairs, decision, budget, alpha)
     more = max(rules.MIN_FURTHER_PAIRS, len(pairs) // 4) if state is BudgetState.OPEN else judged.more
     words = {
         BudgetState.WITHIN: f" Within its budget of {budget}.",
@@ -181,7 +189,7 @@ def _apply_budget(judged: _Judged, pairs: Pairs, decision: MetricDecision, judgi
         "wants_other_build": verdict.wants_other_build and state is not BudgetState.WITHIN,
         "sentence": verdict.sentence + words[state],
     }
-    return _Judged(verdict.model_copy(update=update), more)
+    return _MetricResult(verdict.model_copy(update=update), more)
 
 
 def build_verdict(
@@ -218,6 +226,7 @@ def build_verdict(
 
 
 def _summarise_side(values: Sequence[Number]) -> Side:
+    """Return the level of one side, its range, and how many samples agree."""
     level = median(values)
     agree = 0 if level is None else list(values).count(level)
     return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

@@ -142,6 +142,7 @@ def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
 
 
 def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, least: int) -> MetricDecision:
+    """Return the decision that a count changed: in most pairs, or intermittently in fewer of them."""
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, counted = count_signs(pairs), count_signs(keep_large_differences(pairs, least))
     n, times = len(pairs), counted.above if direction > 0 else counted.below
@@ -184,9 +185,9 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
     if -precision < low and high < precision:
-        sentence = f"{bounds_sentence}: less than the {format_number(precision)} % that matter."
+        sentence = f"{bounds_sentence}: a change of less than {format_number(precision)} % does not matter."
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
-    sentence = f"{bounds_sentence}, while {format_number(precision)} % would matter."
+    sentence = f"{bounds_sentence}, and a change of {format_number(precision)} % matters."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 

@@ -52,6 +52,7 @@ def _may_be_build_difference(verdict: MetricVerdict, base: Report, head: Report)
 
 
 def _list_levels(level: Number | None, name: str, report: Report) -> list[Number]:
+    """Return the level of a revision in its first and in its further builds."""
     return [level or 0, *(build.counted[name] for build in report.other_builds if name in build.counted)]
 
 

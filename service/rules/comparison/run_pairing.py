@@ -68,6 +68,7 @@ def match_runs(base: Iterable[ComparableRun], head: Iterable[ComparableRun], *, 
 
 
 def _group_runs(runs: Iterable[ComparableRun], by_host: bool) -> dict[tuple[str, ...], list[ComparableRun]]:
+    """Group runs by subject, case and, if asked for, host; the newest come first."""
     groups: dict[tuple[str, ...], list[ComparableRun]] = {}
     for run in sorted(runs, key=lambda run: run.started_at, reverse=True):
         groups.setdefault((run.subject, run.case_key, run.host if by_host else ""), []).append(run)
@@ -99,4 +100,5 @@ def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
 
 
 def _identify_measured(run: ComparableRun) -> tuple[str, str, str]:
+    """Return what repeated runs have in common: revision, environment and host."""
     return run.revision, run.environment, run.host

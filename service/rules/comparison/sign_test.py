@@ -1,4 +1,4 @@
-"""Judges pairs by their signs alone: the numbers of pairs in which head lies above and below base.
+"""Tests pairs by their signs alone: the numbers of pairs in which head lies above and below base.
 
 The sizes of the differences do not matter, so the tests hold for counts that repeat exactly, jump between modes, jitter
 or have heavy tails. Both tests hold no matter how often the caller looks.
@@ -80,16 +80,16 @@ def are_balanced(signs: Signs) -> bool:
     means of bounded random variables by betting",
     Journal of the Royal Statistical Society B 86(1), 2024).
     """
-    return all(_compute_gain(side) >= 1 / MISS_PROBABILITY for side in (signs, signs.mirrored))
+    return all(_compute_bet_capital(side) >= 1 / MISS_PROBABILITY for side in (signs, signs.mirrored))
 
 
-def _compute_gain(signs: Signs) -> float:
+def _compute_bet_capital(signs: Signs) -> float:
     """Return the capital, from 1, of a bet that the mean score is below (1 + MIN_CHANGED_SHARE) ∕ 2."""
     mean = (1 + MIN_CHANGED_SHARE) / 2
     logs = [
         log(share)
         + sum(
-            count * _compute_log(1 - stake * (score - mean))
+            count * _compute_log_factor(1 - stake * (score - mean))
             for count, score in ((signs.above, 1.0), (signs.equal, 0.5), (signs.below, 0.0))
             if count
         )
@@ -98,5 +98,6 @@ def _compute_gain(signs: Signs) -> float:
     return exp(min(700.0, max(logs))) if max(logs) > -inf else 0.0
 
 
-def _compute_log(factor: float) -> float:
+def _compute_log_factor(factor: float) -> float:
+    """Return the logarithm of a factor of the bet; minus infinity if it is zero."""
     return log(factor) if factor > 1e-12 else -inf

@@ -28,7 +28,7 @@ from service.rules.comparison.metric_decision import MetricDecision, decide_coun
 from service.rules.comparison.run_pairing import Pair, Runs
 from service.rules.relative_change import percent_change
 from service.schemas.history import Number
-from service.text.candidates import name_candidates
+from service.text.cause_text import name_candidates
 from service.text.numbers import format_difference
 
 
@@ -139,7 +139,7 @@ def compare_pairs(
     drifts: Mapping[int, Sequence[DriftSummary]],
     measured_interleaved: Mapping[str, MetricVerdict],
 ) -> list[ComparedMetric]:
-    """Judge every metric for which either side of a pair has a value.
+    """Return a decision on every metric for which either side of a pair has a value.
 
     Parameters
     ----------
@@ -204,6 +204,7 @@ def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
 
 
 def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
+    """Pool the readings of equivalent runs, metric by metric."""
     if len(runs) == 1:
         return readings.get(runs[0].number, {})
     by_run = [readings.get(run.number, {}) for run in runs]
@@ -229,6 +230,7 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
 
 
 def _decide_by_trend(base: SideReadings, head: SideReadings, between: Sequence[DriftSummary]) -> MetricDecision:
+    """Return the decision that follows from the drifts between base and head: changed, in doubt, or cancelled out."""
     count = "There is a drift" if len(between) == 1 else f"There are {len(between)} drifts"
     more = f", and {len(between) - 3} more" if len(between) > 3 else ""
     sentence = f"{count} between base and head: {'; '.join(drift.description for drift in between[:3])}{more}."

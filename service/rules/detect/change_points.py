@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from service.rules.detect import candidates
+from service.rules.detect import candidate_positions
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.partition import Partition
 
 PENALTY = 22.0  # squared sigma that a change must explain: about three times the logarithm of the number of runs
-LAG = CLIP_LOOKAHEAD + candidates.POINTS_AROUND + 1  # points after a position that can make it a candidate
+LAG = CLIP_LOOKAHEAD + candidate_positions.POINTS_AROUND + 1  # points after a position that can make it a candidate
 
 
 class ChangePoints:
@@ -20,7 +20,7 @@ class ChangePoints:
     def __init__(self, noise: Noise) -> None:
         self.positions: list[int] = []
         self._partition = Partition(PENALTY)
-        self._threshold = candidates.MIN_DIFFERENCE
+        self._threshold = candidate_positions.MIN_DIFFERENCE
         self._nodes: list[int] = []
         self._rank = [-1]
         self._screened = 1
@@ -29,24 +29,25 @@ class ChangePoints:
         """Update the positions for the first ``n`` points; return how many of the first ones are unchanged."""
         sums, squares = clipped.sums[: n + 1], clipped.squares
         final = max(1, n - LAG)
-        positions = candidates.find_candidates(sums, self._screened, n, self._threshold)
+        positions = candidate_positions.find_candidates(sums, self._screened, n, self._threshold)
         self._screened = final
         settled = bisect_left(positions, final)
         self._add(positions[:settled], sums, squares)
         self._rank += [-1] * settled
         mark = self._partition.mark()
         self._add(positions[settled:], sums, squares)
-        same = self._walk(self._partition.find_last(n, float(sums[n]), float(squares[n])))
+        same = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
         return same
 
     def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
+        """Add candidate positions with the running sums before them to the partition."""
         for position, total, square in zip(
             positions, sums[positions].tolist(), squares[positions].tolist(), strict=True
         ):
             self._partition.add(position, total, square)
 
-    def _walk(self, node: int) -> int:
+    def _follow_best_partition(self, node: int) -> int:
         """Follow the best partition back to where it joins the previous one."""
         new = []
         finals = len(self._rank)

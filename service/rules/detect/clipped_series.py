@@ -29,15 +29,15 @@ class ClippedSeries:
     def update(self, x: Floats, noise: Noise) -> None:
         """Extend the sums to the end of ``x``; the last ``CLIP_LOOKAHEAD`` points are provisional until more follow."""
         start, n = self._final, len(x)
-        self._reserve(n)
+        self._reserve_points(n)
         middle = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
         rest, rise = clip(x[start:n], middle, noise.sigma)
-        _continue(self._height, start, rise)
+        _continue_sums(self._height, start, rise)
         clipped = rest + self._height[start + 1 : n + 1]
-        _continue(self.sums, start, clipped)
-        _continue(self.squares, start, clipped * clipped)
+        _continue_sums(self.sums, start, clipped)
+        _continue_sums(self.squares, start, clipped * clipped)
         self._final = max(0, n - CLIP_LOOKAHEAD)
 
     def values(self, first: int, last: int) -> Floats:
@@ -45,21 +45,22 @@ class ClippedSeries:
         part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
         return part
 
-    def _reserve(self, n: int) -> None:
+    def _reserve_points(self, n: int) -> None:
+        """Make room for the running sums of at least n points."""
         if n >= len(self.sums):
             size = n + n // 2  # generous, as pages that nobody writes to take no memory
-            self.sums = _extend(self.sums, size + 1)
-            self.squares = _extend(self.squares, size + 1)
-            self._height = _extend(self._height, size + 1)
+            self.sums = _extend_array(self.sums, size + 1)
+            self.squares = _extend_array(self.squares, size + 1)
+            self._height = _extend_array(self._height, size + 1)
 
 
-def _extend(array: Floats, size: int) -> Floats:
+def _extend_array(array: Floats, size: int) -> Floats:
     result = np.zeros(size)
     result[: len(array)] = array
     return result
 
 
-def _continue(sums: Floats, start: int, values: Floats) -> None:
+def _continue_sums(sums: Floats, start: int, values: Floats) -> None:
     """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
     part = sums[start : start + len(values) + 1]
     part[1:] = values

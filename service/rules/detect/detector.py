@@ -74,26 +74,27 @@ class LevelChangeDetector:
             return []
         self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
         self._noisy.extend(centre(self._values[self._noisy.n :], self._values[0]))
-        repeats = self._repeating.holds or self._noisy.noise.sigma == 0.0
-        if repeats and not self._repeating.varies:
+        repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
+        if repeats and not self._repeating.has_varying_samples:
             return self._repeating.changes()
-        state_key = (len(self._repeating.exact), tuple(self._noisy.climbs.values()), self._noisy.noise.points)
-        noisy = self._noisy_changes()
+        state_key = (len(self._repeating.exact), tuple(self._noisy.slow_ramps.values()), self._noisy.noise.points)
+        noisy = self._list_noisy_changes()
         if not any(state_key[:2]):
             return noisy
         if state_key != self._known:  # which is rare
-            climbs = [self._describe(climb) for climb in state_key[1]]
-            self._known, self._merged = state_key, MergedChanges([*self._repeating.exact, *climbs])
+            slow_ramps = [self._describe(climb) for climb in state_key[1]]
+            self._known, self._merged = state_key, MergedChanges([*self._repeating.exact, *slow_ramps])
         return self._merged.update(noisy)
 
-    def _noisy_changes(self) -> list[LevelChange]:
+    def _list_noisy_changes(self) -> list[LevelChange]:
+        """Return the changes of the noisy series; what the newest points show may replace the last change."""
         if self._newest:
             self._changes.pop()
         self._changes += self._replaced
         unchanged, updated = self._noisy.updates()
         self._changes[unchanged:] = [self._describe(change) for change in updated]
-        reruns = [difference(value, self._values[0]) for value in self._repeating.measurements()]
-        self._newest, self._replaced = self._noisy.newest_change(reruns), []
+        reruns = [difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
+        self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
         if self._newest:
             newest = self._describe_newest(self._newest)
             last = self._changes[-1] if self._changes else None
@@ -107,7 +108,7 @@ class LevelChangeDetector:
 
     def _describe(self, change: LevelChange) -> LevelChange:
         """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
-        before, after = self._level(change.before), self._level(change.after)
+        before, after = self._convert_level(change.before), self._convert_level(change.after)
         sigma = self._noisy.noise.sigma
         size = f"{format_change(before, after)}: %s of {format_sigmas(abs(change.after - change.before) / sigma)}"
         if change.rule == "ramp":
@@ -120,7 +121,7 @@ class LevelChangeDetector:
 
     def _describe_newest(self, change: LevelChange) -> LevelChange:
         """Return the change among the newest points in the unit of the series, with its evidence."""
-        before, after = self._level(change.before), self._level(change.after)
+        before, after = self._convert_level(change.before), self._convert_level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma
         length, between = len(self._values) - change.index, change.high - change.index
         runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
@@ -131,7 +132,7 @@ class LevelChangeDetector:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
 
-    def _level(self, centred: float) -> Number:
+    def _convert_level(self, centred: float) -> Number:
         """Return a level in the unit of the series; whole levels of an integer series as integers."""
         origin = self._values[0]
         if isinstance(origin, int):
@@ -167,9 +168,10 @@ class MergedChanges:
         return self._merged
 
     def _is_known(self, change: LevelChange) -> bool:
+        """Return whether known changes near a change explain its size."""
         near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
-        same = [other for other in (*self._known[near:until], *self._long) if _overlap(change, other)]
+        same = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
         explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in same)
         return bool(same) and abs(change.after - change.before) <= explained
 
@@ -184,7 +186,7 @@ def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
     return agree and last.rule == "step" and newest.index <= last.high
 
 
-def _overlap(one: LevelChange, other: LevelChange) -> bool:
+def _do_overlap(one: LevelChange, other: LevelChange) -> bool:
     return one.low <= other.high + MAX_POSITION_ERROR and one.high >= other.low - MAX_POSITION_ERROR
 
 

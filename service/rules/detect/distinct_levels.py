@@ -65,7 +65,7 @@ class DistinctLevels:
         self._counts: list[int] = []  # how many of the changes lie at or before each proposal
 
     def update(self, values: Floats, proposals: Sequence[int], same: int) -> int:
-        """Judge the proposals from index ``same`` on; return how many of the first changes are as before."""
+        """Check the proposals from index ``same`` on; return how many of the first changes are as before."""
         del self._counts[same:]
         n_kept = self._counts[-1] if self._counts else 0
         del self.changes[n_kept:]
@@ -77,18 +77,18 @@ class DistinctLevels:
             ):
                 self.changes.append(Distinct(proposals[i], in_doubt=False))
             self._counts.append(len(self.changes))
-        suspicion = self._suspicion(values)
+        suspicion = self._find_suspicion(values)
         if suspicion is not None:
             self.changes.append(Distinct(suspicion, in_doubt=True))
         return n_kept
 
-    def _suspicion(self, values: Floats) -> int | None:
+    def _find_suspicion(self, values: Floats) -> int | None:
         """Return where the newest runs may have left the newest level, if more runs can settle it."""
         first = max(self.changes[-1].at if self.changes else 0, len(values) - 2 * MAX_POINTS_PER_SIDE)
         recent = values[first:]
         if len(recent) < 2 * MIN_CHANGE_RUNS:
             return None
-        shifts = _shifts(recent) / self._widened
+        shifts = _compute_shifts(recent) / self._widened
         split = MIN_CHANGE_RUNS + int(shifts.argmax())
         lacking_shift = find_needed_shift(min(split, len(recent) - split)) - float(shifts[split - MIN_CHANGE_RUNS])
         return (
@@ -109,7 +109,7 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
         # The largest shift near the proposal, unless a position further away explains much more.
-        shifts = _shifts(runs) / widened
+        shifts = _compute_shifts(runs) / widened
         near = max(0, split - MAX_PROPOSAL_ERROR - MIN_CHANGE_RUNS)
         best = near + int(shifts[near : split + MAX_PROPOSAL_ERROR + 1 - MIN_CHANGE_RUNS].argmax())
         shift, most = float(shifts[best]), float(shifts.max())
@@ -117,8 +117,8 @@ def are_distinct(values: Floats, begin: int, at: int, ends: Sequence[int], widen
             continue
         # The shift there, or exactly at the proposal, is large enough.
         if (
-            _lacking(runs, MIN_CHANGE_RUNS + best, shift) <= 0
-            or _lacking(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
+            _compute_lacking_shift(runs, MIN_CHANGE_RUNS + best, shift) <= 0
+            or _compute_lacking_shift(runs, split, float(shifts[split - MIN_CHANGE_RUNS])) <= 0
         ):
             return True
     return False
@@ -152,7 +152,7 @@ def compute_least_step(shorter: int) -> float:
     return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
 
 
-def _shifts(values: Floats) -> Floats:
+def _compute_shifts(values: Floats) -> Floats:
     """Return by how many standard deviations values differ before and after each possible split."""
     shifts: Floats = np.abs(
         exchangeability.shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
@@ -165,10 +165,11 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
     shifts = exchangeability.shifts(compute_normal_scores(values), split, split)
-    return _lacking(values, split, abs(float(shifts[0])) / widened)
+    return _compute_lacking_shift(values, split, abs(float(shifts[0])) / widened)
 
 
-def _lacking(values: Floats, split: int, shift: float) -> float:
+def _compute_lacking_shift(values: Floats, split: int, shift: float) -> float:
+    """Return by how much a shift is too small to be certain; 0 if the order of the values is rare by chance."""
     lacking_shift = find_needed_shift(min(split, len(values) - split)) - shift
     if 0 < lacking_shift <= MAX_LACK_TO_TEST and is_rare(values[:split], values[split:]):
         return 0.0

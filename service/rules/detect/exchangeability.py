@@ -95,14 +95,14 @@ def is_rare(before: Floats, after: Floats) -> bool:
     counts_below = np.searchsorted(np.sort(before), after, side="left")
     pairs = len(before) * len(after)
     out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
-    if out_of_order >= len(_partitions()):
+    if out_of_order >= len(_compute_log_partition_counts()):
         return False
-    chance = _partitions()[out_of_order] - log_choose(len(before) + len(after), len(after))
+    chance = _compute_log_partition_counts()[out_of_order] - compute_log_choose(len(before) + len(after), len(after))
     return chance <= (LOG_MAX_CHANCE if out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
 
 
 @cache
-def _partitions() -> list[float]:
+def _compute_log_partition_counts() -> list[float]:
     """Return the logarithms of how many partitions all whole numbers up to each index have together."""
     counts = [1] + [0] * 99
     for part in range(1, len(counts)):
@@ -111,6 +111,6 @@ def _partitions() -> list[float]:
     return [math.log(sum(counts[: total + 1])) for total in range(len(counts))]
 
 
-def log_choose(n: int, k: int) -> float:
+def compute_log_choose(n: int, k: int) -> float:
     """Return the logarithm of the number of ways to choose k of n."""
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

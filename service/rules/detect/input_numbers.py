@@ -27,7 +27,7 @@ def check_numbers(values: Sequence[Number], first: int, name: str) -> list[Numbe
     types = set(map(type, values))
     if types <= {int} or (types == {float} and all(map(math.isfinite, values))):
         return list(values)
-    return [_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
+    return [_convert_number(value, f"{name}[{i}]") for i, value in enumerate(values, first)]
 
 
 def check_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Sequence[Number]]:
@@ -51,7 +51,8 @@ def centre(values: Sequence[Number], origin: Number) -> Floats:
     return np.array([difference(value, origin) for value in values], dtype=np.float64)
 
 
-def _number(value: Number, name: str) -> Number:
+def _convert_number(value: Number, name: str) -> Number:
+    """Return a value as a Python number; raise ValueError if it is none, or not finite."""
     if type(value) is int:
         return value
     if hasattr(value, "item"):

@@ -55,7 +55,7 @@ def count_runs_between(runs: Sequence[float], level: float, other: float, sigma:
     return max(0, min(next(reached, 0), len(runs) - MIN_RUNS_AT_LEVEL))
 
 
-def _medians(x: Floats, start: Ints, stop: Ints) -> Floats:
+def _compute_medians(x: Floats, start: Ints, stop: Ints) -> Floats:
     """Return the median of each ``x[start:stop]``, of one to ``LEVEL_POINTS`` points."""
     at = start[:, None] + _WINDOW
     values = np.where(at < stop[:, None], x[np.minimum(at, len(x) - 1)], np.inf)
@@ -80,7 +80,7 @@ def find_agreed_level(runs: Floats, level: float, sigma: float) -> float:
     return float(np.median(runs[: apart[0]])) if len(apart) and apart[0] else nearest
 
 
-def _split(x: Floats, at: int, low: int, high: int) -> int:
+def _find_nearest_split(x: Floats, at: int, low: int, high: int) -> int:
     """Return the position in ``low … high`` from which values are nearer to the level after ``at`` than before it.
 
     It has the least sum of absolute residuals. Where a series begins, the running median that outliers are clipped
@@ -146,14 +146,14 @@ def measure_changes(
     if not noise.has_modes:
         index = np.where((first <= at) & (at <= last), at, index)
         if begin_old[0] == 0 and at[0] <= 2 * HALF_WINDOW:
-            index[0] = _split(x[: end_new[0]], int(index[0]), int(low[0]), int(high[0]))
+            index[0] = _find_nearest_split(x[: end_new[0]], int(index[0]), int(low[0]), int(high[0]))
     exact = np.concatenate([[begin], index, edges[-1:]])
 
     # Levels: medians of the nearest points on both sides.
     m = len(at)
     starts = np.concatenate([np.maximum(exact[:-2], index - LEVEL_POINTS), index])
     stops = np.concatenate([index, np.minimum(exact[2:], index + LEVEL_POINTS)])
-    medians = _medians(x, starts, stops)
+    medians = _compute_medians(x, starts, stops)
     for i in range(m):
         medians[i] = find_agreed_level(x[starts[i] : stops[i]][::-1], medians[i], noise.sigma)
         medians[m + i] = find_agreed_level(x[starts[m + i] : stops[m + i]], medians[m + i], noise.sigma)

@@ -15,7 +15,7 @@ _NETWORK = (
 )
 
 
-def _exchanges() -> list[tuple[int, int, bool, bool]]:
+def _build_exchange_network() -> list[tuple[int, int, bool, bool]]:
     """Return the exchanges of the network, and which of their two results lead to the middle."""
     needed, exchanges = {4}, []
     for a, b in reversed(_NETWORK):
@@ -25,7 +25,7 @@ def _exchanges() -> list[tuple[int, int, bool, bool]]:
     return exchanges[::-1]
 
 
-_EXCHANGES = _exchanges()
+_EXCHANGES = _build_exchange_network()
 
 
 def median_of_nine(x: Floats) -> Floats:

@@ -32,17 +32,17 @@ FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an 
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
 
 
-def median_of(values: Sequence[float]) -> float:
+def compute_median(values: Sequence[float]) -> float:
     """Return the median of at least one value."""
     sorted_values = sorted(values)
     n = len(sorted_values)
     return (sorted_values[(n - 1) // 2] + sorted_values[n // 2]) / 2
 
 
-def judge_newest(
+def find_newest_change(
     recent: Sequence[float], noise: Noise, outlier: Callable[[], float], reruns: Sequence[float] = ()
 ) -> LevelChange | None:
-    """Judge the newest points against the level before them.
+    """Return a change if the newest points left the level before them; None if they did not.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
     ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
@@ -70,32 +70,37 @@ def judge_newest(
 
     # Offsets of the newest point from the level before, in sigma, upwards in the direction that it left the level.
     before = recent[max(0, n - longest - REFERENCE_POINTS) : n - longest]
-    level, unit = median_of(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
+    level, unit = compute_median(before), noise.sigma * (1 + NOISE_CAUTION_POINTS / noise.points)
     newest = [(value - level) / unit for value in (reruns or recent[-1:])]
-    direction = 1.0 if median_of(newest) > 0 else -1.0
+    direction = 1.0 if compute_median(newest) > 0 else -1.0
     offsets = sorted((offset * direction for offset in newest), reverse=True)
 
     # Several points: how many left the level, and whether the change is certain.
     earlier = recent[-2 : -longest - 1 : -1]
-    length = _count_left(offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before))
+    length = _count_points_off_level(
+        offsets, earlier, level=level, scale=direction / unit, noise=noise, reference=len(before)
+    )
     if length:
         if length == longest < MAX_NEWEST_POINTS:
-            length = _with_older(recent, length, level)
+            length = _extend_to_older_points(recent, length, level)
             before = recent[max(0, n - length - REFERENCE_POINTS) : n - length]
-            level = median_of(before)
-        length = _drop_older(recent, length, level, unit)
+            level = compute_median(before)
+        length = _drop_points_still_at_level(recent, length, level, unit)
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
-        large = abs(median_of(runs) - level) >= noise.least
+        large = abs(compute_median(runs) - level) >= noise.least
         z_scores = [(value - level) / unit * direction for value in runs]
         certain = (
             large
             and _is_shift_significant(z_scores, noise.inflation, len(before))
             and find_lacking_shift(values, split) == 0
-            and (_is_too_short_to_wander(values, split, noise) or _is_explained(values / unit, split, noise))
+            and (
+                _is_too_short_to_wander(values, split, noise)
+                or _is_change_likelier_than_wander(values / unit, split, noise)
+            )
         )
-        after = median_of(runs)
+        after = compute_median(runs)
         level = find_agreed_level(np.array(before[::-1]), level, unit)
         return _make_change(n - length, level, after, not certain, count_runs_between(runs, after, level, unit))
 
@@ -107,10 +112,11 @@ def judge_newest(
 
 
 def _make_change(index: int, before: float, after: float, wants_rerun: bool, between: int = 0) -> LevelChange:
+    """Return a change among the newest points, with the points that lie between its levels."""
     return LevelChange(index, before, after, index, index + between, "newest", wants_rerun=wants_rerun)
 
 
-def _count_left(
+def _count_points_off_level(
     newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, reference: int
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
@@ -139,25 +145,25 @@ def _count_left(
     return length if best >= MIN_MEAN_DEVIATIONS * MIN_MEAN_DEVIATIONS * noise.inflation else 0
 
 
-def _with_older(recent: Sequence[float], length: int, level: float) -> int:
+def _extend_to_older_points(recent: Sequence[float], length: int, level: float) -> int:
     """Return how many of the newest points are at the new level, if that may be more than half of a short series.
 
     The level before was then taken from points of both levels: those just before the newest ones that lie nearer to
     the new level belong to it. Otherwise the reruns of the newest revision make it the one that the level begins with.
     """
     begin = len(recent) - length
-    after = median_of(recent[begin:])
+    after = compute_median(recent[begin:])
     while begin > 1 and abs(recent[begin - 1] - after) < abs(recent[begin - 1] - level):
         begin -= 1
     return len(recent) - begin
 
 
-def _drop_older(recent: Sequence[float], length: int, level: float, unit: float) -> int:
+def _drop_points_still_at_level(recent: Sequence[float], length: int, level: float, unit: float) -> int:
     """Return how many of the newest points left the level, without those before a large step that hardly left it.
 
     An outlier just before a large step would otherwise belong to it.
     """
-    after = median_of(recent[-length:])
+    after = compute_median(recent[-length:])
     while (
         length > 1
         and abs(after - level) >= FAR_STEP_SIGMA * unit
@@ -180,7 +186,7 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference
     reference
         The number of runs from which the level was estimated.
     """
-    limit = min(MAX_POINT_SIGMA, 1.5 * median_of(z_scores))
+    limit = min(MAX_POINT_SIGMA, 1.5 * compute_median(z_scores))
     deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / reference))
     return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation
 
@@ -197,6 +203,6 @@ def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
     return float((scores[1:] * scores[:-1]).sum()) <= MAX_INDEPENDENT_RHO * float((scores * scores).sum())
 
 
-def _is_explained(values: Floats, split: int, noise: Noise) -> bool:
+def _is_change_likelier_than_wander(values: Floats, split: int, noise: Noise) -> bool:
     """Return whether a change explains the values, in sigma, better than a wandering host does."""
     return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN + noise.caution

@@ -80,7 +80,7 @@ class Noise:
         return is_rho_known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
-def epoch(n: int) -> int:
+def count_points_for_noise(n: int) -> int:
     """Return the number of points to estimate the noise from: n rounded down to three significant bits.
 
     Above 1,024 points it is rounded down to a power of two. Appending a point changes the estimate only where this
@@ -101,7 +101,7 @@ def estimate_trimmed_scale(sizes: Floats, part: float = 0.6, constant: float = _
     return float(sizes[:keep].sum()) / keep / constant
 
 
-def autocorrelation(x: Floats, bound: float) -> float:
+def estimate_autocorrelation(x: Floats, bound: float) -> float:
     """Estimate the autocorrelation of successive points, 0 … 0.9, shrunk towards 0 by what chance alone gives.
 
     The estimate comes from the ratio of lag-2 and lag-3 to lag-1 differences, which a step hardly disturbs; for an
@@ -109,19 +109,19 @@ def autocorrelation(x: Floats, bound: float) -> float:
     Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23 (2017).
     ``bound`` clips single differences.
     """
-    lag_1, lag_2, lag_3 = (_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
+    lag_1, lag_2, lag_3 = (_compute_mean_square(x[lag:] - x[:-lag], bound) for lag in (1, 2, 3))
     excess = (lag_2 + lag_3) / (2 * lag_1) - 1 if lag_1 > 0 else 0.0
     rho = math.sqrt(1 + 2 * max(0.0, excess)) - 1
     return min(0.9, max(0.0, rho - RHO_SHRINKAGE / math.sqrt(len(x))))
 
 
-def _mean_square(differences: Floats, bound: float) -> float:
+def _compute_mean_square(differences: Floats, bound: float) -> float:
     bounded = np.minimum(np.abs(differences, out=differences), bound, out=differences)
     bounded /= bound  # the square of a huge number would overflow
     return float(np.square(bounded).mean())  # Not np.dot: its threads go on spinning after a long series.
 
 
-def estimate(x: Floats, sizes: Floats | None = None) -> Noise:
+def estimate_noise(x: Floats, sizes: Floats | None = None) -> Noise:
     """Estimate the noise of a series from its first points.
 
     Parameters
@@ -146,7 +146,7 @@ def estimate(x: Floats, sizes: Floats | None = None) -> Noise:
     span = max(float(x.max()), -float(x.min()))
     sigma = max(sigma, MIN_SIGMA_SHARE * span, 1e-150)
     # Autocorrelation hides a part of it: differences of neighbours are smaller by sqrt(1 - rho).
-    rho = autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
+    rho = estimate_autocorrelation(x, 3 * 2**0.5 * sigma) if n >= 32 else 0.0
     return Noise(
         sigma / (1 - rho) ** 0.5, rho, n, min(sigma, estimate_trimmed_scale(sizes, 0.35, _TRIM_35)) / (1 - rho) ** 0.5
     )
@@ -159,7 +159,7 @@ def sort_sizes(differences: Floats) -> Floats:
     return sizes
 
 
-def outlier_distance(x: Floats) -> float:
+def estimate_outlier_distance(x: Floats) -> float:
     """Return the distance from the level that 1.5 % of single points exceed; 0.0 if there are too few points."""
     if len(x) < 48:
         return 0.0

@@ -20,8 +20,15 @@ from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import POSITION_POINTS, MeasuredChange, measure_changes
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.newest_points import MAX_NEWEST_POINTS, judge_newest
-from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise, epoch, estimate, outlier_distance, sort_sizes
+from service.rules.detect.newest_points import MAX_NEWEST_POINTS, find_newest_change
+from service.rules.detect.noise import (
+    LARGE_STEP_SIGMA,
+    Noise,
+    count_points_for_noise,
+    estimate_noise,
+    estimate_outlier_distance,
+    sort_sizes,
+)
 from service.rules.detect.wander import (
     MIN_MARGIN,
     MIN_MARGIN_IN_DOUBT,
@@ -38,6 +45,7 @@ MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
 MAX_WANDER_SIGMA = 2.3  # sigma that a host wanders at most
 WANDER_POINTS_BEFORE = 512  # points before a step whose small steps show how far this host wanders
+MAX_POINTS_IN_DOUBT = POINTS_AFTER  # points after a change that end its suspicion: it is certain then, or none
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -61,9 +69,10 @@ class NoisySeries:
         self.n = 0
         self.noise = Noise(0.0, 0.0, 0)
         self._values: Floats = np.zeros(64)
-        self._restart()
+        self._discard_results()
 
-    def _restart(self) -> None:
+    def _discard_results(self) -> None:
+        """Discard everything that was computed with the former estimate of the noise."""
         self._done = 0
         self._outlier: float | None = None
         self._clipped = ClippedSeries()
@@ -74,7 +83,7 @@ class NoisySeries:
         self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
         self._closed: list[LevelChange] = []
         self._open: list[LevelChange] = []
-        self.climbs: dict[int, LevelChange] = {}  # by the start of the level that climbs
+        self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
         self._unchanged = 0  # how many of the first changes are as updates() returned them last
 
     def extend(self, new: Floats) -> None:
@@ -86,18 +95,19 @@ class NoisySeries:
             self._values = longer
         self._values[self.n : n] = new
         self.n = n
-        if epoch(n) != self.noise.points:
-            self._learn(self._values[: epoch(n)])
+        if count_points_for_noise(n) != self.noise.points:
+            self._estimate_noise(self._values[: count_points_for_noise(n)])
         until = n - n % (EARLY_UPDATE_POINTS if n < MAX_EARLY_POINTS else UPDATE_POINTS)
         if until >= MIN_POINTS and until > self._done and self.noise.sigma > 0:
-            self._look(until)
+            self._update_partition(until)
 
-    def _learn(self, head: Floats) -> None:
-        """Estimate the noise again, and judge everything by it."""
-        self.noise = estimate(head, sort_sizes(head[1:] - head[:-1]))
-        self._restart()
+    def _estimate_noise(self, head: Floats) -> None:
+        """Estimate the noise again, and discard the changes that were found by the former estimate."""
+        self.noise = estimate_noise(head, sort_sizes(head[1:] - head[:-1]))
+        self._discard_results()
 
-    def _look(self, until: int) -> None:
+    def _update_partition(self, until: int) -> None:
+        """Update the partition for the first ``until`` points, then measure, group and check what has changed in it."""
         # Propose positions, and find how many of them are as before.
         values = self._values[:until]
         self._clipped.update(values, self.noise)
@@ -111,7 +121,7 @@ class NoisySeries:
         same = self._distinct.update(values, proposals, max(0, same - 1))
         changes = self._distinct.changes
         if same == len(changes) == len(self._rows):
-            self._judge_climbs(len(self._rows))
+            self._find_slow_ramps(len(self._rows))
             return
 
         # Measure the changes that differ from those before, with their neighbours, and judge them.
@@ -125,44 +135,46 @@ class NoisySeries:
             noise=self.noise,
             in_doubt=[change.in_doubt for change in changes[same:]],
         )
-        self._judge(same)
-        self._judge_climbs(same)
+        self._group_changes(same)
+        self._find_slow_ramps(same)
 
-    def _judge_climbs(self, same: int) -> None:
-        """Judge the stretch before the measured change with index ``same``, and all later ones, between large changes.
+    def _find_slow_ramps(self, same: int) -> None:
+        """Look for slow ramps between large changes, from the one before the measured change with index ``same`` on.
 
-        Small changes do not end a stretch, because a slow climb has many of them.
+        Small changes do not end a ramp, because a slow one has many of them.
         """
         while same and not self._is_large(self._rows[same - 1]):
             same -= 1
         begins = [self._rows[same - 1].at if same else 0]
         begins += [row.at for row in self._rows[same:] if self._is_large(row)]
-        self.climbs = {begin: climb for begin, climb in self.climbs.items() if begin < begins[0]}
+        self.slow_ramps = {begin: climb for begin, climb in self.slow_ramps.items() if begin < begins[0]}
         for begin, end in pairwise([*begins, self._done]):
-            climb = ramps.judge_climb(self._values[begin:end], begin, self.noise)
+            climb = ramps.find_slow_ramp(self._values[begin:end], begin, self.noise)
             if climb:
-                self.climbs[begin] = climb
+                self.slow_ramps[begin] = climb
 
     def _is_small(self, row: MeasuredChange) -> bool:
+        """Return whether a change is certain but too small to end a stretch."""
         return not (row.in_doubt or self._is_large(row))
 
     def _is_large(self, row: MeasuredChange) -> bool:
+        """Return whether a change is so large that it is considered by itself."""
         return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
 
-    def _judge(self, same: int) -> None:
-        """Group and judge the measured changes from index ``same`` on."""
+    def _group_changes(self, same: int) -> None:
+        """Group the measured changes from index ``same`` on, and keep those that explain the runs around them."""
         del self._states[same:]
         del self._closed[self._states[-1].closed if same else 0 :]
         self._unchanged = min(self._unchanged, len(self._closed))
         group = self._states[-1].group if same else None
         for row in self._rows[same:]:
             if group is None or row.in_doubt or not ramps.joins_group(group, row, self.noise.sigma):
-                self._closed += ramps.judge_group(group, self.noise.sigma, self._confirm_change)
+                self._closed += ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
                 group = ramps.start_group(row)
             else:
                 group = ramps.extend_group(group, row, self.noise.sigma)
             self._states.append(_GroupingState(len(self._closed), group))
-        self._open = ramps.judge_group(group, self.noise.sigma, self._confirm_change)
+        self._open = ramps.list_group_changes(group, self.noise.sigma, self._confirm_change)
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
@@ -198,7 +210,7 @@ class NoisySeries:
             certain &= size >= compute_least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
         if certain and not change.wants_rerun:
             return change
-        newest = end == self._done < high + POINTS_AFTER
+        newest = end == self._done < high + MAX_POINTS_IN_DOUBT
         return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
 
     def _estimate_wander(self, at: int) -> float:
@@ -217,15 +229,17 @@ class NoisySeries:
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
 
-    def newest_change(self, reruns: Sequence[float] = ()) -> LevelChange | None:
-        """Judge the points after the last change; ``reruns`` are all measurements of the newest point."""
+    def find_change_in_newest_points(self, reruns: Sequence[float] = ()) -> LevelChange | None:
+        """Return a change among the points after the last one; ``reruns`` are all measurements of the newest point."""
         certain = next((change.at for change in reversed(self._distinct.changes) if not change.in_doubt), 0)
         begin = max(certain, self.n - MAX_NEWEST_POINTS - MAX_POINTS_PER_SIDE)
-        change = judge_newest(self._values[begin : self.n].tolist(), self.noise, self._outlier_distance, reruns)
+        change = find_newest_change(
+            self._values[begin : self.n].tolist(), self.noise, self._get_outlier_distance, reruns
+        )
         return change and replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
 
-    def _outlier_distance(self) -> float:
+    def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""
         if self._outlier is None:
-            self._outlier = outlier_distance(self._values[: self.noise.points])
+            self._outlier = estimate_outlier_distance(self._values[: self.noise.points])
         return self._outlier

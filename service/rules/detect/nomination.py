@@ -66,12 +66,12 @@ class Nomination:
     def describe(self) -> str:
         """Say in one sentence what the runs show."""
         return (
-            f"{format_change(self.before, self.after)}: runs without a change split as far with a probability of "
-            f"{format_number(self.chance)}; interleaved pairs decide"
+            f"{format_change(self.before, self.after)}: without a change, runs would split as far with a probability "
+            f"of {format_number(self.chance)}; interleaved pairs decide"
         )
 
 
-def nominate(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> Nomination | None:
+def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]]) -> Nomination | None:
     """Return the most likely change of level among a few runs; None if none is worth a comparison.
 
     The statistic is Student's t between the two sides of each split ("The probable error of a mean", Biometrika 6,

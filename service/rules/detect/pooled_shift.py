@@ -84,7 +84,7 @@ def find_pooled_shift(
     # Each benchmark's offset from its own history, and the normal score of that.
     newest = check_numbers(newest, 0, "newest")
     judged = [
-        _offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
+        _compute_offset(check_numbers(history, 0, f"histories[{i}]")[-MAX_HISTORY_POINTS:], value)
         for i, (history, value) in enumerate(zip(histories, newest, strict=True))
         if len(history) >= MIN_HISTORY_POINTS
     ]
@@ -95,13 +95,13 @@ def find_pooled_shift(
     offsets, scores = np.array(judged).T
     shift, error, freedom = _compute_trimmed_mean(offsets)
     if error == 0.0:
-        return _describe(shift, 0.0, 0.0, offsets) if shift else None
-    t, _, _ = _standardise(scores)
-    p = _two_sided(t, freedom)
-    return _describe(shift, error * _quantile(freedom), p, offsets) if p <= alarm else None
+        return _build_shift(shift, 0.0, 0.0, offsets) if shift else None
+    t, _, _ = _compute_yuen_t(scores)
+    p = _compute_two_sided_p(t, freedom)
+    return _build_shift(shift, error * _compute_t_quantile(freedom), p, offsets) if p <= alarm else None
 
 
-def _offset(history: list[Number], value: Number) -> tuple[float, float]:
+def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
     """Return the difference of a value from the level of its history, and its normal score among the history."""
     values = centre([*history, value], history[0])
     return float(values[-1] - np.median(values[:-1])), float(compute_normal_scores(values)[-1])
@@ -118,13 +118,13 @@ def _compute_trimmed_mean(values: Floats) -> tuple[float, float, int]:
     return mean, error, n - 2 * n_trimmed - 1
 
 
-def _standardise(values: Floats) -> tuple[float, float, float]:
+def _compute_yuen_t(values: Floats) -> tuple[float, float, float]:
     """Return Yuen's t of the trimmed mean, the mean and its standard error."""
     mean, error, _ = _compute_trimmed_mean(values)
     return (mean / error if error > 0 else 0.0), mean, error
 
 
-def _two_sided(t: float, freedom: int) -> float:
+def _compute_two_sided_p(t: float, freedom: int) -> float:
     """Return the two-sided p value of a Student t, by its series for whole degrees of freedom.
 
     Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
@@ -139,16 +139,17 @@ def _two_sided(t: float, freedom: int) -> float:
     return max(0.0, 1.0 - inside)
 
 
-def _quantile(freedom: int) -> float:
+def _compute_t_quantile(freedom: int) -> float:
     """Return the t that 5 % exceed in absolute value, by bisection."""
     low, high = 0.0, 100.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _two_sided(middle, freedom) > 0.05 else (low, middle)
+        low, high = (middle, high) if _compute_two_sided_p(middle, freedom) > 0.05 else (low, middle)
     return high
 
 
-def _describe(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> PooledShift:
+    """Return the shift with its 95 % bounds and the evidence in words."""
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (

@@ -48,14 +48,17 @@ def start_group(change: MeasuredChange) -> ChangeGroup:
     return ChangeGroup(change, change, change, change, 1, 0.0, 0, (change,))
 
 
-def _continues(group: ChangeGroup, change: MeasuredChange) -> bool:
+def _has_direction_of(group: ChangeGroup, change: MeasuredChange) -> bool:
+    """Return whether a change goes in the direction of the group."""
     return (change.after > change.before) == (group.last.after > group.first.before)
 
 
 def joins_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> bool:
     """Return whether a change continues the group, or goes only a little against it where few changes do."""
     small = abs(change.after - change.before) < MAX_OPPOSED_STEP_SIGMA * sigma
-    return _continues(group, change) or (small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1)
+    return _has_direction_of(group, change) or (
+        small and STEPS_PER_OPPOSED_STEP * (group.against + 1) <= group.size + 1
+    )
 
 
 def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> ChangeGroup:
@@ -65,7 +68,7 @@ def extend_group(group: ChangeGroup, change: MeasuredChange, sigma: float) -> Ch
     gain = inner.length * climb * (inner.trend - climb / 2)
     second = change if group.size == 1 else group.second
     steps = (*group.steps, change) if group.size < MAX_STEPS else group.steps
-    against = group.against + (not _continues(group, change))
+    against = group.against + (not _has_direction_of(group, change))
     return ChangeGroup(group.first, second, inner, change, group.size + 1, group.score + gain, against, steps)
 
 
@@ -83,12 +86,12 @@ def describe_ramp(group: ChangeGroup) -> LevelChange:
     return LevelChange(max(begin, 1), first.before, last.after, max(begin, 1), end, "ramp")
 
 
-def judge_group(
+def list_group_changes(
     group: ChangeGroup | None, sigma: float, explained: Callable[[LevelChange, int, int], LevelChange | None]
 ) -> list[LevelChange]:
-    """Judge a group: it is one ramp, or those of its steps that explain the runs around them.
+    """Return the changes of a group: one ramp, or those of its steps that explain the runs around them.
 
-    ``explained`` returns a change that does, given the start of the level before it and the end of the level after it.
+    ``explained`` returns a change if it does, given the start of the level before it and the end of the level after it.
     """
     if group is None:
         return []
@@ -107,8 +110,8 @@ def judge_group(
     return [change for change in judged if change]
 
 
-def judge_climb(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
-    """Return the ramp of a level that climbs too slowly for steps; None if it stays.
+def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None:
+    """Return a ramp if a level rises or falls too slowly to show steps; None if it is constant.
 
     Parameters
     ----------

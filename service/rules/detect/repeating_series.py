@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from service.rules.detect.exchangeability import LOG_MAX_CHANCE, log_choose
+from service.rules.detect.exchangeability import LOG_MAX_CHANCE, compute_log_choose
 from service.rules.detect.level_change import LevelChange, Number, format_change
 
 LOG_TWO_TESTS = math.log(2)
@@ -95,24 +95,25 @@ class RepeatingSeries:
             self._add(value, point)
 
     def _add(self, value: Number, point: Sequence[Number] = ()) -> None:
+        """Add a point; if another value proves to be the level of the first runs, restart with that level."""
         begin = self._begin
         if self._early is not None:
             self._early.append((value, point))
-        self._judge(value, point)
+        self._add_to_level_or_pending(value, point)
         if self._early is None or self._begin != begin:
             return
         level, times = Counter(value for value, _ in self._early).most_common(1)[0]
         if self._at_level >= MIN_REPEATS_OF_LEVEL or len(self._early) > MAX_PENDING_RUNS:
             self._early = None
         elif times >= MIN_REPEATS_OF_LEVEL and 4 * self._at_level <= times and self._are_mixed(level):
-            self._start_again(level)
+            self._restart_at_level(level)
 
     def _are_mixed(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
         return any({self._level, other} <= {value, *point} for value, point in self._early or ())
 
-    def _start_again(self, level: Number) -> None:
-        """Judge the first runs at this level by the value that most of them have, as that one is the level."""
+    def _restart_at_level(self, level: Number) -> None:
+        """Restart at the value that most of the first runs have, because that one is the level."""
         early, end = self._early or [], self.points
         self._early = None
         self._level, self._at_level, self._pending = level, 0, []
@@ -126,11 +127,12 @@ class RepeatingSeries:
             self._add(value, point)
         self.points = end
 
-    def _judge(self, value: Number, point: Sequence[Number]) -> None:
+    def _add_to_level_or_pending(self, value: Number, point: Sequence[Number]) -> None:
+        """Add a run to those at the level or to the pending ones, and decide whether these are a change."""
         # A run on the level, or with a sample on it: what was pending are outliers.
         undecided = value != self._level and self._level in point
         if value == self._level or undecided:
-            self._outlier([*self._pending, value] if undecided else self._pending)
+            self._count_as_outliers([*self._pending, value] if undecided else self._pending)
             self._pending = []
             self._at_level += not undecided
             if (
@@ -147,7 +149,7 @@ class RepeatingSeries:
         self._pending.append(value)
         size, outliers = self._count_comparable(), self._count_outliers()
         if outliers > MAX_OUTLIER_SHARE * size:
-            plateau, farther = self._find_new_plateau(), self._farther()
+            plateau, farther = self._find_new_plateau(), self._find_farther_runs()
             if _is_change(plateau, self._level, size, 0, exact=False):
                 self._confirm_newest(len(plateau))
             elif _is_change(farther, self._level, size, outliers, exact=False, far=0):
@@ -160,8 +162,10 @@ class RepeatingSeries:
             exact=self._goes_beyond(self._pending),
             far=self._count_far_outliers(),
         ):
-            self._confirm()
-        elif outliers and _is_change(farther := self._farther(), self._level, size, outliers, exact=False, far=0):
+            self._confirm_pending()
+        elif outliers and _is_change(
+            farther := self._find_farther_runs(), self._level, size, outliers, exact=False, far=0
+        ):
             self._confirm_newest(len(farther))
 
         # No change: the first run of the level may have been an outlier, or nothing repeats here.
@@ -169,19 +173,19 @@ class RepeatingSeries:
         if is_single_run and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
             self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
         elif len(self._pending) > MAX_PENDING_RUNS:
-            self._outlier(self._pending)
+            self._count_as_outliers(self._pending)
             self._pending = []
 
     @property
-    def holds(self) -> bool:
+    def is_repeating(self) -> bool:
         """Whether the series repeats so far, so that each value off its level is a change or an outlier."""
         is_one_sided = (
-            len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _transitions(self._pending) <= len(self._pending) // 2
+            len(self._pending) < MIN_RUNS_TO_SHOW_NOISE or _count_transitions(self._pending) <= len(self._pending) // 2
         )
         return self._is_exact() and is_one_sided
 
     @property
-    def varies(self) -> bool:
+    def has_varying_samples(self) -> bool:
         """Whether the samples within most runs differ from each other, so that no run can repeat another."""
         return 2 * self._varying > self.points
 
@@ -213,7 +217,7 @@ class RepeatingSeries:
         )
         return self._is_exact() and sum(reach >= nearest for reach in reaches) < 2
 
-    def _outlier(self, values: Sequence[Number]) -> None:
+    def _count_as_outliers(self, values: Sequence[Number]) -> None:
         """Count runs off the level as outliers."""
         if not values:
             return
@@ -244,7 +248,7 @@ class RepeatingSeries:
         has_occurred = value in self._seen or value in self._shown or value in earlier
         return [] if has_occurred or len(self._seen) >= MAX_OUTLIER_VALUES else self._pending[-size:]
 
-    def _farther(self) -> list[Number]:
+    def _find_farther_runs(self) -> list[Number]:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
         side = self._pending[-1] > self._level
         reach = max(self._distances[-1:] + [abs(value - self._level) for value in self._shown], default=0)
@@ -260,12 +264,12 @@ class RepeatingSeries:
 
     def _confirm_newest(self, size: int) -> None:
         """Turn so many of the newest pending runs into a change; those before them were outliers."""
-        self._outlier(self._pending[:-size])
+        self._count_as_outliers(self._pending[:-size])
         self._pending = self._pending[-size:]
-        self._confirm()
+        self._confirm_pending()
 
-    def _confirm(self) -> None:
-        """Turn the pending runs into a change, and judge what follows its first repeated value again."""
+    def _confirm_pending(self) -> None:
+        """Turn the pending runs into a change, and add the runs after its first repeated value again."""
         first, outliers = _find_first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (
@@ -274,13 +278,13 @@ class RepeatingSeries:
             if outliers
             else "all runs on each side have exactly the same count, so any change is a drift"
         )
-        self.confirmed.append(self._change(self._pending, self._rule(self._pending), why))
+        self.confirmed.append(self._make_change(self._pending, self._choose_rule(self._pending), why))
         self.exact += [change for change in self.confirmed[-1:] if change.rule == "exact"]
         self._start_at(first)
 
-    def _rule(self, runs: Sequence[Number]) -> str:
+    def _choose_rule(self, runs: Sequence[Number]) -> str:
         """Return the rule by which the newest runs are a change."""
-        repeats = _transitions(runs) <= len(runs) // 3
+        repeats = _count_transitions(runs) <= len(runs) // 3
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
     def _start_at(self, first: int) -> None:
@@ -301,22 +305,26 @@ class RepeatingSeries:
             self._add(value)
         self.points = end
 
-    def _change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
+    def _make_change(self, runs: Sequence[Number], rule: str, why: str, *, unsure: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
         low, first = self.points - len(runs), _find_first_repeated(runs)
         after = runs[first]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
-        while first and self._shows(low + first - 1, after) and not self._shows(low + first - 1, self._level):
+        while (
+            first
+            and self._has_sample_range_with(low + first - 1, after)
+            and not self._has_sample_range_with(low + first - 1, self._level)
+        ):
             first -= 1
         evidence = f"{format_change(self._level, after)}: {why}"
         return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=unsure)
 
-    def _shows(self, index: int, value: Number) -> bool:
+    def _has_sample_range_with(self, index: int, value: Number) -> bool:
         """Return whether a value lies within the samples of a point."""
         least, largest = self._spans[index]
         return least <= value <= largest
 
-    def measurements(self) -> list[Number]:
+    def list_newest_measurements(self) -> list[Number]:
         """Return all measurements of the newest point if it was measured again; otherwise none.
 
         The samples of one run are no further measurements: runs differ by more than their samples do. Only where
@@ -330,26 +338,28 @@ class RepeatingSeries:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
         if not self._pending:
             return list(self.confirmed)
-        again = self.measurements()
+        again = self.list_newest_measurements()
         if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
             return list(self.confirmed)
         outliers, suspected = self._count_outliers(), list[LevelChange]()
-        for runs, far in ((self._pending, self._count_far_outliers()), (self._farther(), 0)):
+        for runs, far in ((self._pending, self._count_far_outliers()), (self._find_farther_runs(), 0)):
             measured = [*runs[:-1], *again] if again else runs
             points = self._count_comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
             if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
                 why = f"{len(measured)} measurements agree on a value outside the repeating level"
-                return [*self.confirmed, self._change(runs, self._rule(runs), why)]
-            if runs and (not outliers or _log_chance(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY):
-                suspected = suspected or self._suspicions(runs)
+                return [*self.confirmed, self._make_change(runs, self._choose_rule(runs), why)]
+            if runs and (
+                not outliers or _compute_log_probability(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY
+            ):
+                suspected = suspected or self._list_suspected_changes(runs)
         return [*self.confirmed, *suspected]
 
-    def _suspicions(self, runs: Sequence[Number]) -> list[LevelChange]:
+    def _list_suspected_changes(self, runs: Sequence[Number]) -> list[LevelChange]:
         """Return the changes that the newest runs show if none of them were outliers."""
         why = "the previous level repeats; more runs of this revision can decide"
         if self._count_outliers():
-            return [self._change(runs, "repeat", why, unsure=True)]
+            return [self._make_change(runs, "repeat", why, unsure=True)]
         level, start, suspicions = self._level, self.points - len(runs), []
         for index, value in enumerate(runs, start):
             if value != level:
@@ -359,7 +369,8 @@ class RepeatingSeries:
         return suspicions
 
 
-def _transitions(values: Sequence[Number]) -> int:
+def _count_transitions(values: Sequence[Number]) -> int:
+    """Return how often successive values differ."""
     return sum(a != b for a, b in pairwise(values))
 
 
@@ -371,12 +382,12 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _log_chance(size: int, points: int, outliers: int, far: int | None) -> float:
+def _compute_log_probability(size: int, points: int, outliers: int, far: int | None) -> float:
     """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
-    orders = log_choose(points, size)
-    chance = log_choose(outliers + size, size) - orders
+    orders = compute_log_choose(points, size)
+    chance = compute_log_choose(outliers + size, size) - orders
     if far is not None and far < outliers:
-        chance = min(chance, LOG_TWO_TESTS + log_choose(far + size, size) - orders)
+        chance = min(chance, LOG_TWO_TESTS + compute_log_choose(far + size, size) - orders)
     return chance
 
 
@@ -395,7 +406,7 @@ def _is_change(
     size = len(pending)
     if size < MIN_CHANGE_RUNS:
         return False
-    chance = _log_chance(size, points, outliers, far)
-    if _transitions(pending) <= size // 3:
+    chance = _compute_log_probability(size, points, outliers, far)
+    if _count_transitions(pending) <= size // 3:
         return chance <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
     return chance <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)

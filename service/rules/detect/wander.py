@@ -57,12 +57,13 @@ class Shape(NamedTuple):
 
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
-def _turns(n: int) -> NDArray[np.complex128]:
+def _compute_twiddle_factors(n: int) -> NDArray[np.complex128]:
+    """Return the factors that turn a Fourier transform into a cosine transform."""
     turns: NDArray[np.complex128] = np.exp(-0.5j * math.pi * np.arange(1, n) / n) / math.sqrt(2 * n)
     return turns
 
 
-def cosine_transform(values: Floats) -> Floats:
+def compute_cosine_transform(values: Floats) -> Floats:
     """Return the orthonormal cosine transforms (DCT-II) of rows of n values, without their constants.
 
     From the Fourier transform of each row and its mirror image. A product with the matrix of the transform would start
@@ -70,12 +71,12 @@ def cosine_transform(values: Floats) -> Floats:
     """
     n = values.shape[-1]
     spectrum = np.fft.rfft(np.concatenate([values, values[..., ::-1]], axis=-1))[..., 1:n]
-    transform: Floats = (spectrum * _turns(n)).real
+    transform: Floats = (spectrum * _compute_twiddle_factors(n)).real
     return transform
 
 
 @lru_cache(maxsize=MAX_STORED_SPECTRA)
-def _wanders(n: int) -> tuple[Floats, Floats]:
+def _compute_wander_spectra(n: int) -> tuple[Floats, Floats]:
     """Return the inverse spectra of the considered noises, one a row, and half the logarithm of their determinants.
 
     A spectrum is ``1 + power / (frequency + corner)``: white noise plus an autoregression; with corner 0, plus a random
@@ -104,25 +105,25 @@ class Explanations:
 
     def __init__(self, runs: Floats, shapes: Floats) -> None:
         self._half = (len(runs) - 1) / 2
-        inverse, self._determinant = _wanders(len(runs))
-        y, x = cosine_transform(runs), cosine_transform(shapes)
+        inverse, self._determinant = _compute_wander_spectra(len(runs))
+        y, x = compute_cosine_transform(runs), compute_cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
         self._normal = weighted @ x.T
         self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
         self._right = weighted @ y
         self._total = inverse @ (y * y)
-        self._without = float(self._likelihoods(np.zeros((len(self._total), 1))).max())
+        self._without = float(self._compute_likelihoods(np.zeros((len(self._total), 1))).max())
 
-    def _likelihoods(self, explained: Floats) -> Floats:
+    def _compute_likelihoods(self, explained: Floats) -> Floats:
         """Return the log-likelihoods, a row for each noise, for columns of how much of the squares is explained."""
         total = self._total[:, None]
         rest = np.maximum(total - explained, 1e-12 * total)
         likelihoods: Floats = -self._half * np.log(rest) - self._determinant[:, None]
         return likelihoods
 
-    def _advantages(self, explained: Floats) -> Floats:
+    def _compute_advantages(self, explained: Floats) -> Floats:
         """Return the advantages of columns of how much is explained; noise that wanders as well costs more."""
-        likelihoods = self._likelihoods(explained)
+        likelihoods = self._compute_likelihoods(explained)
         advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._without
         return advantages
 
@@ -141,7 +142,7 @@ class Explanations:
         while others:
             # What each of the remaining changes would add: the strongest is selected.
             added = explained + right[:, others] ** 2 / np.maximum(normal[:, others, others], least)
-            advantages = self._advantages(added)
+            advantages = self._compute_advantages(added)
             strongest = int(advantages.argmax())
             advantage = float(advantages[strongest])
             if own in others:
@@ -182,7 +183,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     changes = sorted([change, *others])
     edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
     stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
-    levels = [_median(around[begin - first : end - first]) for begin, end in stretches]
+    levels = [_compute_median(around[begin - first : end - first]) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
 
@@ -206,7 +207,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     return Explanations(compute_normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
 
 
-def _median(values: Floats) -> float:
+def _compute_median(values: Floats) -> float:
     """Return the median; numpy's own function takes ten times as long for few values."""
     sorted_values = np.sort(values)
     return float(sorted_values[(len(sorted_values) - 1) // 2] + sorted_values[len(sorted_values) // 2]) / 2

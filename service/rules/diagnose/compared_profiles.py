@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
@@ -26,7 +26,8 @@ def _compare_huge_pages(before: Facts, after: Facts) -> int:
     return 0
 
 
-def _describe_lost(facts: Facts) -> bool:
+def _has_lost_huge_pages(facts: Facts) -> bool:
+    """Return whether there are several times as many faults and fewer huge pages than before."""
     before = facts.before
     return (
         before is not None
@@ -35,7 +36,8 @@ def _describe_lost(facts: Facts) -> bool:
     )
 
 
-def _describe_gained(facts: Facts) -> bool:
+def _has_gained_huge_pages(facts: Facts) -> bool:
+    """Return whether there are several times fewer faults and more huge pages than before."""
     before = facts.before
     return (
         before is not None
@@ -55,12 +57,14 @@ def _compute_faster_fault_share(facts: Facts) -> float | None:
 
 
 def _compute_growth(shorter: Facts, longer: Facts) -> float | None:
+    """Return by which share of the CPU time faults take longer in one profile than in the other."""
     if not shorter.timed or not longer.timed or not longer.cpu_seconds:
         return None
     return longer.fault_cost - shorter.fault_cost * shorter.cpu_seconds / longer.cpu_seconds
 
 
 def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults, the huge pages and their policies before and after."""
     assert facts.before is not None
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
@@ -81,7 +85,7 @@ _REPORT = "one program: 5,862 faults without huge pages, 1,774 with them"
 HUGE_PAGES_LOST = Rule(
     name="huge-pages",
     title="Huge pages were lost",
-    condition=_describe_lost,
+    condition=_has_lost_huge_pages,
     max_saving=_compute_slower_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (
@@ -97,7 +101,7 @@ HUGE_PAGES_LOST = Rule(
 HUGE_PAGES_GAINED = Rule(
     name="huge-pages",
     title="Huge pages were gained",
-    condition=_describe_gained,
+    condition=_has_gained_huge_pages,
     max_saving=_compute_faster_fault_share,
     evidence=_describe_huge_pages,
     remedies=lambda _: (Remedy(text="nothing to fix; for counts that repeat, set huge_pages in the workload file"),),
@@ -126,6 +130,7 @@ def _estimate_startup_saving(facts: Facts) -> float | None:
 
 
 def _describe_different_start(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults of the region and of the whole process, before and after."""
     assert facts.before is not None
     counts = [side.profile.value("page-faults") or 0 for side in (facts.before, facts)]
     return (

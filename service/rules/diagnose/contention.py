@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.report import Reading
-from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_quantity
 
@@ -26,6 +26,7 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
+    """Return whether threads wait long for the mmap lock while they map or unmap memory."""
     return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
 
 
@@ -34,16 +35,17 @@ def _estimate_lock_saving(facts: Facts) -> float:
 
     Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
-    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle)
+    return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle_share)
 
 
 def _describe_lock(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence how long threads waited for the mmap lock, and which calls compete for it."""
     calls = ", ".join(f"{facts.count_calls(name):,} {name}" for name in _MAPPING_CALLS if facts.count_calls(name))
     return (
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
         f"competing for the lock: {calls}",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -70,7 +72,7 @@ def _is_fault_storm(facts: Facts) -> bool:
         profile.processes < 2
         or readings_alone is None
         or facts.fault_cost < MIN_STORM_SHARE
-        or facts.of_program < MIN_STORM_SHARE
+        or facts.program_share < MIN_STORM_SHARE
     ):
         return False
     faults_together, constant = (
@@ -87,6 +89,7 @@ def _is_fault_storm(facts: Facts) -> bool:
 
 
 def _describe_storm(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence that processes at once have as many faults as one alone, but take longer."""
     processors = facts.profile.environment.settings.get("cpu.allowed")
     processors_clause = f" on {processors} processors" if processors else ""
     return (
@@ -94,7 +97,7 @@ def _describe_storm(facts: Facts) -> tuple[str, ...]:
         "as one process alone has; "
         f"weak-scaling efficiency {_compute_efficiency(facts) or 0:.2f}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults; the system share is {_format_system_share(facts)}",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -102,7 +105,7 @@ FIRST_TOUCH_STORM = Rule(
     name="first-touch-storm",
     title="Processes touch new memory all at once",
     condition=_is_fault_storm,
-    max_saving=lambda facts: facts.of_program * facts.fault_cost + facts.call_cost,
+    max_saving=lambda facts: facts.program_share * facts.fault_cost + facts.memory_call_share,
     evidence=_describe_storm,
     remedies=lambda _: (
         Remedy(text="allocate the memory once and keep it: before the loop, or statically"),
@@ -116,7 +119,7 @@ FIRST_TOUCH_STORM = Rule(
 
 def _has_late_first_touch(facts: Facts) -> bool:
     """Return whether threads first touch a large region in the middle of the work, which only a region can tell."""
-    area = facts.largest
+    area = facts.largest_area
     return (
         facts.profile.scope == "region"
         and area is not None
@@ -124,23 +127,25 @@ def _has_late_first_touch(facts: Facts) -> bool:
         and area.size >= MIN_LARGE_REGION_BYTES
         and area.memory in OWN_MEMORY
         and 2 * area.faults >= facts.faults
-        and facts.first_touches >= MIN_FIRST_TOUCH_SHARE
+        and facts.first_touch_share >= MIN_FIRST_TOUCH_SHARE
     )
 
 
 def _estimate_first_use_saving(facts: Facts) -> float:
-    area = facts.largest
+    """Return the share of the CPU time that the faults of the largest region take."""
+    area = facts.largest_area
     return facts.fault_cost * min(1.0, area.faults / facts.faults) if area is not None and facts.faults else 0.0
 
 
 def _describe_first_use(facts: Facts) -> tuple[str, ...]:
-    area = facts.largest
+    """Return as evidence the region that several threads touch first during the work."""
+    area = facts.largest_area
     assert area is not None
     return (
         f"{area.threads} threads touch {area.pages:,} pages of one region of {format_amount(area.size)} for the "
         f"first time, within {format_quantity(area.seconds, 's')}",
         f"{facts.fault_cost:.0%} of the CPU time goes into faults, in the middle of the work",
-        *facts.where,
+        *facts.top_function,
     )
 
 
@@ -161,6 +166,7 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 
 def _compute_efficiency(facts: Facts) -> float | None:
+    """Return the weak-scaling efficiency: elapsed time alone, divided by that of processes at once."""
     seconds_alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
     seconds_together = facts.profile.value("elapsed")
     return seconds_alone / seconds_together if seconds_alone and seconds_together else None

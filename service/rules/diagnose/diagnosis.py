@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from service.rules.diagnose import compared_profiles, contention, returned_memory, storage_faults
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 
 RULES: tuple[Rule, ...] = (

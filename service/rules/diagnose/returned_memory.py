@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
-from service.rules.diagnose.profile_numbers import OWN_MEMORY, Facts
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
 
@@ -16,10 +16,12 @@ _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
 def _compute_refault_share(facts: Facts) -> float:
+    """Return the share of the faults on pages that madvise had given back."""
     return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MADVISE)
 
 
 def _is_memory_returned(facts: Facts) -> bool:
+    """Return whether the program gives pages back by madvise and touches them again."""
     return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
 
 
@@ -29,16 +31,18 @@ def _estimate_kept_pages_saving(facts: Facts) -> float:
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults on pages that madvise had given back, and their cost."""
     return (
         f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
         f"{_describe_refaults(facts)}",
         f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
         f"{_estimate_kept_pages_saving(facts):.0%} of the CPU time",
-        *facts.where,
+        *facts.top_function,
     )
 
 
 def _suggest_keeping_pages(_: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps freed pages in the process: other allocators, longer decay, or a change of the program."""
     return (
         Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
         Remedy(
@@ -61,10 +65,12 @@ RETURNED_MEMORY = Rule(
 
 
 def _compute_remapped_share(facts: Facts) -> float:
+    """Return the share of the faults on pages that had been unmapped."""
     return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
 
 
 def _compute_buffer_cost(facts: Facts) -> float:
+    """Return the CPU share of mapping buffers again: their faults and the calls."""
     return _compute_remapped_share(facts) * facts.fault_cost + facts.sum_costs(*_MAPPING_CALLS)
 
 
@@ -79,18 +85,19 @@ def _has_temporary_buffers(facts: Facts) -> bool:
         return False
     if facts.profile.scope == "windows":
         return True
-    takes = facts.takes_per_operation
+    takes = facts.requests_per_operation
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
     """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
-    takes = facts.takes_per_operation
+    takes = facts.requests_per_operation
     kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
     return kept_share * _compute_buffer_cost(facts)
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults on pages that had been unmapped, per operation, and their cost."""
     each = facts.faults / facts.operations if facts.operations else None
     size = (
         f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are allocated and released"
@@ -103,11 +110,12 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
         *([size] if size else []),
         f"{', '.join(f'{facts.count_calls(name):,} {name}' for name in ('mmap', 'munmap', 'brk'))}; "
         f"these calls and the faults take {_compute_buffer_cost(facts):.0%} of the CPU time",
-        *facts.where,
+        *facts.top_function,
     )
 
 
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps buffers between operations: in the program, the C library, or another allocator."""
     heap_remedy = Remedy(
         text="let the C library keep large blocks",
         settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.contract.diagnosis import Finding, Remedy
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 
 MIN_SAVING = 0.01
 """The share of the run time that a remedy must be able to save to be worth a finding."""

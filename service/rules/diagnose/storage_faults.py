@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_quantity
 
@@ -14,6 +14,7 @@ _SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 
 
 def _read_warm(facts: Facts, name: str) -> float | None:
+    """Return a metric of the execution with the files in memory; None if it was not measured."""
     reading = facts.profile.references.get("warm", {}).get(name)
     return None if reading is None else reading.value
 
@@ -36,6 +37,7 @@ def _estimate_warm_start_saving(facts: Facts) -> float | None:
 
 
 def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the major faults and the elapsed time with and without the files in memory."""
     cold, warm = facts.profile.value("major-faults") or 0, _read_warm(facts, "major-faults") or 0
     before, after = _read_warm(facts, "elapsed") or 0, facts.profile.value("elapsed") or 0
     return (
@@ -83,6 +85,7 @@ def _estimate_memory_saving(facts: Facts) -> float:
 
 
 def _describe_shortage(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the major faults, the pages evicted too early, and the time waited for memory."""
     stall_seconds = facts.profile.value("cgroup:memory-stall-some")
     limit = facts.profile.environment.settings.get("process.memory_limit", "none")
     wait_sentence = (
@@ -116,6 +119,7 @@ def _count_major_faults(facts: Facts) -> float:
 
 
 def _count_refaults(facts: Facts) -> float:
+    """Return how many pages were needed again soon after they were evicted."""
     return sum(facts.profile.value(name) or 0 for name in (_SWAP_REFAULTS, _FILE_REFAULTS))
 
 

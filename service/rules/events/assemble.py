@@ -100,6 +100,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
 
 
 def _add_event(assembled: AssembledEvents, event: str, group: DriftGroup, *, returned: bool = False) -> None:
+    """Add a group of drifts to an event, which may return by them."""
     assembled.members[event] += group
     for drift in group:
         assembled.seen_in[drift.series][event] = None

@@ -88,7 +88,7 @@ def build_certainty_entry(
         Why each drift of the event is no longer certain, the largest drift first.
     """
     if was_certain and not is_certain:
-        reason = reasons[0] if reasons else "After a new judgement, the drifts belong to other events."
+        reason = reasons[0] if reasons else "The drifts were detected again, and now belong to other events."
         others = f" Of {len(reasons):,} drifts, this is the largest." if len(reasons) > 1 else ""
         return LogEntry(Action.WITHDRAW, by_service=True, reason=reason + others)
     if is_certain and state is State.WITHDRAWN:
@@ -107,6 +107,7 @@ def _get_key(change: Transition) -> tuple[Action, str]:
 
 
 def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry:
+    """Return the log entry for the drift by which an event was fixed or came back."""
     drift = change.by
     levels = f"{format_change(drift.before, drift.after)} {units[drift.series]}"
     verb = "Undone" if change.action is Action.FIX else "The change came back"

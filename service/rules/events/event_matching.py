@@ -118,6 +118,7 @@ _Keys = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
 def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _Series, _Keys]:
+    """Index the stored events by drift, by series, and by cause with the stretch that all their drifts share."""
     by_drift: dict[str, str] = {}
     by_series: _Series = defaultdict(list)
     by_key: _Keys = defaultdict(list)
@@ -134,6 +135,7 @@ def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _S
 
 
 def _group_stretches(drifts: Iterable[LocatedDrift]) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Return the stretches of drifts by their group keys."""
     stretches: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for drift in drifts:
         stretches[drift.key].append(drift.stretch)

@@ -72,7 +72,7 @@ class LocatedDrift:
         return self.cause.value, self.detail
 
     @property
-    def whole_suite(self) -> bool:
+    def is_suite_shift(self) -> bool:
         """Whether the drift is a shift of a whole suite, which has no series."""
         return isinstance(self.series, str)
 

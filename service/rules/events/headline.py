@@ -80,7 +80,7 @@ def describe_price(drifts: Sequence[Drift]) -> str:
     return worth.sentence if worth else ""
 
 
-def summarise(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+def summarise_drifts(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return the part of an event's description that neither decisions nor silences change.
 
     Parameters
@@ -118,6 +118,7 @@ def _is_better(drift: Drift | EventDrift) -> bool:
 
 
 def _compute_share(drift: Drift | EventDrift) -> float:
+    """Return the size of a drift in percent; a fixed number where the level before is zero."""
     return PERCENT_FROM_ZERO if drift.percent is None else abs(drift.percent)
 
 
@@ -130,6 +131,7 @@ def _find_largest(drifts: Sequence[Drift], name: str) -> Drift:
 
 
 def _mark_provisional(drift: Drift, first: Drift) -> str:
+    """Return the words that a drift is suspected, where the first one in the sentence is certain."""
     return " (suspected)" if drift.evidence.wants_rerun and not first.evidence.wants_rerun else ""
 
 

@@ -106,6 +106,7 @@ def _rate_size(drift: Drift) -> float:
 
 
 def _rate_price(drift: Drift) -> float:
+    """Return the price of a drift in CPU seconds, estimated from its size if it was not measured."""
     if drift.price is not None:
         return abs(drift.price.seconds)
     size = abs(float(drift.change))

@@ -8,7 +8,7 @@ from typing import Any
 
 from runner.contract.search import Culprit, ProofState
 from service.schemas.history import Candidate
-from service.text.candidates import name_candidates, name_culprits
+from service.text.cause_text import name_candidates, name_culprits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def narrow_event(document: Mapping[str, Any], result: BisectResult | None) -> di
     Parameters
     ----------
     document
-        As :func:`service.rules.events.headline.summarise` returns it.
+        As :func:`service.rules.events.headline.summarise_drifts` returns it.
     """
     described = dict(document)
     candidates = {entry["commit"]: Candidate.model_validate(entry) for entry in document.get("candidates", ())}

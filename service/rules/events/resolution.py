@@ -67,7 +67,7 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
 def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolutions: Resolutions) -> bool:
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
-    group = tuple(drift for drift in group if not drift.whole_suite)
+    group = tuple(drift for drift in group if not drift.is_suite_shift)
     in_order = _sort_by_position(_map_first_drifts_by_series(members), resolutions)
     repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
     if not all(drift.drift_id in repeating for drift in group):
@@ -79,6 +79,7 @@ def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolu
 
 
 def _sort_by_position(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+    """Return what became of the first steps of all series, in the order of the history."""
     all_series = [change for step in first.values() for change in resolutions.list_undoing(step)]
     return sorted(all_series, key=lambda change: change.by.order)
 
@@ -129,8 +130,9 @@ def _is_near(level: Number, other: Number, step: LocatedDrift) -> bool:
 
 
 def _map_first_drifts_by_series(members: Iterable[LocatedDrift]) -> dict[int | str, LocatedDrift]:
+    """Return the first regression of each series."""
     first: dict[int | str, LocatedDrift] = {}
     for drift in sorted(members, key=lambda drift: drift.order):
-        if drift.worse and not drift.whole_suite:
+        if drift.worse and not drift.is_suite_shift:
             first.setdefault(drift.series, drift)
     return first

@@ -40,6 +40,7 @@ def matches_pattern(pattern: str, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Return the regular expression of a pattern, in which ``*`` stands for any text."""
     # Successive stars count as one. The atomic groups keep a hostile pattern from backtracking exponentially.
     parts = [re.escape(part) for part in re.split(r"\*+", pattern)]
     head, *tail = parts

@@ -1,4 +1,4 @@
-"""Decides since when a reader has not looked.
+"""Decides when a visit of a reader began, and when the one before it ended.
 
 A visit lasts as long as the reader comes back within :data:`MIN_PAUSE`. What was found since the last visit stays
 listed for the whole of the present one, so loading the page again empties nothing.

@@ -10,7 +10,7 @@ from runner.contract.function_names import shorten_name
 from runner.contract.profile import Frame, Profile
 from runner.contract.profile_difference import compare_by_stack, find_own_line
 from service.rules.diagnose.diagnosis import diagnose_profile
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.fault_price import FaultCosts, Side, price_change
 from service.text.markdown import format_code
 
@@ -51,6 +51,7 @@ def _format_stack(frames: Sequence[Frame]) -> str:
 
 
 def _describe_price(before: Profile | None, after: Profile) -> str:
+    """Return what the change of a case's faults is worth in CPU time; empty if that is unknown."""
     if before is None:
         return ""
     metric = "region:page-faults" if after.scope == "region" else "page-faults"

@@ -11,7 +11,7 @@ from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, 
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
 from service.rules.comparison import interleaved
-from service.rules.gate.creep import Baseline, find_gradual_change, is_small_step
+from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
 from service.rules.gate.workload_file_changes import needs_acceptance
 from service.text import commands
@@ -109,7 +109,7 @@ class MetricOutcome:
         return verdict.counts and (verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.may_exceed)
 
     @property
-    def head_lacks(self) -> bool:
+    def lacks_head_samples(self) -> bool:
         """Whether the metric is open, and fewer samples of head have a value than of base."""
         return self.is_open and self.often_missing
 
@@ -155,6 +155,7 @@ class CaseOutcome:
         )
 
     def _is_often_missing(self, verdict: MetricVerdict) -> bool:
+        """Return whether a smaller share of head's samples has a value than of base's."""
         if not verdict.counts or verdict.verdict is Verdict.SAME:
             return False
         shares = [
@@ -177,13 +178,13 @@ class CaseOutcome:
         quarantined = self.case.base.quarantine or self.case.head.quarantine
         if quarantined:
             return (("base", Failure(stage=Stage.MEASURE, message=quarantined[:1000])),)
-        if self._head_is_the_reason and self.case.head.failure:
+        if self._is_skipped_because_of_head and self.case.head.failure:
             return (("head", self.case.head.failure),)
         skipped = self.case.base.failure or self.case.head.failure
         return (("base", skipped),) if skipped else ()
 
     @property
-    def failed(self) -> tuple[str, Failure] | None:
+    def first_failure(self) -> tuple[str, Failure] | None:
         """The first of them; None if both sides were measured."""
         return self.failures[0] if self.failures else None
 
@@ -198,7 +199,7 @@ class CaseOutcome:
             GateState.UNMEASURED: not any(verdict.base.n or verdict.head.n for verdict in counting),
             GateState.OVER: any(verdict.over for verdict in counting),
             GateState.CREPT: any(outcome.crept is not None for outcome in self.metrics),
-            GateState.HEAD_LACKS: any(outcome.head_lacks for outcome in self.metrics),
+            GateState.HEAD_LACKS: any(outcome.lacks_head_samples for outcome in self.metrics),
             GateState.UNDECIDED: any(outcome.is_open for outcome in self.metrics),
             GateState.WITHIN: "regression" in directions,
             GateState.BETTER: "improvement" in directions,
@@ -207,6 +208,7 @@ class CaseOutcome:
 
     @property
     def _state_without_comparison(self) -> GateState:
+        """The state of a case that could not be compared: which side failed, is missing or was disturbed."""
         base, head = self.case.base.outcome, self.case.head.outcome
         if head is Outcome.FAILED and not (base is Outcome.FAILED and self.at_tip):
             return GateState.HEAD_FAILED
@@ -225,10 +227,10 @@ class CaseOutcome:
         """Whether a side was skipped, and not because the host lacks what both need."""
         sides = (self.case.base, self.case.head)
         temporary = any(side.outcome is Outcome.SKIPPED and side.failure and side.failure.temporary for side in sides)
-        return temporary or self._head_is_the_reason
+        return temporary or self._is_skipped_because_of_head
 
     @property
-    def _head_is_the_reason(self) -> bool:
+    def _is_skipped_because_of_head(self) -> bool:
         """Whether base was skipped only because head was: both would be for the same reason otherwise."""
         base, head = self.case.base, self.case.head
         skipped = {base.outcome, head.outcome} == {Outcome.SKIPPED}
@@ -295,7 +297,7 @@ class GateOutcome:
         return have_same_bytes and self.state is GateState.SAME
 
     @cached_property
-    def weaker_judge(self) -> tuple[JudgeChange, ...]:
+    def changes_to_accept(self) -> tuple[JudgeChange, ...]:
         """What head changes of how it is measured and judged, and somebody has to accept."""
         return tuple(change for change in self.report.changes if needs_acceptance(change))
 
@@ -306,12 +308,12 @@ class GateOutcome:
             return GateVerdict.UNDECIDED
         text = _VERDICTS[self.state]
         fails = text in {GateVerdict.FAILED, GateVerdict.REGRESSED}
-        return GateVerdict.UNDECIDED if self.weaker_judge and not self.accepted and not fails else text
+        return GateVerdict.UNDECIDED if self.changes_to_accept and not self.accepted and not fails else text
 
     @property
     def needs_acceptance(self) -> bool:
         """Whether the pull request only passes if somebody accepts it."""
-        return self.state in _ACCEPTABLE or bool(self.weaker_judge)
+        return self.state in _ACCEPTABLE or bool(self.changes_to_accept)
 
     @property
     def passed(self) -> bool:
@@ -346,7 +348,7 @@ class GateOutcome:
 
 
 def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOutcome:
-    """Decide every case of a report. The cases share the error probability."""
+    """Return the outcome of a gate: every case is decided, and all cases share the error probability."""
     count, at_tip = max(1, len(report.cases)), report.target in {None, report.base}
     cases = tuple(
         CaseOutcome(

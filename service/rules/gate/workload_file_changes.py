@@ -34,10 +34,12 @@ def _is_stricter(before: str, after: str) -> bool:
 
 
 def _adds_only(before: str, after: str) -> bool:
+    """Return whether a number, such as that of samples, does not become smaller."""
     return before.isdecimal() and after.isdecimal() and int(after) >= int(before)
 
 
 def _parse_number(text: str) -> float | None:
+    """Return the number of a budget, with or without a percent sign; None if there is none."""
     try:
         return float(text.removesuffix("%"))
     except ValueError:

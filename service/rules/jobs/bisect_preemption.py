@@ -76,6 +76,7 @@ def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:
 
 
 def _is_host_wanted(host: str | None, jobs: Iterable[OpenJob], now: datetime) -> bool:
+    """Return whether a job that a person ordered runs on a host, or waits for it."""
     return any(
         not job.by_service
         and job.state is not State.PAUSED

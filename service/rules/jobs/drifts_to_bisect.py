@@ -160,6 +160,7 @@ def choose_drift_to_settle(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 
 
 def _choose_cheapest(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
+    """Return the measurable drift of a commit that takes the fewest runs: exact metrics and few candidates first."""
     in_order = sorted(
         (drift for drift in drifts if drift.series_id != NO_SERIES and drift.cause is Cause.COMMIT),
         key=lambda drift: (

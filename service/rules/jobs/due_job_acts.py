@@ -46,6 +46,7 @@ def find_due_act(job: JobSnapshot, now: datetime) -> DueAct | None:
 
 
 def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[DueAct]:
+    """Yield the acts that are due on a job, the first of which is applied."""
     if job.deadline_at is not None and now >= job.deadline_at:
         yield DueAct(Act.FAIL, "The deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.

@@ -56,6 +56,7 @@ class Branches:
         return self._histories[key]
 
     def _find_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+        """Return the commits of the newest measured branch, then those of each other living branch."""
         newest = {commit: index for index, commit in enumerate(measured)}
         tips = sorted(self._find_tips(newest), key=lambda commit: -newest[commit])
         own = collect_contained(self._parents, [tips[0]])

@@ -13,9 +13,9 @@ from runner.contract.report import hash_document
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
 from service.rules.relative_change import percent_change
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.rules.series.drift_budgets import are_within_budget
-from service.rules.series.find_drifts import SeriesDrift, direction
+from service.rules.series.find_drifts import SeriesDrift, get_direction
 from service.schemas.history import Candidate, Companion, Drift, Evidence, Number, SeriesHead
 
 Levels = Mapping[str, Sequence[Number]]
@@ -91,6 +91,7 @@ def describe_drifts(
 def _describe_drift(
     identity: str, head: SeriesHead, drift: SeriesDrift, context: DriftContext, *, is_within: bool, floor: Number | None
 ) -> Drift:
+    """Return one drift as the API describes it, with its evidence, its settings and its price."""
     before, after = drift.change.before, drift.change.after
     return Drift(
         id=identity,
@@ -103,7 +104,7 @@ def _describe_drift(
         unit=head.unit,
         kind=head.kind,
         cause=drift.cause,
-        direction=direction(drift, head.better),
+        direction=get_direction(drift, head.better),
         revision=drift.after.revision,
         title=context.title,
         author=context.author,
@@ -131,7 +132,7 @@ def _describe_drift(
         run_after=drift.after.run_id,
         environment_before=drift.before.environment,
         environment_after=drift.after.environment,
-        companions=list_companions(head.metric, context.levels_before, context.levels_after),
+        companions=list_other_metrics(head.metric, context.levels_before, context.levels_after),
         within_budget=is_within,
         price=fault_price.price_change(
             head.metric,
@@ -148,7 +149,7 @@ def _compute_medians(levels: Levels) -> dict[str, Number]:
     return {name: middle for name, values in levels.items() if (middle := median(values)) is not None}
 
 
-def list_companions(judged: str, before: Levels, after: Levels) -> list[Companion]:
+def list_other_metrics(judged: str, before: Levels, after: Levels) -> list[Companion]:
     """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
     order = {name: position for position, name in enumerate(CATALOGUE)}
     names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))

@@ -11,7 +11,7 @@ from typing import Literal
 
 from runner.contract.budget import Budget, is_over
 from runner.contract.level import Number
-from service.rules.series.find_drifts import SeriesDrift, direction
+from service.rules.series.find_drifts import SeriesDrift, get_direction
 from service.schemas.history import Direction
 
 
@@ -32,7 +32,7 @@ def are_within_budget(
     for drift in drifts:
         before, after = drift.change.before, drift.change.after
         baseline = before if baseline is None else baseline
-        worse = direction(drift, better) is Direction.REGRESSION
+        worse = get_direction(drift, better) is Direction.REGRESSION
         total = after - baseline
         crept = (total > 0) == (after > before) and is_over(budget, baseline, total)
         result.append(worse and not crept and not is_over(budget, before, after - before))

@@ -12,9 +12,9 @@ from uuid import UUID
 from runner.contract import Kind, metric
 from runner.contract.level import median
 from service.rules import detect
-from service.rules.detect.nomination import Nomination, nominate
+from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.same_bytes import is_uncertain
-from service.rules.series.blame import blame_change
+from service.rules.series.cause import find_cause
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
@@ -71,7 +71,7 @@ class SeriesDrift:
     @property
     def spread(self) -> Number:
         """The larger of both sides' differences between the largest and the smallest sample."""
-        return max(_spread(self.old_points), _spread(self.new_points))
+        return max(_compute_spread(self.old_points), _compute_spread(self.new_points))
 
     def is_same_as(self, other: SeriesDrift) -> bool:
         """Return whether this is the same change, seen in another sequence of points."""
@@ -91,7 +91,7 @@ def is_exact_count(head: SeriesHead) -> bool:
 
 
 def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -> list[SeriesDrift]:
-    """Judge the path, then the sequences beside it. A drift that shows in several sequences is returned once.
+    """Return the drifts of the path, then of the sequences beside it. A drift in several sequences is returned once.
 
     Parameters
     ----------
@@ -99,22 +99,23 @@ def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -
         Whether the series is an exact count: then samples show how it repeats, and faults in unprepared files explain
         small changes.
     """
-    drifts = list(_drifts_of(trend.path, is_exact, baselines))
+    drifts = list(_find_drifts_on_path(trend.path, is_exact, baselines))
     for sequence in trend.beside:
-        beside = _drifts_of(sequence, is_exact, baselines)
+        beside = _find_drifts_on_path(sequence, is_exact, baselines)
         drifts += [drift for drift in beside if not any(drift.is_same_as(other) for other in drifts)]
     return drifts
 
 
-def direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Direction:
+def get_direction(drift: SeriesDrift, better: Literal["lower", "higher"]) -> Direction:
     """Return whether a drift is a regression or an improvement."""
     return Direction.IMPROVEMENT if drift.goes_up == (better == "higher") else Direction.REGRESSION
 
 
-def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
+def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[SeriesDrift]:
+    """Yield the level changes of a path as drifts, each with its cause and the range in which it lies."""
     # What was not measured is no evidence: neither for a level nor for how exactly it repeats.
     sequence = tuple(point for point in path if not point.is_reused)
-    changes = list(_level_changes(sequence, is_exact, baselines))
+    changes = list(_find_level_changes(sequence, is_exact, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
         # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
@@ -125,7 +126,7 @@ def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[S
         yield SeriesDrift(
             old_points=sequence[start : change.index],
             new_points=sequence[change.index : end],
-            cause=blame_change(outer_before, outer_after),
+            cause=find_cause(outer_before, outer_after),
             after_position=outer_before.position,
             up_to_position=outer_after.position,
             suspects=(outer_before.revision, outer_after.revision),
@@ -133,8 +134,8 @@ def _drifts_of(path: Points, is_exact: bool, baselines: Baselines) -> Iterator[S
         )
 
 
-def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
-    """Judge each stretch between baselines by itself; the expected step to a baseline is yielded as it was."""
+def _find_level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> Iterator[detect.LevelChange]:
+    """Yield the changes in each stretch between baselines; the expected step to a baseline is yielded as it was."""
     cuts = [index for index, point in enumerate(sequence) if index and point.run_id in baselines]
     for start, end in pairwise([0, *cuts, len(sequence)]):
         changes = detect.find_level_changes(
@@ -142,17 +143,17 @@ def _level_changes(sequence: Points, is_exact: bool, baselines: Baselines) -> It
             # Samples of a noisy metric belong together: that they are equal says nothing about the next run.
             samples=[point.samples for point in sequence[start:end]] if is_exact else None,
         )
-        if end == len(sequence) and (nominated := _nominate(sequence[start:end], changes)):
+        if end == len(sequence) and (nominated := _nominate_change(sequence[start:end], changes)):
             changes = [*changes, nominated]
-        yield from (_has_moved(change, start) for change in changes)
+        yield from (_shift_indices(change, start) for change in changes)
         step = baselines[sequence[end].run_id] if end < len(sequence) else None
-        before = _level_before(sequence[start:end], *step) if step else None
+        before = _find_level_before_step(sequence[start:end], *step) if step else None
         if step and before is not None:
             evidence = f"{before} → {step[1]}: expected, so later runs are judged from this level"
             yield detect.LevelChange(end, before, step[1], end, end, "expected", evidence)
 
 
-def _nominate(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
+def _nominate_change(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.LevelChange | None:
     """Return the likely change on the newest level of a stretch, unless the detector suspects one there."""
     if changes and changes[-1].wants_rerun:
         return None
@@ -174,14 +175,15 @@ def _nominate(stretch: Points, changes: Sequence[detect.LevelChange]) -> detect.
 
 def nominate_newest(points: Points) -> Nomination | None:
     """Return the most likely change on one level; None if none is worth a comparison."""
-    return nominate([point.value for point in points], [point.samples for point in points])
+    return nominate_change([point.value for point in points], [point.samples for point in points])
 
 
-def _has_moved(change: detect.LevelChange, by: int) -> detect.LevelChange:
+def _shift_indices(change: detect.LevelChange, by: int) -> detect.LevelChange:
+    """Return a change with its indices moved by a number of points."""
     return replace(change, index=change.index + by, low=change.low + by, high=change.high + by)
 
 
-def _level_before(stretch: Points, before: Number, after: Number) -> Number | None:
+def _find_level_before_step(stretch: Points, before: Number, after: Number) -> Number | None:
     """Return the level from which a step to a baseline starts; None if the stretch already ends at the new level.
 
     Runs that were added since may have moved the step, or split it in two.
@@ -194,6 +196,7 @@ def _level_before(stretch: Points, before: Number, after: Number) -> Number | No
     return level if level != after and len(set(ends)) == 1 else None
 
 
-def _spread(points: Iterable[PathPoint]) -> Number:
+def _compute_spread(points: Iterable[PathPoint]) -> Number:
+    """Return the difference between the largest and the smallest sample of some points."""
     samples = [value for point in points for value in point.samples]
     return max(samples) - min(samples)

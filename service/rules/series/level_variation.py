@@ -40,9 +40,7 @@ def describe_level_variation(values: Sequence[Number]) -> str:
         f"`faultwatch compare` measures two commits interleaved and shows whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
-        sentence += (
-            f" The level is young: until it has {MIN_LEVEL_RUNS} runs, only a step that lasts longer is certain."
-        )
+        sentence += f" The level is new: until it has {MIN_LEVEL_RUNS} runs, only a step that lasts longer is certain."
     return sentence
 
 

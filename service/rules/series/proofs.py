@@ -63,7 +63,7 @@ class _Span:
 
     def holds(self, other: _Span | SeriesDrift) -> bool:
         """Return whether another span, or the range of a drift, lies within this one."""
-        first, last = _edges(other)
+        first, last = _get_ends(other)
         return self.first <= first and last <= self.last
 
     def lies_within(self, drift: SeriesDrift) -> bool:
@@ -71,18 +71,19 @@ class _Span:
         return drift.after_position <= self.first and self.last <= drift.up_to_position
 
 
-def _edges(span: _Span | SeriesDrift) -> tuple[int, int]:
+def _get_ends(span: _Span | SeriesDrift) -> tuple[int, int]:
+    """Return the positions between which a proof or a drift lies."""
     return (span.first, span.last) if isinstance(span, _Span) else (span.after_position, span.up_to_position)
 
 
-def settle(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
+def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
     """Return the drifts of a series as the pairs of its commits have proven, narrowed or refuted them.
 
     A nomination within pairs that do not differ is dropped, and a drift that the runs show all the same has no commit
     as its cause. Pairs that differ where the runs show nothing are a drift as well.
     """
     points = trend.measured
-    spans = _place(proofs, points)
+    spans = _locate_proofs(proofs, points)
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
     same = [span for span in spans if span.proof.verdict is Verdict.SAME]
     narrowest = [
@@ -95,11 +96,13 @@ def settle(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend)
     settled: list[SeriesDrift] = []
     used: list[_Span] = []
     for drift in drifts:
-        for result, span in _settle_one(drift, drifts, [*narrowest, *same], points):
+        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest, *same], points):
             settled.append(result)
             used += [span] if span else []
     for span in narrowest:
-        if span not in used and not any(_overlaps(span, drift) and _agree(span, drift) for drift in settled):
+        if span not in used and not any(
+            _overlaps(span, drift) and _has_same_direction(span, drift) for drift in settled
+        ):
             settled += _make_drifts(span, points)
     return sorted(settled, key=lambda drift: drift.up_to_position)
 
@@ -108,12 +111,12 @@ def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], point
     """Return whether pairs have shown that nothing changes between two points of a level."""
     return any(
         span.proof.verdict is Verdict.SAME and span.proof.environment == first.environment
-        for span in _place(proofs, points)
+        for span in _locate_proofs(proofs, points)
         if span.first <= first.position and last.position <= span.last
     )
 
 
-def _place(proofs: Iterable[Proof], points: Points) -> list[_Span]:
+def _locate_proofs(proofs: Iterable[Proof], points: Points) -> list[_Span]:
     """Return the proofs whose commits were measured in the same environment; the newest of each two commits."""
     positions: Mapping[tuple[str, str], int] = {(point.revision, point.environment): point.position for point in points}
     newest: dict[tuple[int, int, str], _Span] = {}
@@ -131,15 +134,16 @@ def _place(proofs: Iterable[Proof], points: Points) -> list[_Span]:
     return list(newest.values())
 
 
-def _settle_one(
+def _apply_proofs_to_drift(
     drift: SeriesDrift, drifts: Sequence[SeriesDrift], spans: Sequence[_Span], points: Points
 ) -> Iterator[tuple[SeriesDrift, _Span | None]]:
+    """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it."""
     environment = drift.after.environment
     if drift.before.environment != environment:
         yield drift, None  # pairs in one environment say nothing about a change of the environment
         return
     spans = [span for span in spans if span.proof.environment == environment]
-    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _agree(span, drift)]
+    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]
     same = [span for span in spans if span.proof.verdict is Verdict.SAME]
     others = [span for span in spans if span not in changed]
 
@@ -147,28 +151,34 @@ def _settle_one(
     inner = [span for span in changed if span.lies_within(drift)]
     if inner:
         for span in inner:
-            yield _prove(drift, span, points, is_whole=len(inner) == 1), span
+            yield _build_proven_drift(drift, span, points, is_whole=len(inner) == 1), span
         return
 
     # Pairs around it, and around no other drift.
     outer = [span for span in changed if span.holds(drift) and _is_alone(drift, span, drifts)]
     if outer:
         span = min(outer, key=lambda span: span.last - span.first)
-        yield _prove(drift, span, points, is_whole=True) if drift.change.wants_rerun else _confirm(drift, span), span
+        yield (
+            _build_proven_drift(drift, span, points, is_whole=True)
+            if drift.change.wants_rerun
+            else _confirm_drift(drift, span),
+            span,
+        )
         return
     refuting = next((span for span in others if span.holds(drift) and _is_alone(drift, span, drifts)), None)
     if refuting is None:
-        yield _narrow(drift, same), None
+        yield _narrow_drift(drift, same), None
     elif not drift.change.wants_rerun:
         words = f"; {refuting.proof.pairs} interleaved pairs of the two commits do not show it"
-        yield replace(drift, cause=Cause.UNKNOWN, change=_say(drift.change, words)), None
+        yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, words)), None
 
 
-def _agree(span: _Span, drift: SeriesDrift) -> bool:
+def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
     return span.proof.goes_up == drift.goes_up
 
 
 def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
+    """Return whether a span overlaps no other drift."""
     return not any(other is not drift and _overlaps(span, other) for other in drifts)
 
 
@@ -176,12 +186,13 @@ def _overlaps(span: _Span, drift: SeriesDrift) -> bool:
     return span.first < drift.up_to_position and drift.after_position < span.last
 
 
-def _say(change: LevelChange, words: str) -> LevelChange:
+def _append_evidence(change: LevelChange, words: str) -> LevelChange:
     return replace(change, evidence=change.evidence + words)
 
 
-def _confirm(drift: SeriesDrift, span: _Span) -> SeriesDrift:
-    change = _say(drift.change, f"; {_describe_pairs(span.proof)}")
+def _confirm_drift(drift: SeriesDrift, span: _Span) -> SeriesDrift:
+    """Return a drift that pairs have proven, without its doubt."""
+    change = _append_evidence(drift.change, f"; {_describe_pairs(span.proof)}")
     return replace(drift, change=replace(change, wants_rerun=False), pairs=span.proof.pairs)
 
 
@@ -189,7 +200,7 @@ def _describe_pairs(proof: Proof) -> str:
     return f"{proof.pairs} interleaved pairs of the two commits differ, {format_change(proof.before, proof.after)}"
 
 
-def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -> SeriesDrift:
+def _build_proven_drift(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -> SeriesDrift:
     """Return a drift as its pairs have proven it, between the two commits that they compared.
 
     Parameters
@@ -198,12 +209,12 @@ def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -
         Whether no other pairs have a part of the drift: then its levels are those of its runs.
     """
     proof = span.proof
-    change = replace(_say(drift.change, f"; {_describe_pairs(proof)}"), wants_rerun=False)
+    change = replace(_append_evidence(drift.change, f"; {_describe_pairs(proof)}"), wants_rerun=False)
     if drift.change.wants_rerun:
         change = replace(change, rule="paired", evidence=_describe_pairs(proof))
     if not is_whole:
         change = replace(change, before=proof.before, after=proof.after)
-    old, new = _split(points, span, drift)
+    old, new = _split_points(points, span, drift)
     return replace(
         drift,
         old_points=old or drift.old_points,
@@ -217,21 +228,21 @@ def _prove(drift: SeriesDrift, span: _Span, points: Points, *, is_whole: bool) -
     )
 
 
-def _split(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
+def _split_points(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
     """Return the points up to the older commit of a span, and those from the newer one on, within those of a drift."""
     own = drift.old_points + drift.new_points if drift else points
-    there = sorted((point for point in own if point.environment == span.proof.environment), key=_position)
+    there = sorted((point for point in own if point.environment == span.proof.environment), key=_get_position)
     return (
         tuple(point for point in there if point.position <= span.first),
         tuple(point for point in there if point.position >= span.last),
     )
 
 
-def _position(point: PathPoint) -> tuple[int, datetime]:
+def _get_position(point: PathPoint) -> tuple[int, datetime]:
     return point.position, point.measured_at
 
 
-def _narrow(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
+def _narrow_drift(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
     """Return a drift without the ends of its range between which pairs do not differ."""
     first, last = drift.after_position, drift.up_to_position
     old, new = drift.suspects
@@ -249,7 +260,7 @@ def _narrow(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
 def _make_drifts(span: _Span, points: Points) -> list[SeriesDrift]:
     """Return the drift that pairs have proven where the runs show none, if both commits have runs."""
     proof = span.proof
-    old, new = _split(points, span)
+    old, new = _split_points(points, span)
     if not old or not new:
         return []
     evidence = _describe_pairs(proof)

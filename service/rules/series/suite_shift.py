@@ -10,7 +10,7 @@ from datetime import datetime
 from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
-from service.rules.series.blame import blame_change, list_setting_changes
+from service.rules.series.cause import find_cause, list_setting_changes
 from service.rules.series.tracks import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
@@ -86,7 +86,7 @@ def describe_suite_shift(
         metric=suite.metric,
         unit=entry.unit,
         kind=entry.kind,
-        cause=blame_change(before, after),
+        cause=find_cause(before, after),
         direction=Direction.REGRESSION if worse else Direction.IMPROVEMENT,
         revision=after.revision,
         title=blamed.title,

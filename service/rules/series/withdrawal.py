@@ -65,6 +65,7 @@ def explain_withdrawals(
 
 
 def _explain_rewriting(drift: Drift, new: Iterable[Drift]) -> str:
+    """Return that the branch was rewritten, and where the same change lies now."""
     moved_drift = _find_moved(drift, new)
     moved = "" if moved_drift is None else f" The same change lies at commit {moved_drift.revision[:12]} now."
     return f"The branch was rewritten, and the commits are no longer part of any branch or tag.{moved}"
@@ -88,6 +89,7 @@ def _list_commits(drift: Drift) -> set[str]:
 
 
 def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[PathPoint]) -> str:
+    """Return why a drift is no longer detected: removed runs, another commit, unprepared files, or later runs."""
     # Its runs are gone.
     runs = {point.run_id for point in points}
     if drift.run_before not in runs or drift.run_after not in runs:
@@ -109,15 +111,15 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     later = after[first_new + drift.evidence.n_after :][:_RUNS_PER_SIDE]
     if later and _is_level_back(drift, later):
         return (
-            f"Contradicted by {_list_runs(later)} after it, at {_format_level(later)}. The level before it was "
-            f"{format_level(drift.before)}."
+            f"Later runs contradict it: {_list_runs(later)} after it, at {_format_level(later)}. The level before it "
+            f"was {format_level(drift.before)}."
         )
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Contradicted by {_list_runs(runs_between)} measured since then between both sides, at {levels}."
+        return f"Later runs contradict it: {_list_runs(runs_between)} between both sides, at {levels}."
     return (
-        f"After a new judgement with {len(points):,} runs, the series varies too much for the change: "
+        f"With {len(points):,} runs, the series varies too much to show the change: "
         f"{_format_range(old)} before it, {_format_range(new_level)} after it."
     )
 
@@ -144,6 +146,7 @@ def _is_explained(drift: Drift, old: Sequence[PathPoint], new: Sequence[PathPoin
 
 
 def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
+    """Return whether later runs are nearer to the level before the drift than to the one after it."""
     level = _compute_median(later)
     return abs(level - drift.before) < abs(level - drift.after)
 

@@ -135,6 +135,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
 
 
 def _collect_ancestors(commit: str, parents: Mapping[str, Iterable[str]]) -> set[str]:
+    """Return a commit with all its stored ancestors."""
     ancestors: set[str] = set()
     pending = [commit]
     while pending:

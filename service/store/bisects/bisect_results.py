@@ -71,6 +71,7 @@ def list_event_bisects(session: Session, subject: str, event_id: str) -> list[Jo
 
 
 def _map_jobs_by_event(session: Session, subject: str) -> dict[str, list[Job]]:
+    """Return the bisects that were ordered for drifts of a subject, the newest first, by the event's id."""
     query = select(Job).where(Job.kind == _KIND, Job.subject == subject).order_by(Job.id.desc())
     rows = [row for row in session.scalars(query) if row.question.get("drift")]
     events = event_drifts.map_events_by_drift(session, sorted({row.question["drift"] for row in rows}))

@@ -82,7 +82,7 @@ def update_rows(
     converted = list(_convert_values(connection.dialect, table, names, rows, encoded))
     if connection.dialect.name == "postgresql":
         if converted:  # One statement: planning takes longer than changing a row, especially of a partitioned table.
-            statement = _update_from_arrays(connection.dialect, table, tuple(key), tuple(columns))
+            statement = _build_array_update_sql(connection.dialect, table, tuple(key), tuple(columns))
             connection.exec_driver_sql(statement, tuple(map(list, zip(*converted, strict=True))))
         return
     for chunk in split_into_chunks(converted, MAX_PARAMETERS // len(names)):
@@ -115,6 +115,7 @@ def insert_or_replace(session: Session, table: Table, rows: Sequence[dict[str, A
 
 @lru_cache(maxsize=16)
 def _build_adding_insert(build_insert: Callable[[Table], Any], table: Table, column: str, key: tuple[str, ...]) -> Any:
+    """Return the statement that inserts a row, or adds to a column of the row that exists."""
     statement = build_insert(table)
     total = {column: table.c[column] + statement.excluded[column]}
     return statement.on_conflict_do_update(index_elements=list(key), set_=total)
@@ -179,6 +180,7 @@ def _build_insert_sql(table: str, names: str, columns: int, rows: int) -> str:
 
 @lru_cache(maxsize=64)
 def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...], rows: int) -> str:
+    """Return the statement by which SQLite updates many rows at once."""
     row = f"({', '.join('?' * (len(key) + len(columns)))})"
     return (
         f"WITH new ({', '.join((*key, *columns))}) AS (VALUES {', '.join([row] * rows)}) "  # noqa: S608 - no user input
@@ -186,7 +188,8 @@ def _build_update_sql(table: str, key: tuple[str, ...], columns: tuple[str, ...]
     )
 
 
-def _update_from_arrays(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+def _build_array_update_sql(dialect: Dialect, table: Table, key: tuple[str, ...], columns: tuple[str, ...]) -> str:
+    """Return the statement by which PostgreSQL updates many rows at once, from arrays of values."""
     names = (*key, *columns)
     arrays = ", ".join(f"CAST(%s AS {table.c[name].type.compile(dialect)}[])" for name in names)
     return (
@@ -200,6 +203,7 @@ def _list_assignments(columns: Iterable[str]) -> str:
 
 
 def _build_match(table: str, key: Iterable[str]) -> str:
+    """Return the condition that a row has the key of a new row."""
     return " AND ".join(f'"{table}".{name} = new.{name}' for name in key)
 
 

@@ -120,6 +120,7 @@ class Database:
 
     @contextmanager
     def _open_transaction(self, subjects: Collection[str]) -> Iterator[Session]:
+        """Open a session that writes, after the writers before it; on SQLite, request a checkpoint after it."""
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
@@ -179,10 +180,13 @@ def _find_sqlite_file(url: URL) -> Path | None:
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:
+    """Return the file beside a database with this suffix, such as its log."""
     return file.with_name(f"{file.name}-{suffix}")
 
 
 def _configure_sqlite(engine: Engine, file: Path | None, busy_seconds: float, *, checks_references: bool) -> None:
+    """Set the options of each SQLite connection, and begin transactions as readers or as writers."""
+
     @event.listens_for(engine, "connect")
     def on_connect(connection: sqlite3.Connection, _: Any) -> None:
         connection.isolation_level = None  # on_begin starts transactions, not the driver
@@ -214,6 +218,8 @@ _OF_A_SESSION = (
 
 
 def _configure_postgresql(engine: Engine) -> None:
+    """Set the options of each PostgreSQL connection, and give up those that have become read-only."""
+
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _: Any) -> None:
         with connection.cursor() as cursor:

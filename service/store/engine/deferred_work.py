@@ -53,6 +53,7 @@ class DeferredWork:
             thread.join()
 
     def _run_requests(self) -> None:
+        """Do the work after each request, once no more requests arrive or the longest delay is over."""
         while self._requested.wait() and not self._stopped:
             deadline = time.monotonic() + (MAX_SECONDS if self._longest_delay is None else self._longest_delay)
             while (self._requested.is_set() or self._busy()) and time.monotonic() < deadline and not self._stopped:

@@ -207,6 +207,7 @@ def _rewrite_partition(database: Database, table: str, partition: _Partition) ->
 
 
 def _exchange_partition(database: Database, table: str, partition: _Partition, new: str) -> None:
+    """Replace a partition by its rewritten copy, in one transaction."""
     with database.engine.begin() as connection:
         for statement in (
             f"SET LOCAL lock_timeout = '{_PATIENCE}'",
@@ -220,6 +221,7 @@ def _exchange_partition(database: Database, table: str, partition: _Partition, n
 
 
 def _measure_size(connection: Connection, table: str) -> int:
+    """Return the size of a table with its indexes, in bytes."""
     size: int = connection.execute(
         text("SELECT pg_total_relation_size(to_regclass(:table))"), {"table": table}
     ).scalar_one()

@@ -37,6 +37,7 @@ def hold_file_lock(file: Path) -> Iterator[bool]:
 
 
 def _try_lock(descriptor: int) -> bool:
+    """Lock a file without waiting; return whether that succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -104,6 +104,7 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
 
 
 def _run_alembic(connection: Connection) -> None:
+    """Run the pending migrations by Alembic, on an open connection."""
     # Alembic is a tenth of what a service imports, and few starts have something to migrate.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
@@ -122,6 +123,7 @@ def _read_schema(connection: Connection) -> str | None:
 
 
 def _make_folder(database: Database) -> None:
+    """Create the folder and the file of a SQLite database, so that only their owner can read the file."""
     name = database.url.database if database.is_sqlite else None
     # A URI (file:…?mode=ro) names an existing database.
     if not name or name.startswith("file:"):
@@ -140,6 +142,7 @@ def _make_folder(database: Database) -> None:
 
 
 def _explain_failure(error: DBAPIError, database: Database) -> ServiceError:
+    """Return an error of the database with its most likely remedy."""
     reason = str(error.orig)
     for symptom, (problem, remedy) in _REMEDIES.items():
         if symptom in reason:

@@ -44,6 +44,7 @@ class WriteLock:
 
 
 def _try_lock(descriptor: int) -> bool:
+    """Lock a file without waiting; return whether that succeeded."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

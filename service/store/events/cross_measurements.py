@@ -84,6 +84,7 @@ def list_cross_measurements(session: Session, event_id: str) -> list[triage.Cros
 
 
 def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasurement:
+    """Return a cross-measurement with its four levels and, once they are measured, the parts of the change."""
     head = series.find_series(session, row.series_id)
     assert head is not None
     revisions = [session.get_one(Revision, number).commit for number in (row.revision_before_id, row.revision_after_id)]

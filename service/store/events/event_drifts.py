@@ -210,6 +210,7 @@ def _read_new_drifts(session: Session, subject_id: int) -> Iterable[tuple[str, o
 
 
 def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[str, object]]:
+    """Yield the shifts of whole suites that are not stored as drifts of events yet."""
     stored = select(EventDriftRow.drift_id).where(EventDriftRow.subject_id == subject_id)
     query = select(SuiteLook).where(SuiteLook.subject_id == subject_id, SuiteLook.id.not_in(stored))
     for look in session.scalars(query):
@@ -218,6 +219,7 @@ def _read_new_suite_shifts(session: Session, subject_id: int) -> Iterable[tuple[
 
 
 def _mark_gone(session: Session, subject_id: int) -> bool:
+    """Mark the stored drifts that are no longer detected as not found; return whether there were any."""
     of_subject = EventDriftRow.subject_id == subject_id
     drifts = select(DriftRow.id).join(Series, DriftRow.series_id == Series.id).where(Series.subject_id == subject_id)
     gone = (
@@ -234,6 +236,7 @@ def _mark_gone(session: Session, subject_id: int) -> bool:
 
 
 def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[UUID, datetime]:
+    """Return when the runs on both sides of drifts began, by the run's id."""
     run_ids = list({run for drift in drifts for run in (drift.run_before, drift.run_after)})
     started_at: dict[UUID, datetime] = {}
     for chunk in bulk.split_into_chunks(run_ids, _IDS_PER_QUERY):
@@ -242,6 +245,7 @@ def _map_start_times(session: Session, drifts: Iterable[history.Drift]) -> dict[
 
 
 def _read_revision_ids(session: Session, subject_id: int, drifts: Iterable[history.Drift]) -> dict[str, int]:
+    """Return the ids of the first and last commits that can have caused drifts, by hash."""
     commits = sorted({commit for drift in drifts for commit in _find_ends(drift)})
     ids: dict[str, int] = {}
     for chunk in bulk.split_into_chunks(commits, _IDS_PER_QUERY):
@@ -264,10 +268,11 @@ def _fill_row(
     runs: Mapping[UUID, datetime],
     commits: Mapping[str, int],
 ) -> None:
+    """Write a detected drift to the row of an event's drift; noise does not change the stored levels."""
     first, last = _find_ends(drift)
     moments = sorted((runs[drift.run_before], runs[drift.run_after]))
     row.series_id = drift.series_id or None
-    row.cause, row.detail = drift.cause, _describe_group_key(drift)
+    row.cause, row.detail = drift.cause, _build_group_key(drift)
     row.first_revision_id, row.last_revision_id = commits[first], commits[last]
     row.since, row.until = moments
     if row.before is None or _levels_differ(row, drift):
@@ -295,7 +300,8 @@ def _find_first_run_at_new_level(session: Session, drift: history.Drift, last: s
     return next((row.run_id for row in rows if (row.environment, row.revision) == end), None)
 
 
-def _describe_group_key(drift: history.Drift) -> str:
+def _build_group_key(drift: history.Drift) -> str:
+    """Return what drifts of one event share besides cause and location: the host, or a hash of the settings."""
     if drift.cause is Cause.COMMIT:
         return ""
     if drift.cause is Cause.UNKNOWN:

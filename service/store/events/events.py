@@ -254,6 +254,7 @@ def read_baselines(
 
 
 def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> list[triage.EventSummary]:
+    """Return events in short, with their subjects, last decisions and silences."""
     if not rows:
         return []
     ids = [event.id for event, _ in rows]
@@ -314,6 +315,7 @@ def _find_silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
 
 
 def _list_withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
+    """Return the drifts of an event that were certain and no longer stand, with the reasons."""
     rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
     of_series = (
         select(Series.id, Host.name, Case.name, Series.metric)
@@ -341,6 +343,7 @@ def _list_withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDri
 
 
 def _build_drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:
+    """Return a drift as a part of an event, with the time until which it is silenced."""
     now = datetime.now(UTC)
     location = (drift.subject, drift.host, drift.case, drift.metric)
     whole_suite = drift.series_id == NO_SERIES

@@ -74,12 +74,13 @@ def restore(
         shutil.copyfile(file, part)
         with _lock_unused(target) as n_runs:
             if n_runs > in_backup and not replace:
-                raise _make_newer_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
+                raise _make_lost_runs_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
         for suffix in ("-wal", "-shm"):  # Files of the replaced database, which SQLite would apply to the new one.
             target.with_name(target.name + suffix).unlink(missing_ok=True)
 
 
-def _make_newer_error(where: str, extra: str) -> ServiceError:
+def _make_lost_runs_error(where: str, extra: str) -> ServiceError:
+    """Return the error that a database has runs that the backup lacks."""
     return ServiceError(
         "The database has runs that the backup lacks",
         f"{where} has {extra}",
@@ -106,6 +107,7 @@ def _write_completely(file: Path) -> Iterator[Path]:
 
 
 def _find_sqlite_file(database: Database) -> Path:
+    """Return the file of a SQLite database; raise if it is in memory or read through a URI."""
     name = database.url.database
     if not name or name == ":memory:" or name.startswith("file:"):
         raise ServiceError("The database is not a file", database.name, "Set DATABASE_URL to a database file.")
@@ -113,6 +115,8 @@ def _find_sqlite_file(database: Database) -> Path:
 
 
 def _copy_sqlite(file: Path, part: Path, progress: Callable[[int, int], None]) -> None:
+    """Copy a SQLite database while others use it, and verify the copy."""
+
     def flush(_status: int, remaining: int, total: int) -> None:
         # In small pieces: a large one would delay the service's own writes.
         os.fdatasync(written.fileno())

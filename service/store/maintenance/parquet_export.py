@@ -87,6 +87,7 @@ def export_columns(
 
 
 def _import_duckdb() -> Any:
+    """Return the module of DuckDB; raise with a remedy if it is not installed."""
     try:
         import duckdb  # noqa: PLC0415 - an extra
     except ImportError:
@@ -125,6 +126,7 @@ def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:
 
 
 def _build_array(values: Sequence[Any], kind: Any) -> Any:
+    """Return values as an array in which missing ones are masked."""
     if kind is object:
         return np.array(values, object)
     filled = [0 if value is None else value for value in values]

@@ -99,6 +99,7 @@ def _replace_content(url: URL, file: Path) -> None:
 
 
 def _run_tool(url: URL, program: str, *arguments: str, connect: bool = True) -> None:
+    """Run one of PostgreSQL's tools; raise with its output if it fails."""
     environment = _build_environment(url) if connect else dict(os.environ)
     process = subprocess.run(
         [_find_tool(program), *arguments], env=environment, capture_output=True, text=True, check=False
@@ -124,6 +125,7 @@ def _make_failure(program: str, output: str) -> ServiceError:
 
 
 def _find_tool(program: str) -> str:
+    """Return the path of one of PostgreSQL's tools; raise with a remedy if it is not installed."""
     installed = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"))
     path = shutil.which(program) or (str(installed[-1]) if installed else None)
     if path is None:

@@ -153,6 +153,7 @@ def hold_retention_lock(database: Database) -> Iterator[None]:
 
 
 def _apply_step(database: Database, rule: RetentionRule, progress: Progress) -> RetentionResult:
+    """Apply a rule: delete and thin profiles, then thin and reduce reports, and reclaim the space."""
     deleted, dropped = profiles.delete_old(database, rule.profiles, rule.subjects) if rule.profiles else (0, 0)
     thinned, freed = profiles.thin_old(database, rule.thin, rule.subjects) if rule.thin else (0, 0)
     result = RetentionResult(profiles_thinned=thinned, profiles_deleted=deleted, freed=dropped + freed)
@@ -184,6 +185,7 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
 
 
 def _list_steps(rule: RetentionRule) -> list[_Step]:
+    """Return the steps of a rule: first the reduction of reports, then their thinning."""
     steps = []
     if rule.reduce:
         steps.append(_Step(rule.reduce, StoredReport.reduced, reduce_report))

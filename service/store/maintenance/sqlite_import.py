@@ -90,6 +90,7 @@ def _read_schema(file: Path) -> str:
 
 
 def _load_rows(session: Session, source: sqlite3.Connection, progress: Progress) -> None:
+    """Copy all rows of a backup into PostgreSQL's tables, and check their references once at the end."""
     connection, tables = session.connection(), Base.metadata.sorted_tables
     counts = {table: source.execute(f'SELECT count(*) FROM "{table.name}"').fetchone()[0] for table in tables}  # noqa: S608
     (newest,) = source.execute("SELECT coalesce(max(number), 0) FROM run").fetchone()
@@ -132,6 +133,7 @@ def _find_converter(kind: object) -> Callable[[Any], Any] | None:
 
 
 def _report_progress(rows: Iterator[bulk.Values], done: int, total: int, progress: Progress) -> Iterator[bulk.Values]:
+    """Yield rows, and report from time to time how many were read."""
     for number, row in enumerate(rows, done + 1):
         yield row
         if number % _ROWS_SHOWN == 0 or number == total:

@@ -60,6 +60,7 @@ def delete_subject(
 
 
 def _delete_rows(database: Database, name: str, progress: Callable[[int, int], None]) -> None:
+    """Delete what belongs to a subject only: its points, reports and runs in parts, then everything else."""
     # What belongs to the subject.
     with database.reading() as session:
         subject = shared_rows.find_subject(session, name)

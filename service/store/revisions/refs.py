@@ -102,6 +102,7 @@ def find_commits(session: Session, text: str, subject: str | None = None) -> lis
 
 
 def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
+    """Return the commits that a tag or a branch of this name points to: tags before branches."""
     query = _select_commits(subject).join(
         RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
     )
@@ -114,6 +115,7 @@ def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> li
 
 
 def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
+    """Return the commits whose hash has this prefix."""
     if not _HASH.fullmatch(prefix.lower()):
         return []
     # A range, which the index of commits answers: "g" stands behind every digit of a hash.
@@ -124,6 +126,7 @@ def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) ->
 
 
 def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
+    """Return the last commit of each subject before the end of a day."""
     moment = revision_text.find_end_of_day(text)
     if moment is None:
         return []
@@ -137,6 +140,7 @@ def _find_commits_by_date(session: Session, text: str, subject: str | None) -> l
 
 
 def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
+    """Return the commit to which steps such as ``~2`` lead; None if it is not stored."""
     subject_id = session.scalars(select(Subject.id).where(Subject.name == start.subject)).one()
     commit = revision_text.follow_steps(revisions.map_parents(session, subject_id), start.commit, steps)
     if commit is None:

@@ -197,6 +197,7 @@ def _order_continuation(
 
 
 def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
+    """Return the row of a new commit; its position is not known yet."""
     return {
         "subject_id": subject_id,
         "commit": revision.commit,

@@ -176,6 +176,7 @@ def _build_side_condition(session: Session, side: Side) -> ColumnElement[bool]:
 
 
 def _find_run(session: Session, key: str, _: str | None) -> list[Side]:
+    """Return the run with this id as a side of a comparison."""
     try:
         run_id = UUID(key)
     except ValueError:
@@ -195,6 +196,7 @@ def _find_host(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
+    """Return the environments whose hash has this prefix as sides of a comparison."""
     if len(key) < _MIN_HASH_CHARACTERS:
         return []
     query = select(Environment.hash).where(Environment.hash.startswith(key.lower(), autoescape=True)).limit(5)
@@ -202,6 +204,7 @@ def _find_environments(session: Session, key: str, _: str | None) -> list[Side]:
 
 
 def _find_revisions(session: Session, key: str, subject: str | None) -> list[Side]:
+    """Return the commits that a text can name as sides of a comparison."""
     return [
         Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
         for entry in refs.find_commits(session, key, subject)

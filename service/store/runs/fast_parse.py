@@ -90,6 +90,7 @@ def parse_reports(body: bytes) -> list[Report | PlainReport]:
 
 
 def _parse_reports(reports: Sequence[Raw]) -> Iterator[Report | PlainReport]:
+    """Yield each report, parsed the fast way where its readings are plain values."""
     if len(reports) > _MAX_REPORTS:
         raise ValueError
     parts = _Parts()

@@ -182,6 +182,7 @@ def _number_runs(session: Session, batch: Sequence[PreparedReport]) -> list[_New
 
 
 def _build_run_row(run: _NewRun) -> tuple[object, ...]:
+    """Return the columns of a run's row."""
     report = run.prepared.report
     failure = (report.failure.stage, report.failure.message) if report.failure else (None, None)
     subject_id, host_id, case_id = run.group
@@ -228,6 +229,7 @@ def _get_or_create_series(session: Session, runs: Iterable[_NewRun]) -> dict[_Se
 
 
 def _find_series(session: Session, groups: Iterable[_SeriesGroup]) -> dict[_SeriesGroup, _ByMetric]:
+    """Return the stored series of some groups, by group and metric."""
     series: dict[_SeriesGroup, _ByMetric] = {group: {} for group in groups}
     cases: dict[tuple[int, int], dict[int, _ByMetric]] = {}
     for group, by_metric in series.items():

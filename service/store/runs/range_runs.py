@@ -55,6 +55,7 @@ def list_measured_commits(session: Session, case: CaseOnHost, metric: str) -> se
 
 
 def _select_measured(session: Session, case: CaseOnHost, metric: str, *columns: Any) -> Select[Any]:
+    """Return the query for columns of the measured runs of a case with a metric; runs of searches count too."""
     series = (
         select(Series.id)
         .join(Subject, Series.subject_id == Subject.id)

@@ -177,6 +177,7 @@ def map_planned_runs(
 
 
 def _build_summary(run: Run) -> RunSummary:
+    """Return a run in short, as lists show it."""
     failure = None
     if run.failure_stage is not None:
         failure = FailureSummary(stage=run.failure_stage, message=run.failure_message or "")

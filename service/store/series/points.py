@@ -208,6 +208,7 @@ def find_branches(session: Session, subject_id: int) -> Branches:
 
 
 def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
+    """Return the subject of each series, by the series' id."""
     rows = session.connection().execute(
         select(Series.id, Series.subject_id).where(bulk.is_among(session, Series.id, series_ids))
     )

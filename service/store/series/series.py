@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, func, select, update
 from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.rules.series.tracks import Points
 from service.schemas import history
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
@@ -154,6 +154,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
 
 
 def _list_changes(session: Session, path: Points) -> list[history.ConfigChange]:
+    """Return where the environment changes along a path, with the settings that differ."""
     return [
         history.ConfigChange(
             revision=after.revision,

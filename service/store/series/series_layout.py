@@ -33,6 +33,7 @@ def find_layout(session: Session, row: Series) -> Layout:
 
 
 def _arrange_layout(session: Session, series: Series) -> Layout:
+    """Return the layout of a series from its stored points."""
     rows = points.list_series_points(session, series.id)
     path = points.arrange_points(rows, points.find_branches(session, series.subject_id)).path
     off_path = {row.run_id: row for row in rows}

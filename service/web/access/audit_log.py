@@ -15,7 +15,7 @@ from service.schemas.triage import TriageReceipt, TriageRequest
 from service.store import audit
 from service.store.audit import Actor
 from service.store.events import silences
-from service.web.access.address import find_caller_address
+from service.web.access.caller_address import find_caller_address
 
 
 def record_action(

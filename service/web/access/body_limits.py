@@ -15,7 +15,7 @@ _WEBHOOK_BYTES = {forge.webhook: forge.max_webhook_bytes for forge in FORGES.val
 
 def register(app: Flask) -> None:
     """Bound the bodies of all requests of an application, before the guard or a view reads one."""
-    app.before_request(_bound_body)
+    app.before_request(_limit_body)
 
 
 def choose_body_limit(path: str, *, is_known: bool, max_bytes: int) -> int:
@@ -33,7 +33,8 @@ def choose_body_limit(path: str, *, is_known: bool, max_bytes: int) -> int:
     return max_bytes if is_known else min(ANONYMOUS_BYTES, max_bytes)
 
 
-def _bound_body() -> None:
+def _limit_body() -> None:
+    """Limit the body of the current request by its path and its caller."""
     max_bytes = request.max_content_length
     if max_bytes is not None and request.method not in {"GET", "HEAD", "OPTIONS"}:
         request.max_content_length = choose_body_limit(

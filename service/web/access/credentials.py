@@ -16,7 +16,7 @@ from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
-from service.web.access.address import find_caller_address
+from service.web.access.caller_address import find_caller_address
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
@@ -49,8 +49,8 @@ def verify_token(text: str, how: str) -> Token | None:
     return stored if stored is not None and stored.is_valid(now) else None
 
 
-def refuse_throttled() -> None:
-    """Refuse a caller whose address has presented too much that is wrong.
+def refuse_throttled_caller() -> None:
+    """Refuse a caller from whose address too many wrong tokens have come.
 
     Raises
     ------
@@ -83,6 +83,7 @@ def count_failure(how: str, why: str) -> None:
 
 
 def _refuse_caller(seconds: int) -> None:
+    """Refuse a caller who has to wait for some seconds; do nothing for zero."""
     if seconds:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -52,6 +52,7 @@ def is_anonymous() -> bool:
 
 
 def _check_request() -> AnyResponse | None:
+    """Let a request pass if its caller may send it; otherwise ask for a token."""
     _refuse_other_sites()
     scope = find_needed_scope(request.endpoint, request.method)
     if scope is None or find_caller().may(scope):

@@ -40,7 +40,7 @@ class Identities:
         )
 
     def check(self, token: str) -> ActionsJob:
-        """Return the job that an identity belongs to.
+        """Return the CI job to which an identity token belongs.
 
         Raises
         ------

@@ -75,6 +75,7 @@ def require_access_to_subject(subject: str, host: str | None) -> None:
 
 
 def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) -> None:
+    """Refuse names that the patterns of the caller's token do not cover."""
     beyond = next((name for name in names if not matches_any_pattern(name, patterns)), None)
     if beyond is not None:
         allowed = " ".join(patterns or ())
@@ -82,6 +83,7 @@ def _require_within(kind: str, names: Iterable[str], patterns: Patterns | None) 
 
 
 def _explain_foreign(foreign: Mapping[str, str | None]) -> str:
+    """Return which subject belongs to somebody else."""
     name, owner = next(iter(foreign.items()))
     if owner is not None:
         return f"the subject {name} belongs to {owner}"

@@ -24,8 +24,8 @@ class _Sessions(SecureCookieSessionInterface):
         return request.is_secure
 
 
-def keep_sessions(app: Flask, config: Config) -> None:
-    """Let an application sign its cookies, with a key that all its processes share."""
+def register_sessions(app: Flask, config: Config) -> None:
+    """Register the sessions of an application: their cookies are signed with a key that all its processes share."""
     app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
     app.session_interface = _Sessions()
     app.config.update(

@@ -25,13 +25,13 @@ def form() -> ResponseReturnValue:
     """Show the form that asks for a token."""
     if not requires_tokens():
         return redirect("/")
-    return render_template("sign_in.html", to=_keep_inside(request.args.get("to", "/")), refused="")
+    return render_template("sign_in.html", to=_restrict_to_own_pages(request.args.get("to", "/")), refused="")
 
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
-    destination = _keep_inside(request.form.get("to", "/"))
+    destination = _restrict_to_own_pages(request.form.get("to", "/"))
     try:
         stored = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
@@ -55,7 +55,7 @@ def sign_out() -> ResponseReturnValue:
     return redirect(url_for("access.form"))
 
 
-def _keep_inside(address: str) -> str:
+def _restrict_to_own_pages(address: str) -> str:
     """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
     parts = urlsplit(address)
     is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address

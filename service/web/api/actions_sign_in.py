@@ -17,7 +17,7 @@ from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token
 from service.web.access import audit_log
-from service.web.access.credentials import count_failure, refuse_throttled
+from service.web.access.credentials import count_failure, refuse_throttled_caller
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
@@ -51,7 +51,7 @@ def sign_in(json_data: Identity) -> Admission:
     if identities is None:
         raise make_not_found("GitHub Actions job that may sign in here")
     trusted: TrustedJobs = current_app.extensions[_TRUSTED]
-    refuse_throttled()
+    refuse_throttled_caller()
     try:
         job = identities.check(json_data.token)
     except IdentityRefused as error:

@@ -33,6 +33,7 @@ class _JsonAdapter(PydanticAdapter):
     """Parses and checks a body in one step: most of the time that a batch of runs takes."""
 
     def validate_input(self, request: Request, location: str, **kwargs: Any) -> Any:
+        """Validate a JSON body by the reader of its model; anything else as APIFlask does."""
         if location != "json":
             return super().validate_input(request, location, **kwargs)
         read: Reader = _READERS.get(self.model_class, self.model_class.model_validate_json)
@@ -67,6 +68,7 @@ registry.register("pydantic", _JsonAdapter)
 
 
 def _make_problem(error: ValidationError) -> ProblemError:
+    """Return the answer to a body that is not valid: which fields are wrong, and why."""
     problems = error.errors(include_url=False, include_input=False, include_context=True)
     if problems[0]["type"] == "json_invalid":
         reason = str(problems[0]["ctx"]["error"])

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 from pydantic import AwareDatetime
 
-from service.pipeline import decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline import decide_events, judging_schedule, next_bisect, triage_events
 from service.rules.events import lifecycle
 from service.schemas import triage as triage_schemas
 from service.schemas.audit import AuditAction
@@ -76,7 +76,7 @@ def triage(json_data: triage_schemas.TriageRequest) -> triage_schemas.TriageRece
     with get_database().writing() as session:
         receipt = triage_events.triage_events(session, json_data, author, datetime.now(UTC))
         audit_log.record_triage(session, json_data, receipt, author)
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return receipt
 
 
@@ -136,5 +136,5 @@ def decide(event_id: str, json_data: triage_schemas.DecisionRequest) -> triage_s
             raise ProblemError(
                 HTTPStatus.CONFLICT, f"action: {detail}", [FieldError(field="action", detail=detail)]
             ) from error
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return decision

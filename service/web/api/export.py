@@ -47,6 +47,7 @@ def get(query_data: ExportQuery) -> Response:
 
 
 def _read_pieces(kind: str, subject: str | None) -> Iterator[str]:
+    """Yield an export in pieces of text that are large enough to send."""
     with get_database().reading() as session:
         piece: list[str] = []
         size = 0

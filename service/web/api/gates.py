@@ -13,7 +13,7 @@ from service.forges import comment_text, verdict_text
 from service.forges.extension import find_worker
 from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
-from service.pipeline import detect_drifts, gate_insights
+from service.pipeline import gate_insights, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
 from service.store import forges as store
 from service.store import gate_baselines
@@ -85,7 +85,7 @@ def _store_proofs(finding: GateOutcome) -> None:
         with get_database().writing({case.base.subject for case, _ in compared}) as session:
             for case, comparison in compared:
                 proofs.store_proofs(session, case.request(), comparison)
-        detect_drifts.judge_changed_series(get_database())
+        judging_schedule.judge_or_defer_series(get_database())
 
 
 def _store_report(repository: str, report: GateReport, since: gate_baselines.Baselines) -> Acceptance | None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection
 from http import HTTPStatus
 
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.store.series.series import SeriesFilter
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError
@@ -33,7 +33,7 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
     ProblemError
         503, where that takes longer than a request may, or where as many as may do so do it already.
     """
-    if detect_drifts.are_all_judged(get_database(), filters):
+    if judging_schedule.are_all_judged(get_database(), filters):
         return
     if not _places.acquire(blocking=False):
         raise _make_refusal()
@@ -46,11 +46,12 @@ def judge_or_refuse(*filters: SeriesFilter) -> None:
 
 
 def _judge_in_turn(filters: Collection[SeriesFilter]) -> bool:
+    """Judge stale series, one request at a time; return whether all were judged in time."""
     deadline = time.monotonic() + _MAX_WAIT_SECONDS
     if not _turn.acquire(timeout=_MAX_WAIT_SECONDS):
         return False
     try:
-        return detect_drifts.judge_stale_series(get_database(), filters, deadline - time.monotonic())
+        return judging_schedule.judge_stale_series(get_database(), filters, deadline - time.monotonic())
     finally:
         _turn.release()
 

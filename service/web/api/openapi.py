@@ -33,6 +33,7 @@ def register(app: APIFlask) -> None:
 
 
 def _complete_document(app: APIFlask, spec: Any) -> Any:
+    """Add schemas, descriptions and the scheme of tokens to the OpenAPI document."""
     documented = list(list_operations(app))
     answers = {operation.answer for operation in documented if operation.answer} | {Problem}
     queries = {operation.query for operation in documented if operation.query}

@@ -47,6 +47,7 @@ def _select_series(request: PlanRequest) -> SeriesFilter:
 
 
 def _require_known(commits: tuple[str, ...], positions: dict[str, int]) -> None:
+    """Raise if a plan names commits that the service does not know."""
     unknown = [
         FieldError(field=f"revisions.{index}", detail=f"commit {commit} is not known")
         for index, commit in enumerate(commits)

@@ -107,6 +107,7 @@ def download(profile_id: UUID, kind: str, form: Literal["folded", "speedscope", 
 
 
 def _parse_profile(body: bytes) -> Profile:
+    """Return the profile in a body, unless it is too large."""
     if len(body) > MAX_BYTES:
         raise ProblemError(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,

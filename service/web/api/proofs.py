@@ -7,7 +7,7 @@ from pydantic import Field
 
 from runner.contract import Comparison, ComparisonRequest
 from runner.contract.nomination import NominationList
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.pipeline.nominate_changes import list_nominations
 from service.rules.comparison import interleaved
 from service.schemas.history import View
@@ -42,7 +42,7 @@ def post(json_data: ComparisonRequest) -> Comparison:
     decided = interleaved.decide_comparison(json_data)
     with get_database().writing([json_data.base.subject]) as session:
         proofs.store_proofs(session, json_data, decided)
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return decided
 
 

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner.contract import RevisionList
 from runner.contract.base import Name
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.schemas.history import Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
@@ -35,7 +35,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
         revisions.add_commits(session, number, json_data.revisions)
         refs.store_refs(session, number, json_data.refs)
         count = revisions.count_commits(session, number)
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return Stored(subject=subject, revisions=count)
 
 
@@ -51,6 +51,7 @@ def get(subject: str) -> RevisionList:
 
 
 def _check_name(subject: str) -> None:
+    """Refuse a name that a subject cannot have."""
     try:
         _NAME.validate_python(subject)
     except ValidationError as error:

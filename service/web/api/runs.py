@@ -11,7 +11,7 @@ from apiflask import APIBlueprint
 from flask import Response
 
 from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
-from service.pipeline import detect_drifts, ingest_reports
+from service.pipeline import ingest_reports, judging_schedule
 from service.schemas.history import RunPage, RunReceipt
 from service.store.runs import fast_parse, runs
 from service.web.access.ownership import require_access_to_report
@@ -105,17 +105,19 @@ def pyperf(run_id: UUID) -> Response:
 
 
 def _store_reports(reports: Reports) -> ingest_reports.IngestResult:
+    """Store reports that the caller may send, and judge their series."""
     heads = [report.head if isinstance(report, fast_parse.PlainReport) else report for report in reports]
     subjects = {head.subject for head in heads}
     require_access_to_report(subjects, {head.host.name for head in heads})
-    with find_admission().subjects(subjects):
+    with find_admission().admit_subjects(subjects):
         receipt = ingest_reports.ingest_reports(get_database(), reports)
         # Together, series are judged several times as fast as request by request.
-        detect_drifts.judge_changed_series(get_database(), busy=find_admission().is_busy)
+        judging_schedule.judge_or_defer_series(get_database(), busy=find_admission().is_busy)
     return receipt
 
 
 def _find_report(run_id: UUID) -> Report:
+    """Return the report of a run; answer 404 if it is not stored."""
     with get_database().reading() as session:
         report = runs.find_report(session, run_id)
     if report is None:

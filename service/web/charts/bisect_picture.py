@@ -165,6 +165,7 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
 
 
 def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
+    """Return the label of a culprit, on the side with more room."""
     right = x < WIDTH / 2
     return CulpritLabel(
         x=x,
@@ -176,6 +177,7 @@ def _label_culprit(x: float, text: str, number: int) -> CulpritLabel:
 
 
 def _draw_shape(side: MeasuredSide, x: float, y: float, size: float) -> str:
+    """Return the SVG path of a measurement: its shape says on which side of the change it lies."""
     match side:
         case MeasuredSide.BEFORE:
             return (

@@ -99,6 +99,7 @@ class Stretch:
         return [self.points[start + index] for index in indices]
 
     def _find_inside(self, window: Window) -> tuple[int, int]:
+        """Return the range of indices of the points inside the zoomed window."""
         if self._rising and not window.by_time:
             return bisect_left(self.places, window.start), bisect_right(self.places, window.end)
         place = self.times if window.by_time else self.places

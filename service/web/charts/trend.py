@@ -184,6 +184,7 @@ def scale_value(value: Number, scale: Scale) -> Number:
 def _describe_overlaid_series(
     series: SeriesDetail, slots: Slots, run_url: Links, window: Window | None, scales: Mapping[str, Scale]
 ) -> OverlaidSeries:
+    """Return another series as the chart overlays it, on its own or a shared scale."""
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
     scale = scales.get(series.unit) or _choose_scale([stretch], series.unit)
     dot = _DotMaker(series.unit, scale, slots, run_url)
@@ -241,12 +242,14 @@ def _describe_remark(point: SeriesPoint) -> str:
 
 
 def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
+    """Return the flag of a drift in the chart."""
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
     return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
 
 
 def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links) -> list[Gap]:
+    """Return the failed runs of a series as gaps in its chart."""
     return [
         {
             "x": plot.slots.find_slot(failure),
@@ -261,6 +264,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links
 
 
 def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+    """Return the points without a value as gaps in the chart."""
     return [
         {
             "x": slots.find_slot(point),
@@ -300,6 +304,7 @@ def _list_levels(path: Stretch, drifts: Sequence[Drift], scale: Scale) -> list[L
 
 
 def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
+    """Return the configuration changes along the path as vertical lines of the chart."""
     lines: list[ConfigLine] = []
     for change in series.changes:
         before, after = path.index.get(change.run_before), path.index.get(change.run_after)

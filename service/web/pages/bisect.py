@@ -210,10 +210,11 @@ def list_bisects_about(drift: Drift) -> list[Job]:
     """
     with get_database().reading() as session:
         bisects = jobs.list_page(session, JobFilter(kind="bisect", subject=drift.subject), _MAX_NEWEST_BISECTS).items
-    return [job for job in bisects if _is_about(job, drift)]
+    return [job for job in bisects if _is_bisect_of_drift(job, drift)]
 
 
-def _is_about(job: Job, drift: Drift) -> bool:
+def _is_bisect_of_drift(job: Job, drift: Drift) -> bool:
+    """Return whether a bisect was ordered for a drift, or has found its commit."""
     question = job.question
     if not isinstance(question, BisectQuestion) or (question.case, question.metric) != (drift.case, drift.metric):
         return False
@@ -309,6 +310,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
 
 
 def _compute_level(observations: Iterable[Observation], commit: str) -> Number | None:
+    """Return the median of all runs of a commit; None if it has no level."""
     return median(
         [
             observation.value
@@ -331,6 +333,7 @@ def _choose_side(value: Number | None, good: Number | None, bad: Number | None, 
 
 
 def _draw_picture(progress: BisectProgress, rows: Iterable[Measurement], culprits: Iterable[Culprit]) -> SearchPicture:
+    """Return the picture of a search: its measurements and its culprits along the history."""
     unit = metric(progress.request.metric).unit
     marks = [
         MeasurementMark(
@@ -369,6 +372,7 @@ def _shorten_name(text: str) -> str:
 
 
 def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
+    """Return the measurements of a search as a table for CSV."""
     return Table.from_records(
         rows,
         *("number", "commit", "title"),
@@ -380,6 +384,7 @@ def _build_measurement_table(rows: Iterable[Measurement], unit: str) -> Table:
 
 
 def _build_bisect_table(bisects: Iterable[Job]) -> Table:
+    """Return the list of bisects as a table for CSV."""
     return Table.from_records(
         bisects,
         "id",

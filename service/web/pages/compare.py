@@ -19,7 +19,7 @@ from service.rules.comparison import interleaved
 from service.rules.comparison.run_pairing import Matched, Pair, match_runs
 from service.rules.comparison.stored_runs import ComparedMetric
 from service.rules.comparison.stored_runs import compare_pairs as compare_all
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.schemas.history import SettingChange, View
 from service.store import cases, hosts
 from service.store.engine.versioned_cache import VersionedCache
@@ -201,6 +201,7 @@ def _find_comparison(session: Session, query: ComparisonQuery, *sides: compared_
 def _compare_sides(
     session: Session, query: ComparisonQuery, base: compared_runs.Side, head: compared_runs.Side
 ) -> Comparison:
+    """Return the comparison of the stored runs of two sides."""
     sides = [compared_runs.list_runs(session, side, query.host, query.workload) for side in (base, head)]
     matched = match_runs(*sides, by_host=not {base.kind, head.kind} & {"run", "host"})
     numbers = {run.number for pair in matched.pairs for run in (*pair.base, *pair.head)}
@@ -226,6 +227,7 @@ def _compare_interleaved(session: Session, matched: Matched, *sides: compared_ru
 
 
 def _list_setting_differences(session: Session, pairs: Sequence[Pair]) -> list[SettingDifference]:
+    """Return in which settings the environments of the pairs differ."""
     n_pairs: dict[tuple[str, str], int] = {}
     for pair in pairs:
         key = pair.base[0].environment, pair.head[0].environment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import abort, request
 
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.store import environments
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint

@@ -34,6 +34,7 @@ def handle_unknown_addresses(app: Flask) -> None:
 
 
 def _render_http_error(error: HTTPException) -> ResponseReturnValue:
+    """Answer an error with a page, or with a problem document for programs."""
     if _wants_document():
         return answer_http_error(error)
     description = _NOT_FOUND if error.description == NotFound.description else error.description
@@ -41,6 +42,7 @@ def _render_http_error(error: HTTPException) -> ResponseReturnValue:
 
 
 def _render_not_found(error: HTTPException) -> ResponseReturnValue:
+    """Answer an unknown address with a page for people, and with a problem document for programs."""
     for_people = request.blueprint is not None or request.accept_mimetypes.accept_html
     return (
         _render_http_error(error) if for_people and not request.path.startswith("/api/") else answer_http_error(error)
@@ -48,6 +50,7 @@ def _render_not_found(error: HTTPException) -> ResponseReturnValue:
 
 
 def _render_problem(error: ProblemError) -> ResponseReturnValue:
+    """Answer a problem with a page, or with its document for programs."""
     if _wants_document():
         return answer_problem(error)
     page = render_template("problem.html", name=error.status.phrase, description=str(error))
@@ -55,6 +58,7 @@ def _render_problem(error: ProblemError) -> ResponseReturnValue:
 
 
 def _render_crash(error: Exception) -> ResponseReturnValue:
+    """Answer an unexpected exception with a page, and log it."""
     if (problem := find_unavailability(error)) is not None:
         return _render_problem(problem)
     log.error("a page crashed", exc_info=error)

@@ -14,9 +14,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
-from service.pipeline import check_bisect, decide_events, detect_drifts, next_bisect, triage_events
+from service.pipeline import check_bisect, decide_events, judging_schedule, next_bisect, triage_events
 from service.pipeline.further_runs import FurtherRuns
-from service.pipeline.name_commit import name_commit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.access.scope import Scope
 from service.rules.events.headline import choose_leading_event_drift
 from service.rules.expected_runs import has_imported
@@ -75,6 +75,7 @@ def index() -> Page:
 
 
 def _build_list_page(events_: inbox.Inbox, **context: object) -> Page:
+    """Return the page of a list of events, in all formats."""
     return Page(
         "events.html",
         inbox.build_context(events_, states=inbox.STATES, **context),
@@ -107,7 +108,7 @@ def triage() -> ResponseReturnValue:
                 inbox.read_inbox(query, path=path, since=inbox.ALL, limit=_MAX_LISTED), **form_context
             )
         return render_template(page_.template, **page_.context), HTTPStatus.UNPROCESSABLE_ENTITY
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     flash(_describe_receipt(triage_request.action, receipt))
     endpoint = "overview.show" if path == "/" else "event.index"
     return redirect(url_for(endpoint, **query), HTTPStatus.SEE_OTHER)  # type: ignore[arg-type]
@@ -141,6 +142,7 @@ def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
 
 
 def _describe_receipt(action: TriageAction, receipt: TriageReceipt) -> str:
+    """Return in words what was done to how many events, and what was refused."""
     number = len(receipt.done)
     text = f"{number:,} event{'s' if number != 1 else ''} {_ACTION_WORDS[action]}."
     if receipt.silences:
@@ -191,7 +193,7 @@ def decide(event_id: str) -> ResponseReturnValue:
         return _show_problem(
             event_id, form, f"Somebody else decided first: the event is {state} now.", HTTPStatus.CONFLICT
         )
-    detect_drifts.judge_changed_series(get_database())
+    judging_schedule.judge_or_defer_series(get_database())
     return redirect(url_for("event.show", event_id=event_id), HTTPStatus.SEE_OTHER)
 
 
@@ -208,7 +210,7 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
         return {}
     with get_database().reading() as session:
         subject = events.find_subject(session, event_id)
-        entry, why = name_commit(session, text, subject)
+        entry, why = resolve_commit_name(session, text, subject)
     if entry is None:
         raise UnknownCommitError(why)
     return {"commit": entry.commit}
@@ -219,6 +221,7 @@ def _show_problem(event_id: str, form: dict[str, str], problem: str, status: HTT
 
 
 def _build_context(event_id: str) -> dict[str, Any]:
+    """Return what the template of an event shows."""
     with get_database().reading() as session:
         event = next_bisect.read_event_with_next_step(session, event_id, datetime.now(UTC))
         log = decisions.list_decisions(session, event_id).items if event else []
@@ -264,6 +267,7 @@ def _get_run_ids(drift: Drift | None) -> tuple[UUID, UUID]:
 
 
 def _build_event_table(summaries: list[EventSummary]) -> Table:
+    """Return the list of events as a table for CSV."""
     return Table.from_records(
         summaries,
         *("id", "subject", "state", "cause", "direction", "headline", "certainty", "revision", "committed_at"),
@@ -276,6 +280,7 @@ def _build_event_table(summaries: list[EventSummary]) -> Table:
 
 
 def _build_drift_table(event: EventDetail) -> Table:
+    """Return the drifts of an event as a table for CSV."""
     return Table.from_records(
         event.drifts,
         ("drift", lambda drift: drift.drift_id),

@@ -44,6 +44,7 @@ def show(name: str) -> Page:
 
 
 def _build_table(hosts: list[HostEntry]) -> Table:
+    """Return the list of hosts as a table for CSV."""
     return Table.from_records(
         hosts,
         ("host", lambda host: host.name),

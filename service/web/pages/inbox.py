@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 from service.pipeline.further_runs import FurtherRuns
 from service.rules.access.scope import Scope
 from service.rules.events import time_filter
-from service.rules.events.advice import describe_next_step, find_assignees
+from service.rules.events.assignee_and_next_step import describe_next_step, find_assignees
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
@@ -200,6 +200,7 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
 
 
 def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
+    """Return the filters that an address states."""
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
@@ -225,6 +226,7 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
 
 
 def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
+    """Return the value of a filter; refuse one that does not exist."""
     value = args.get(name, "")
     if value and value not in set(kind):
         raise make_unprocessable(name, f"must be one of {', '.join(kind)}")
@@ -232,6 +234,7 @@ def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
 
 
 def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
+    """Return the time since which events are listed; None for all."""
     if chosen == ALL:
         return None
     if chosen == VISIT:
@@ -243,6 +246,7 @@ def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | N
 
 
 def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
+    """Return events with what the list shows of each: its drift, its sparkline and its next step."""
     leading = overview.map_leading_drifts(store, [event.id for event in items], 1)
     sparkline_of_series = sparklines.read_sparklines(
         store, [of_event[0].series_id for of_event in leading.values() if of_event]

@@ -98,6 +98,7 @@ def _show_problem(job_id: int, problem: str, status: HTTPStatus) -> ResponseRetu
 
 
 def _build_context(job_id: int) -> dict[str, Any]:
+    """Return what the template of a job shows."""
     with get_database().reading() as session:
         row = jobs.find_job(session, job_id)
         if row is None:
@@ -126,6 +127,7 @@ def _list_profiles(job: Job) -> list[UUID]:
 
 
 def _build_table(job_list: Iterable[Job]) -> Table:
+    """Return the list of jobs as a table for CSV."""
     return Table.from_records(
         job_list,
         "id",

@@ -63,6 +63,8 @@ def index() -> Page:
 
 
 def _group_series_by_case(series: Iterable[SeriesSummary]) -> list[CaseTable]:
+    """Return a table for each case on each host, with its series by metric."""
+
     def get_case(summary: SeriesSummary) -> tuple[str, str, str, str]:
         return summary.subject, summary.host, summary.case, summary.definition
 

@@ -110,6 +110,7 @@ def _list_failures(session: Session) -> list[RunSummary]:
 
 
 def _is_measured(session: Session, run: RunSummary) -> bool:
+    """Return whether the case of a run has been measured at its revision."""
     measured = RunFilter(
         subject=run.subject, case=run.case, revision=run.revision, outcome=Outcome.MEASURED, quarantined=False
     )

@@ -72,6 +72,7 @@ def find_pair(
 
 
 def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
+    """Return one profile as the page shows it; answer 404 if it is not stored."""
     summary = profiles.read_summary(session, profile_id)
     if summary is None:
         abort(
@@ -81,6 +82,7 @@ def _build_single_view(session: Session, profile_id: UUID) -> ProfileView:
 
 
 def _show_compared(session: Session, before: str, after: UUID) -> ProfileView:
+    """Return two profiles as the page shows them; answer 404 if an id is not valid."""
     try:
         return read_pair(session, UUID(before), after)
     except ValueError:
@@ -108,6 +110,7 @@ def _list_other_profiles(session: Session, summary: ProfileWithoutStacks) -> Pro
 
 
 def _build_table(profile_list: ProfileList) -> Table:
+    """Return the list of profiles as a table for CSV."""
     return Table.from_records(
         profile_list.items,
         *("profile_id", "subject", "host", "case", "revision", "environment", "started_at", "faults"),
@@ -116,6 +119,7 @@ def _build_table(profile_list: ProfileList) -> Table:
 
 
 def _build_site_table(view: ProfileView) -> Table:
+    """Return the places that fault most as a table for CSV."""
     if view.before is not None:
         rows = (
             (*place.where, place.line_before, place.line_after, *change, change.grown) for place, change in view.places

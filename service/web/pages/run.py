@@ -10,7 +10,7 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
-from service.pipeline import find_measured
+from service.pipeline import measured_neighbours
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, compute_run_level
@@ -67,7 +67,7 @@ def index() -> Page:
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         missing = (
-            find_measured.find_measured_neighbours(session, commits[0])
+            measured_neighbours.find_measured_neighbours(session, commits[0])
             if len(commits) == 1 and not listed_runs.total
             else None
         )
@@ -119,10 +119,11 @@ def _map_series_ids(session: Session, report: Report) -> dict[str, int]:
 
 def _build_figure(report: Report, name: str) -> Figure:
     readings = report.readings(name)
-    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_list_notes(readings))))
+    return Figure(metric(name), compute_run_level(readings), tuple(dict.fromkeys(_describe_readings(readings))))
 
 
-def _list_notes(readings: Iterable[Reading]) -> Iterable[str]:
+def _describe_readings(readings: Iterable[Reading]) -> Iterable[str]:
+    """Yield in words why readings have no exact value."""
     for reading in readings:
         word = _STATUS_WORDS.get(reading.status)
         if word is None:

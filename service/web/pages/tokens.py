@@ -109,6 +109,7 @@ def _list_entries() -> list[TokenEntry]:
 
 
 def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None = None) -> dict[str, Any]:
+    """Return what the template of the tokens shows."""
     return {
         "tokens": entries,
         "shown": token,
@@ -123,6 +124,7 @@ def _build_context(entries: Sequence[TokenEntry], token: PresentedToken | None =
 
 
 def _build_entry(row: Token, now: datetime) -> TokenEntry:
+    """Return a token as the page lists it, without its secret."""
     return TokenEntry(
         id=row.id,
         name=row.name,

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from runner.contract.job import JobOrder, Where
-from service.pipeline import find_measured
-from service.pipeline.find_measured import UnmeasuredCommit
-from service.pipeline.name_commit import name_commit
+from service.pipeline import measured_neighbours
+from service.pipeline.measured_neighbours import UnmeasuredCommit
+from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.store.jobs import Requester
 from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
@@ -29,7 +29,7 @@ def describe_side(session: Session, side: Side, host: str, workload: str) -> Unm
     """Return the measured neighbours of a side of a comparison; None if it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
-    return find_measured.find_measured_neighbours(
+    return measured_neighbours.find_measured_neighbours(
         session, NamedCommit(side.key, side.title, side.subject), host, workload
     )
 
@@ -39,8 +39,8 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     """Order a measurement of a case at a commit, by the button of a page that needs it."""
     form = forms.read_form()
     with get_database().reading() as session:
-        entry, why = name_commit(session, commit, subject)
-        question = find_measured.find_measure_question(session, entry, form.get("case", "")) if entry else None
+        entry, why = resolve_commit_name(session, commit, subject)
+        question = measured_neighbours.find_measure_question(session, entry, form.get("case", "")) if entry else None
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     if question is None:

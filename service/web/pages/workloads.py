@@ -55,6 +55,7 @@ def case(key: str) -> Page:
 
 
 def _list_workloads(name: str | None) -> Page:
+    """Return the page of all workloads, or of one."""
     with get_database().reading() as session:
         entries = cases.list_cases(session, name)
     if name is not None and not entries:
@@ -69,6 +70,8 @@ def _list_workloads(name: str | None) -> Page:
 
 
 def _group_series_by_host(summaries: list[SeriesSummary]) -> list[tuple[str, str, list[SeriesSummary]]]:
+    """Return series by subject and host."""
+
     def get_host(summary: SeriesSummary) -> tuple[str, str]:
         return summary.subject, summary.host
 

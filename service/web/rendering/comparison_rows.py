@@ -72,6 +72,7 @@ def build_table(rows: Iterable[ComparedMetric]) -> Table:
 
 
 def _build_cells(compared: ComparedMetric) -> tuple[object, ...]:
+    """Return the cells of one compared metric, for CSV."""
     base, head, verdict = compared.pair.base[0], compared.pair.head[0], compared.build_verdict()
     return (
         *(head.subject, head.case, base.host, head.host, base.revision, head.revision),

@@ -134,6 +134,7 @@ def write_csv(table: Table) -> str:
 
 
 def _render_page(page_: Page, output_format: str) -> Response:
+    """Return a page as HTML, JSON or CSV."""
     if output_format == "json":
         response = Response(_ANYTHING.dump_json(page_.document()), mimetype=_MEDIA_TYPES[output_format])
     elif output_format == "csv":

@@ -146,6 +146,7 @@ _OFFSET, _PRIME, _MASK = 0x811C9DC5, 0x01000193, 0xFFFFFFFF
 
 
 def _hash_text(text: str) -> int:
+    """Return the FNV-1a hash of a text."""
     digest = _OFFSET
     for byte in text.encode():
         digest = (digest ^ byte) * _PRIME & _MASK
@@ -158,6 +159,7 @@ def _get_change_sort_key(stack: StackChange) -> tuple[int, int]:
 
 
 def _build_row(stack: StackChange) -> StackRow:
+    """Return how one stack changed, with the link to it in the flame graph."""
     inner = [frame.function for frame in reversed(stack.frames)]
     return StackRow(
         inner[:_MAX_FRAMES],

@@ -40,6 +40,7 @@ def find_current_visit(now: datetime) -> Visit:
 
 
 def _read_cookie() -> Visit | None:
+    """Return the visit that the reader's cookie contains; None if it contains none."""
     seen_at, since = session.get(SEEN_AT), session.get(SINCE)
     if not seen_at:
         return None

@@ -19,7 +19,7 @@ _INVISIBLE_CHARACTER = re.compile(
 
 def register(app: Flask) -> None:
     """Replace invisible characters in all pages of an application."""
-    app.after_request(_show_character)
+    app.after_request(_make_response_visible)
 
 
 def make_visible(source: str) -> str:
@@ -27,7 +27,8 @@ def make_visible(source: str) -> str:
     return _INVISIBLE_CHARACTER.sub(lambda match: f"[U+{ord(match[0]):04X}]", source)
 
 
-def _show_character(response: Response) -> Response:
+def _make_response_visible(response: Response) -> Response:
+    """Replace the invisible characters in a page that is about to be sent."""
     if response.mimetype == "text/html" and not response.is_streamed and not response.direct_passthrough:
         source = response.get_data(as_text=True)
         if _INVISIBLE_CHARACTER.search(source):

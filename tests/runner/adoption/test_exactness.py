@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.adoption.exactness import judge_exactness
+from runner.adoption.exactness import assess_exactness
 
 
 @pytest.mark.parametrize(
@@ -16,21 +16,21 @@ from runner.adoption.exactness import judge_exactness
     ],
 )
 def test_what_repeats_is_exact(counts: list[float], exact: bool, words: str) -> None:
-    result = judge_exactness(counts)
+    result = assess_exactness(counts)
     assert result.exact is exact
     assert result.sentence.startswith(words)
 
 
 def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
-    assert "`OMP_NUM_THREADS=1`" in judge_exactness([1, 2, 3]).sentence
-    go = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
+    assert "`OMP_NUM_THREADS=1`" in assess_exactness([1, 2, 3]).sentence
+    go = assess_exactness([1, 2, 3], {"tool.go": "go1.26.8"}).sentence
     assert "`GOGC=off` and `GOMAXPROCS=1`" in go
     assert "OMP_NUM_THREADS" not in go
-    without = judge_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
+    without = assess_exactness([1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off"}).sentence
     assert "is off already" in without
     assert "GOGC=off" not in without
     assert "`GOMAXPROCS=1`" in without
-    alone = judge_exactness(
+    alone = assess_exactness(
         [1, 2, 3], {"tool.go": "go1.26.8", "variable.GOGC": "off", "variable.GOMAXPROCS": "1"}
     ).sentence
     assert "GOMAXPROCS=1" not in alone
@@ -53,7 +53,7 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
 def test_only_a_go_that_knows_an_option_is_advised_to_be_built_with_it(
     go: str, known: bool, variables: dict[str, str]
 ) -> None:
-    sentence = judge_exactness([1, 2, 3], {"tool.go": go, **variables}).sentence
+    sentence = assess_exactness([1, 2, 3], {"tool.go": go, **variables}).sentence
     assert ("norandomizedheapbase64" in sentence) is known
     assert "  " not in sentence
 
@@ -61,17 +61,17 @@ def test_only_a_go_that_knows_an_option_is_advised_to_be_built_with_it(
 @given(st.lists(st.integers(0, 3), min_size=2, max_size=9))
 def test_a_count_is_exact_if_most_executions_agree(counts: list[int]) -> None:
     most = max(counts.count(value) for value in counts)
-    assert judge_exactness(counts).exact is (most >= 2 and 2 * most > len(counts))
+    assert assess_exactness(counts).exact is (most >= 2 and 2 * most > len(counts))
 
 
 def test_a_build_that_only_looks_for_go_is_not_advised_as_a_program_of_go() -> None:
-    python = judge_exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
+    python = assess_exactness([1, 2, 3], {"tool.go": "go1.24", "tool.python3": "3.11", "tool.meson": "1.5"}).sentence
     assert not python.partition("varies without a code change. ")[2].startswith("Go's")
 
 
 def test_a_count_that_varies_says_what_a_comparison_can_find() -> None:
-    some = judge_exactness([5000, 5040, 4980, 5010], seconds=0.5).sentence
+    some = assess_exactness([5000, 5040, 4980, 5010], seconds=0.5).sentence
     assert re.search(r"A rise of 2 % would be proven in about \d+ interleaved pairs, \d+ s\.", some)
-    wild = judge_exactness([5000, 9000, 12000, 7000], seconds=0.5).sentence
+    wild = assess_exactness([5000, 9000, 12000, 7000], seconds=0.5).sentence
     assert "A rise of 2 % would not be proven within 400 interleaved pairs." in wild
-    assert "pairs" not in judge_exactness([5000, 5000, 5000]).sentence
+    assert "pairs" not in assess_exactness([5000, 5000, 5000]).sentence

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from runner.canary import count as module
-from runner.canary.count import FAULT_KINDS, CanaryFaults, count_canary, judge_canary
+from runner.canary.count import FAULT_KINDS, CanaryFaults, check_canary, count_canary
 from runner.execution.compilation import compile_program
 from runner.execution.environment_padding import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
@@ -32,21 +32,21 @@ class Counter:
 
 def test_a_right_count_needs_one_execution() -> None:
     faults = Counter()
-    found = judge_canary(faults)
+    found = check_canary(faults)
     assert found.holds
     assert faults.asked == [FAULT_KINDS]
     assert (found.counts[0].expected, found.counts[0].counted) == (TOGETHER, (TOGETHER,))
 
 
 def test_a_disturbance_is_forgiven_once_and_kept() -> None:
-    found = judge_canary(Counter(1))
+    found = check_canary(Counter(1))
     assert found.holds
     assert found.counts[0].counted == (TOGETHER + 1, TOGETHER, TOGETHER)
 
 
 @pytest.mark.parametrize("off", [(1, 1, 1), (1, 0, 1), (1, -1, 0), (-1726, -1726, -1726)])
 def test_a_host_that_counts_wrong_is_found_with_the_kind_it_is_wrong_in(off: tuple[int, ...]) -> None:
-    found = judge_canary(Counter(*off, 0, 7, 7, 7))
+    found = check_canary(Counter(*off, 0, 7, 7, 7))
     assert not found.holds
     assert [count.kinds for count in found.counts] == [FAULT_KINDS, *((kind,) for kind in FAULT_KINDS)]
     assert [count.holds for count in found.counts] == [False, True, False, True, True]
@@ -55,7 +55,7 @@ def test_a_host_that_counts_wrong_is_found_with_the_kind_it_is_wrong_in(off: tup
 
 def test_kinds_that_a_host_cannot_have_are_left_out_and_named() -> None:
     faults = Counter(2, without={"huge": "fragmented"})  # touched all the same: the first sum says nothing
-    found = judge_canary(faults)
+    found = check_canary(faults)
     assert found.holds
     assert found.left_out == {"huge": "fragmented"}
     assert faults.asked == [FAULT_KINDS, FAULT_KINDS[:3]]

@@ -7,7 +7,7 @@ from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
 from runner.contract.mapped_files import ProgramFiles
 from runner.contract.report import Reading, Sample, Status
-from runner.measuring.comparison import Compared
+from runner.measuring.comparison import ComparisonResult
 from service.rules.comparison import interleaved
 from tests.runner.sample_reports import report
 
@@ -39,7 +39,8 @@ def test_a_large_difference_that_is_none_says_why_in_its_row(capsys: pytest.Capt
         row("major-faults", 0, 0, counts=True),
     )
     show_comparison(
-        Compared(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, settings=())), TARGET
+        ComparisonResult(report(), report(), Comparison(verdict=Verdict.SAME, more=0, metrics=rows, settings=())),
+        TARGET,
     )
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "minor-faults 73 9,000 +8,927 same: same bytes" in lines
@@ -55,7 +56,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
         row("major-faults", 0, 0, counts=True),
     )
     decided = Comparison(verdict=Verdict.CHANGED, more=0, metrics=rows, settings=())
-    show_comparison(Compared(report(), report(), decided), TARGET)
+    show_comparison(ComparisonResult(report(), report(), decided), TARGET)
     text = capsys.readouterr().out
     told = [line.split()[:3] for line in text.rpartition("─")[2].partition("0 on both sides")[0].splitlines()]
     assert [line for line in told if line] == [
@@ -70,7 +71,7 @@ def test_what_decides_is_a_row_and_what_was_not_there_is_one_line(capsys: pytest
 def told(capsys: pytest.CaptureFixture[str], *rows: MetricVerdict, same_bytes: bool = False) -> list[str]:
     verdict = Verdict.CHANGED if any(row.counts and row.direction for row in rows) else Verdict.SAME
     decided = Comparison(verdict=verdict, more=0, metrics=rows, settings=(), same_bytes=same_bytes)
-    show_comparison(Compared(report(), report(), decided), TARGET)
+    show_comparison(ComparisonResult(report(), report(), decided), TARGET)
     return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -113,7 +114,7 @@ def test_a_side_without_a_value_says_why_once(capsys: pytest.CaptureFixture[str]
     )
     for stored in (False, True):
         decided = interleaved.decide_comparison(ComparisonRequest(base=base, head=head, base_stored=stored))
-        show_comparison(Compared(base, head, decided, base_stored=stored), TARGET)
+        show_comparison(ComparisonResult(base, head, decided, base_stored=stored), TARGET)
         text = capsys.readouterr().out
         said = f"  file-faults, anonymous-faults: The head does not have a value of this metric: {why}.\n"
         assert text.count(said) == 1
@@ -126,7 +127,7 @@ def test_a_side_that_could_not_be_watched_is_said_to_depend_on_the_page_cache(
         verdict=Verdict.SAME, more=0, metrics=(row("minor-faults", 7, 7, counts=True),), settings=()
     )
     watched = report().model_copy(update={"files": ProgramFiles(mapped=(), own_bytes="", system_bytes="")})
-    show_comparison(Compared(watched, watched, comparison), TARGET)
+    show_comparison(ComparisonResult(watched, watched, comparison), TARGET)
     assert "watched" not in capsys.readouterr().out
-    show_comparison(Compared(watched, watched.model_copy(update={"files": None}), comparison), TARGET)
+    show_comparison(ComparisonResult(watched, watched.model_copy(update={"files": None}), comparison), TARGET)
     assert "head: Faultwatch could not trace any execution" in capsys.readouterr().out

@@ -10,10 +10,10 @@ from runner.adoption.first_measurement import FirstMeasurement, Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
 from runner.cli import init_choice
 from runner.cli.init import (
+    _assess_exactness,
     _describe_kept_ci_file,
     _describe_rejected_commands,
     _describe_weakness,
-    _judge_exactness,
     command,
 )
 from runner.cli.init_choice import Choice
@@ -192,6 +192,6 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
     before: tuple[int, ...], exact: bool
 ) -> None:
     samples = tuple(Sample(readings={"minor-faults": Reading(value=faults)}) for faults in (116, 116, 117))
-    judged = _judge_exactness(report().model_copy(update={"samples": samples}), before)
+    judged = _assess_exactness(report().model_copy(update={"samples": samples}), before)
     assert judged
     assert judged.exact is exact

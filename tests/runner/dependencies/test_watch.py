@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_queries import Lookups
+from runner.dependencies.file_lookups import Lookups
 from runner.dependencies.watch import LookupTracer
 from runner.execution.execute import execute
 from runner.system.paused import pause_descendants

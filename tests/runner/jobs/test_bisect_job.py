@@ -18,12 +18,12 @@ def culprit(number: int, state: ProofState | None) -> Culprit:
     ("states", "said"),
     [
         ([], "No commit of the range moves the metric."),
-        ([None], "0000000000 may move the metric: no proof holds."),
+        ([None], "0000000000 may move the metric, but no proof confirms it."),
         ([ProofState.STANDS], "0000000000 moves the metric."),
-        ([ProofState.OPEN], "0000000000 may move the metric: no proof holds."),
+        ([ProofState.OPEN], "0000000000 may move the metric, but no proof confirms it."),
         (
             [ProofState.STANDS, ProofState.FAILS, ProofState.OPEN],
-            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric: no proof holds.",
+            "0000000000 moves the metric. 0000000000, 0000000000 may move the metric, but no proof confirms it.",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
-from runner.measuring.comparison import Compared, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare
 from runner.measuring.stored_base import compare_with_stored_base
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.workload import Workload
@@ -38,7 +38,7 @@ class Service:
         return Comparison(verdict=Verdict.SAME, more=self.more.pop(0), metrics=(), settings=())
 
 
-def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[Compared, str]:
+def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[ComparisonResult, str]:
     log = folder / "log"
     sides = [trial(f"printf {name} >>{log}", folder) for name in "AB"]
     done = compare(sides[0], sides[1], service, pairs=pairs)

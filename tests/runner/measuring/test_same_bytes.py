@@ -9,8 +9,8 @@ import pytest
 from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles
 from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample, Status
 from runner.dependencies.digests import combine_digests
-from runner.dependencies.file_queries import Lookups
-from runner.dependencies.query_answers import Answered, Place, answer_lookups
+from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.lookup_answers import AnsweredLookups, Place, answer_lookups
 from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
@@ -36,11 +36,11 @@ def make_tree(folder: Path, **changes: bytes) -> Path:
     return folder
 
 
-def answered_in(tree: Path) -> Answered:
+def answered_in(tree: Path) -> AnsweredLookups:
     questions = (("c", "program"), ("c", "table"), ("s", "table"), ("s", "plugins/slow"))
     lookups = Lookups(frozenset((kind, f"{tree}/{name}") for kind, name in questions))
     place = Place(tree)
-    return Answered(place, lookups, answer_lookups(place, lookups))
+    return AnsweredLookups(place, lookups, answer_lookups(place, lookups))
 
 
 def measured(tree: Path, case: Case, **changes: Any) -> Report:
@@ -56,7 +56,7 @@ def is_reused(tmp_path: Path, report_changes: dict[str, Any], more: str = "", **
     same_bytes = SameBytes(workload, bench)
     before, after = make_tree(tmp_path / "tree-1"), make_tree(tmp_path / "tree-2", **tree_changes)
     bench.known_files.answered[case.name] = answered_in(before)
-    same_bytes.record(measured(before, case, **report_changes))
+    same_bytes.remember_source(measured(before, case, **report_changes))
     return same_bytes.find_source(case, after) is not None
 
 

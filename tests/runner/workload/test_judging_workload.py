@@ -5,7 +5,7 @@ import pytest
 from runner.contract.gate import JudgeChange
 from runner.errors import FaultwatchError
 from runner.workload import Workload, load_workload
-from runner.workload.judging_workload import Files, list_changes, list_contests
+from runner.workload.judging_workload import Files, list_case_pairs, list_changes
 
 GENERAL = '[workload]\nname = "w"\n'
 RUN = '[run]\ncommand = ["./prog", "{n}"]\n'
@@ -25,7 +25,7 @@ def files(folder: Path, judge: str, base: str, head: str) -> Files:
 def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: Path) -> None:
     judge = f'{GENERAL}max_samples = 40\ntimeout = 9\n{RUN}{MATRIX}[metrics]\nevents = ["cycles"]\n'
     weak = f'{GENERAL}max_samples = 2\ntimeout = 1\nunmeasured = "pass"\n{RUN.replace("./prog", "./other")}{MATRIX}'
-    found = list_contests(files(tmp_path, judge, judge, weak))
+    found = list_case_pairs(files(tmp_path, judge, judge, weak))
     assert [dict(one.parameters) for one in found] == [{"n": 1}, {"n": 9}]
     for one in found:
         assert one.base
@@ -39,13 +39,13 @@ def test_head_is_judged_by_the_file_of_the_target_and_runs_by_its_own(tmp_path: 
 def test_a_head_that_changes_only_what_judges_has_the_definition_of_base(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     weak = base.replace('"w"', '"w"\ntimeout = 1\nmax_samples = 2') + "[metrics.budget]\nminor-faults = 2000\n"
-    assert all(one.alike for one in list_contests(files(tmp_path, base, base, weak)))
+    assert all(one.alike for one in list_case_pairs(files(tmp_path, base, base, weak)))
 
 
 def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     head = GENERAL + RUN.replace("./prog", "./other") + MATRIX.replace("9", "5")
-    found = list_contests(files(tmp_path, base, base, head))
+    found = list_case_pairs(files(tmp_path, base, base, head))
     assert [(one.parameters["n"], one.head.run.command[0], one.added) for one in found] == [
         (1, "./other", False),
         (9, "./prog", False),
@@ -57,7 +57,7 @@ def test_cases_that_head_removes_are_run_by_the_file_that_judges(tmp_path: Path)
 def test_base_does_not_run_cases_with_parameters_that_head_adds(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     head = GENERAL + RUN.replace('"{n}"', '"{n}", "{mode}"') + MATRIX + 'mode = ["a"]\n'
-    found = list_contests(files(tmp_path, base, base, head))
+    found = list_case_pairs(files(tmp_path, base, base, head))
     assert [(one.base is None, one.added) for one in found] == [(False, False)] * 2 + [(True, True)] * 2
     assert [one.head.run.command for one in found[:2]] == [("./prog", "{n}")] * 2
 
@@ -66,27 +66,27 @@ def test_a_branch_that_is_behind_adds_and_changes_nothing(tmp_path: Path) -> Non
     old, new = GENERAL + RUN + MATRIX, GENERAL + "samples = 5\n" + RUN + MATRIX.replace("9", "5")
     behind = files(tmp_path, new, old, old)
     assert list_changes(behind) == ()
-    assert [(one.parameters["n"], one.added) for one in list_contests(behind)] == [(1, False), (5, False)]
+    assert [(one.parameters["n"], one.added) for one in list_case_pairs(behind)] == [(1, False), (5, False)]
     assert list_changes(files(tmp_path, new, old, new)) == ()
 
 
 def test_cases_can_be_chosen_also_those_that_head_adds(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     both = files(tmp_path, base, base, base.replace("9]", "9, 5]"))
-    assert [one.parameters["n"] for one in list_contests(both, ("n=5",))] == [5]
-    assert [one.parameters["n"] for one in list_contests(both, ("n=1,5",))] == [1, 5]
-    assert [one.parameters["n"] for one in list_contests(both, (), ("w[n=9]",))] == [9]
+    assert [one.parameters["n"] for one in list_case_pairs(both, ("n=5",))] == [5]
+    assert [one.parameters["n"] for one in list_case_pairs(both, ("n=1,5",))] == [1, 5]
+    assert [one.parameters["n"] for one in list_case_pairs(both, (), ("w[n=9]",))] == [9]
     with pytest.raises(FaultwatchError, match=r"no case 'w\[n=7\]'"):
-        list_contests(both, (), ("w[n=7]",))
+        list_case_pairs(both, (), ("w[n=7]",))
     with pytest.raises(FaultwatchError, match="no value '7'"):
-        list_contests(both, ("n=7",))
+        list_case_pairs(both, ("n=7",))
 
 
 def test_more_cases_than_a_gate_may_have_are_refused(tmp_path: Path) -> None:
     base = GENERAL + RUN + MATRIX
     many = base.replace("[1, 9]", str(list(range(1200))))
     with pytest.raises(FaultwatchError, match="a gate measures 1,000 at most"):
-        list_contests(files(tmp_path, base, base, many))
+        list_case_pairs(files(tmp_path, base, base, many))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from runner.contract import Stage
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges import comment_text
 from service.forges.github import check_run_text
-from service.rules.gate.creep import Baseline
+from service.rules.gate.gradual_regression import Baseline
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import Acceptance, GateState, judge_gate
 from service.text.markdown import format_block, format_code
@@ -213,7 +213,7 @@ def test_the_comment_reads_as_it_did(name: str) -> None:
     report, accepted, state = REPORTS[name]
     finding = replace(judge_gate(report, accepted).with_baselines(SINCE.get(name, {})), insights=INSIGHTS.get(name, ()))
     assert finding.state is state
-    open_judge = finding.weaker_judge and not accepted
+    open_judge = finding.changes_to_accept and not accepted
     assert finding.verdict == ("undecided" if report.may_be_unmeasured or open_judge else WORDS[state])
     assert finding.passed is (not finding.needs_acceptance and finding.verdict.value != "failed") or accepted
     written = comment_text.build_comment(finding, LINKS, MARKER)

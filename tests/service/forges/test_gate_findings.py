@@ -8,7 +8,7 @@ import pytest
 
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges.gate_findings import list_findings
-from service.rules.gate.creep import Baseline
+from service.rules.gate.gradual_regression import Baseline
 from service.rules.gate.verdict import Acceptance, judge_gate
 from tests.service.forges import made_gates
 

@@ -12,7 +12,7 @@ from service.notify.mail import compose_mail
 from service.notify.message import MAX_EVENTS, make_plain, write_message
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
-from service.text.candidates import name_candidates
+from service.text.cause_text import name_candidates
 from tests.service.notify.made_events import NOW, event
 
 BASE = "https://faultwatch.example.org/"

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from runner.contract.judging import Judging
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.rules.run_plan import MAX_RERUNS
 from service.store.engine.database import Database
 from service.store.events import deliveries
@@ -115,7 +115,7 @@ def test_runs_that_are_removed_withdraw_what_rested_on_them_but_no_decision(api:
         late = select(Run.number).where(Run.started_at > started)
         session.execute(delete(Point).where(Point.run_number.in_(late)))
         session.execute(update(Series).values(version=Series.version + 1))
-    detect_drifts.judge_changed_series(database)
+    judging_schedule.judge_or_defer_series(database)
     event = the_event(api)
     assert (event["state"], event["found"]) == ("false_alarm", False)
     log = api.get(f"/events/{event['id']}/decisions")["items"]

@@ -74,16 +74,16 @@ def test_a_process_keeps_threads_for_pages() -> None:
 def test_a_request_that_fails_gives_its_place_back() -> None:
     one = Admission(1, 1)
     for _ in range(3):
-        with pytest.raises(ZeroDivisionError), one.request(), one.subjects({"demo"}):
+        with pytest.raises(ZeroDivisionError), one.admit_request(), one.admit_subjects({"demo"}):
             _ = 1 / 0
     with ExitStack() as stack:
-        stack.enter_context(one.request())
-        stack.enter_context(one.subjects({"demo"}))
+        stack.enter_context(one.admit_request())
+        stack.enter_context(one.admit_subjects({"demo"}))
         with pytest.raises(ProblemError):
-            stack.enter_context(one.request())
+            stack.enter_context(one.admit_request())
         with pytest.raises(ProblemError):
-            stack.enter_context(one.subjects({"other", "demo"}))
-        with one.subjects({"other"}):
+            stack.enter_context(one.admit_subjects({"other", "demo"}))
+        with one.admit_subjects({"other"}):
             pass
 
 
@@ -98,7 +98,7 @@ def test_runs_that_arrive_together_are_judged_together_soon_after(
 
     Api(client).put(reports.report(1, 100))
     assert unjudged() == 0, "one alone is judged before it is answered"
-    with app.app_context(), admission.find_admission().request():
+    with app.app_context(), admission.find_admission().admit_request():
         Api(client).put(reports.report(2, 100))
         assert unjudged() > 0
     deadline = time.monotonic() + 60

@@ -162,6 +162,7 @@ def list_tags(operations: list[Operation]) -> list[dict[str, str]]:
 
 
 def _list_query_parameters(model: type[BaseModel] | None, queries: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the parameters of a query as OpenAPI describes them."""
     if model is None:
         return
     schema = queries[model.__name__]

@@ -28,6 +28,7 @@ class _Schemas(GenerateJsonSchema):
         return super().get_defs_ref((core_mode_ref[0], "validation"))
 
     def model_schema(self, schema: core_schema.ModelSchema) -> dict[str, Any]:
+        """Return the schema of a model, with its docstring and those of its fields."""
         document = super().model_schema(schema)
         cls: type[BaseModel] = schema["cls"]
         if cls.__doc__:
@@ -84,6 +85,7 @@ def _rename_type(definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _build_schemas(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
+    """Return models once each, in a fixed order and completely built."""
     unique = sorted(set(models), key=lambda model: (model.__module__, model.__qualname__))
     for model in unique:
         model.model_rebuild()  # models of the contract are built on first use

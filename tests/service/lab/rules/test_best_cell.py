@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.lab.rules.best_cell import choose_best_cell
-from service.lab.rules.judge_cell import Readings, judge_metric
+from service.lab.rules.compare_cell import Readings, compare_metric
 from service.lab.schemas import CellState, LabCell
 
 DEFAULT = {"minor-faults": [1000] * 24, "max-rss": [4 << 20] * 24, "throughput": [100.0 + n / 100 for n in range(24)]}
@@ -12,7 +12,7 @@ DEFAULT = {"minor-faults": [1000] * 24, "max-rss": [4 << 20] * 24, "throughput":
 def cell(key: str, faults: list[int], *, factor: float = 1.0, interleaved: bool = True, **changes: object) -> LabCell:
     own = {"minor-faults": faults, "max-rss": [8 << 20] * 24, "throughput": [v * factor for v in DEFAULT["throughput"]]}
     metrics = tuple(
-        judge_metric(name, Readings(DEFAULT[name]), Readings(values), interleaved=interleaved)
+        compare_metric(name, Readings(DEFAULT[name]), Readings(values), interleaved=interleaved)
         for name, values in own.items()
     )
     told = {"key": key, "values": {"a": key}, "text": key, "default": False, "state": CellState.MEASURED}

@@ -28,7 +28,7 @@ def test_a_branch_older_than_the_range_is_compared_with_its_own_commits_only():
     of = graph("c1: c0", "b1: before", "b2: b1", "b3: b2", "m: c1 b3")
     found = references(of, "c1")
     assert found.find_reference("b3") is None
-    assert found.choose_best_opening(of.collect_ancestry("b3"), lambda commit: True) == "b1"
+    assert found.choose_most_useful_commit(of.collect_ancestry("b3"), lambda commit: True) == "b1"
     assert references(of, "c1", measured=["b1"]).find_reference("b3") == "b1"
 
 

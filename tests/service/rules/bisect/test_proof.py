@@ -12,7 +12,7 @@ from service.rules.bisect.proof import (
     add_levels,
     choose_next_proof,
     choose_precision,
-    judge_proof,
+    decide_proof,
 )
 from service.rules.bisect.question import Culprit, Found, Observation, Prove, Question, Refused
 from service.rules.comparison.interleaved import decide_comparison
@@ -34,27 +34,27 @@ def compared(base, head):
 
 
 def test_a_culprit_stands_where_each_side_repeats_its_count():
-    proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
+    proof, why = decide_proof(CULPRIT, "minor-faults", compared([100] * 30, [107] * 30))
     assert proof is ProofState.STANDS
     assert "30 of 30" in why
 
 
 def test_a_culprit_fails_where_nothing_changes_or_the_sign_is_another():
     for head in (100, 90):
-        proof, why = judge_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
+        proof, why = decide_proof(CULPRIT, "minor-faults", compared([100] * 30, [head] * 30))
         assert proof is ProofState.FAILS
         assert "100 faults before and 107 faults after" in why.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_it_is_open_while_runs_are_missing():
-    assert judge_proof(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
-    assert judge_proof(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
+    assert decide_proof(CULPRIT, "minor-faults", compared([100] * 3, [107] * 3))[0] is ProofState.OPEN
+    assert decide_proof(CULPRIT, "major-faults", compared([100] * 30, [107] * 30))[0] is ProofState.OPEN
 
 
 def test_a_merge_that_undoes_its_branch_is_judged_by_what_it_did_itself():
     merge = CULPRIT.model_copy(update={"before": 100, "after": 100, "brought": 7})
-    assert judge_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
-    assert judge_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
+    assert decide_proof(merge, "minor-faults", compared([100] * 30, [100] * 30))[0] is ProofState.STANDS
+    assert decide_proof(merge, "minor-faults", compared([100] * 30, [107] * 30))[0] is ProofState.FAILS
 
 
 def test_a_proven_culprit_shows_what_its_proof_measured():
@@ -107,7 +107,7 @@ def test_a_search_of_which_no_proof_stands_names_no_culprit(state):
     answer = choose_next_proof(QUESTION, Found(culprits=culprits), measured(culprits))
     assert isinstance(answer, Refused)
     assert answer.sentence.startswith("Not proven: this metric varies by ±3")
-    assert "c1 may move the metric, but no proof holds: The count varies." in answer.sentence
+    assert "c1 may move the metric, but no proof confirms it: The count varies." in answer.sentence
     assert answer.sentence.endswith("Make the count repeat, or search between commits with a larger difference.")
 
 

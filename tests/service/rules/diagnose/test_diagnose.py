@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from runner.contract.diagnosis import DiagnosisRequest, Finding
 from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
-from service.rules.diagnose.profile_numbers import Facts
+from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
 from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
 
@@ -409,7 +409,7 @@ def test_the_evidence_names_the_line_of_the_project_that_the_faults_came_through
         # Heavier, but of another function, as where the faults of one come in several ways.
         made = stacks(StackKind.FAULTS, {(0,): 400, stack: 300})
         told = profile(anatomy({Touch.FIRST: 300})).model_copy(update={"frames": frames, "faults": made})
-        return Facts.from_profile(told).where[0]
+        return Facts.from_profile(told).top_function[0]
 
     assert evidence(0, 1, 2, 3) == (
         "300 of the faults are in copy, called in Index::Add at src/index.cc:7 "

@@ -59,7 +59,7 @@ def test_what_was_certain_is_withdrawn_once_with_a_reason_and_never_silently(
         assert entry.by_service
         assert entry.reason
         assert entry.action is Action.REOPEN or entry.reason.startswith(
-            reasons[0] if reasons else "After a new judgement"
+            reasons[0] if reasons else "The drifts were detected again"
         )
         after = get_next_state(state, entry.action) or state
         assert build_certainty_entry(after, was_certain=is_certain, is_certain=is_certain, reasons=reasons) is None

@@ -77,7 +77,7 @@ def test_a_broken_base_only_lets_head_pass_where_it_is_to_be_merged() -> None:
 def test_a_case_that_only_head_cannot_be_measured_in_fails() -> None:
     outcome = judge_gate(made_gates.gate(made_gates.skipped_for_head(), SAME, may_be_unmeasured=True))
     assert (outcome.state, outcome.passed) == (GateState.DISTURBED, False)
-    assert outcome.cases[0].failed == ("head", outcome.cases[0].case.head.failure)
+    assert outcome.cases[0].first_failure == ("head", outcome.cases[0].case.head.failure)
 
 
 def test_a_metric_that_some_executions_of_head_lack_does_not_pass() -> None:

@@ -4,7 +4,7 @@ import random
 
 from bench.verdicts.histories import GitHistory, grow
 from service.rules.series.candidate_commits import are_all_known, list_commits_between
-from service.text.candidates import name_candidates
+from service.text.cause_text import name_candidates
 
 
 def test_the_candidates_are_what_git_lists(tmp_path):

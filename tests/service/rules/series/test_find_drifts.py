@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runner.contract import metric
 from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import make_drift_ids
-from service.rules.series.find_drifts import SeriesDrift, direction, find_drifts, is_exact_count
+from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
 from service.rules.series.tracks import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead
 
@@ -109,7 +109,7 @@ def test_a_configuration_change_that_is_taken_back_is_two_drifts() -> None:
 @pytest.mark.parametrize(("better", "expected"), [("lower", Direction.REGRESSION), ("higher", Direction.IMPROVEMENT)])
 def test_what_is_better_depends_on_the_metric(better: object, expected: Direction) -> None:
     (drift,) = drifts_of("A1=100", "A2=101")
-    assert direction(drift, better) is expected  # type: ignore[arg-type]
+    assert get_direction(drift, better) is expected  # type: ignore[arg-type]
 
 
 def test_names_are_unique_and_stay_while_the_series_goes_on() -> None:

@@ -13,7 +13,7 @@ def test_a_zigzag_by_one_fault_on_a_young_level_is_explained() -> None:
     assert said.startswith("The 5 runs of this level count 4,100 (3 times) or 4,101 (2 times), back and forth.")
     assert "within 1, and" in said
     assert "until it has 12 runs, only a step that lasts longer is certain" in said
-    assert "young" not in describe_level_variation([4100, 4101] * 6)
+    assert "is new" not in describe_level_variation([4100, 4101] * 6)
 
 
 def test_many_values_are_a_range() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runner.contract import Verdict
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
-from service.rules.series.proofs import Proof, is_covered, settle
+from service.rules.series.proofs import Proof, apply_proofs, is_covered
 from service.rules.series.tracks import Trend, arrange_trend
 from service.schemas.history import Cause
 from tests.service.rules.series.test_find_drifts import points
@@ -29,7 +29,7 @@ def proof(base: int, head: int, before: int, after: int, *, pairs: int = 20, lat
 
 
 def settled(trend: Trend, *proofs: Proof) -> list[SeriesDrift]:
-    return settle(find_drifts(trend, is_exact=True), proofs, trend)
+    return apply_proofs(find_drifts(trend, is_exact=True), proofs, trend)
 
 
 DOUBLED = trend_of(34_607, 34_624, 77_790, 77_793, spread=90)
@@ -89,7 +89,7 @@ def test_both_halves_of_a_step_are_drifts() -> None:
     trend = arrange_trend(points(*runs, "A7=1148"))
     wide = find_drifts(trend, is_exact=True)
     assert [drift.suspects for drift in wide] != [("r5", "r7"), ("r7", "r8")]
-    halves = settle(wide, [proof(5, 7, 1000, 1148), proof(7, 8, 1148, 1249)], trend)
+    halves = apply_proofs(wide, [proof(5, 7, 1000, 1148), proof(7, 8, 1148, 1249)], trend)
     assert [(drift.suspects, drift.change.wants_rerun) for drift in halves] == [
         (("r5", "r7"), False),
         (("r7", "r8"), False),
@@ -99,13 +99,13 @@ def test_both_halves_of_a_step_are_drifts() -> None:
 def test_pairs_that_do_not_differ_narrow_a_range() -> None:
     trend = arrange_trend(points(*(f"A{n}=1000" for n in range(12)), *(f"A{n}=1100" for n in range(15, 20))))
     measured = arrange_trend([*points(*(f"A{n}=1000" for n in (13,))), *trend.path])
-    (drift,) = settle(find_drifts(trend, is_exact=True), [proof(11, 13, 1000, 1000)], measured)
+    (drift,) = apply_proofs(find_drifts(trend, is_exact=True), [proof(11, 13, 1000, 1000)], measured)
     assert drift.suspects == ("r13", "r15")
 
 
 def test_a_step_of_the_runs_that_pairs_do_not_show_is_no_commits() -> None:
     trend = arrange_trend(points(*(f"A{n}={1000 if n < 12 else 1100}" for n in range(24))))
-    (drift,) = settle(find_drifts(trend, is_exact=True), [proof(11, 12, 1000, 1000)], trend)
+    (drift,) = apply_proofs(find_drifts(trend, is_exact=True), [proof(11, 12, 1000, 1000)], trend)
     assert drift.cause is Cause.UNKNOWN
     assert "20 interleaved pairs of the two commits do not show it" in drift.change.evidence
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from runner.contract import Case
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.store.engine import deferred_work
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -18,7 +18,7 @@ PATIENCE = 60
 
 def test_a_batch_of_many_series_is_judged_in_the_background(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deferred_work, "QUIET_SECONDS", 0.05)
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     cases = [Case(workload="copy", definition="0" * 16, parameters={"number": number}) for number in range(6)]
     batch = [
         reports.report(number, level, level, case=case)

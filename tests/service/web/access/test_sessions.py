@@ -8,12 +8,12 @@ from flask import Flask
 
 from service.config.settings import Config
 from service.errors import ServiceError
-from service.web.access.sessions import keep_sessions
+from service.web.access.sessions import register_sessions
 
 
 def key(home: Path, given: bytes | None = None) -> bytes:
     app = Flask(__name__)
-    keep_sessions(app, Config(home=home, database_url="sqlite://", session_key=given))
+    register_sessions(app, Config(home=home, database_url="sqlite://", session_key=given))
     assert isinstance(app.secret_key, bytes)
     return app.secret_key
 

@@ -174,7 +174,7 @@ def test_without_trusted_jobs_there_is_no_such_way_in(client: FlaskClient) -> No
 
 
 def test_settings() -> None:
-    assert TrustedJobs.read_if_on({}, AUDIENCE) is None
+    assert TrustedJobs.read_if_enabled({}, AUDIENCE) is None
     told = {"FAULTWATCH_ACTIONS_REPOSITORIES": "Octo-Org/*, a/b", "FAULTWATCH_ADDRESS": "https://faults.example.org/"}
     found = Config.from_environment(told).jobs
     assert found == TrustedJobs(address=AUDIENCE, repositories=("octo-org/*", "a/b"))

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from runner.contract import Case, Report
 from runner.contract.nightly import NightlyCell, NightlyPart
-from service.pipeline import detect_drifts, judge_series
+from service.pipeline import judge_series, judging_schedule
 from service.serving import THREADS
 from service.store.engine import deferred_work
 from service.web import admission
@@ -46,7 +46,7 @@ def found(api: Api, query: str = "") -> set[str]:
 
 
 def test_all_runs_are_judged_before_the_answer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     assert found(api) == set()
     assert found(api, "?judged=true") == {case.name for case in CASES}
@@ -55,14 +55,14 @@ def test_all_runs_are_judged_before_the_answer(api: Api, monkeypatch: pytest.Mon
 
 
 def test_runs_of_long_series_are_judged_later(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_POINTS", 23)
+    monkeypatch.setattr(judging_schedule, "MAX_POINTS", 23)
     send(api)  # six series of four points
     assert found(api) == set()
     assert len(found(api, "?judged=true")) == len(CASES)
 
 
 def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     send(api, subject="other")
     assert len(found(api, "?judged=true&subject=other")) == len(CASES)
@@ -70,7 +70,7 @@ def test_runs_of_another_subject_are_left_alone(api: Api, monkeypatch: pytest.Mo
 
 
 def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     monkeypatch.setattr(judging_wait, "_MAX_WAIT_SECONDS", -1)
     answer = api.client.get("/api/v1/drifts?judged=true")
@@ -81,21 +81,21 @@ def test_what_takes_long_is_to_be_asked_again(api: Api, monkeypatch: pytest.Monk
 def test_one_request_judges_and_another_waits_for_it_and_the_others_come_later(
     app: APIFlask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     send(Api(app.test_client()))
     go_on = threading.Event()
     judged_ids: Counter[int] = Counter()
 
     def judge_slowly(*arguments: Any) -> Any:
         assert go_on.wait(30)
-        answer = judge_series.judge(*arguments)
+        answer = judge_series.judge_series(*arguments)
         judged_ids.update(one.series_id for one in answer[0])
         return answer
 
     def ask() -> TestResponse:
         return app.test_client().get("/api/v1/drifts?judged=true")
 
-    monkeypatch.setattr(detect_drifts, "judge", judge_slowly)
+    monkeypatch.setattr(judging_schedule, "judge_series", judge_slowly)
     with ThreadPoolExecutor(judging_wait.MAX_REQUESTS + 2) as pool:
         answers = as_completed([pool.submit(ask) for _ in range(judging_wait.MAX_REQUESTS + 2)], timeout=30)
         refused = [next(answers).result() for _ in range(2)]
@@ -111,7 +111,7 @@ def test_those_who_judge_and_those_who_store_leave_a_thread_for_the_pages() -> N
 
 
 def test_the_digest_of_a_night_has_its_drifts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 4)
+    monkeypatch.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 4)
     send(api)
     cell = NightlyCell(
         **{"host": "box", "configuration": "plain", "workload": "copy", "subject": "subject", "carried_out": True},

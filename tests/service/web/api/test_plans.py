@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from runner.contract import Canary, CanaryCount, Environment, Failure, Host, Outcome, Reason, Stage
-from service.pipeline import detect_drifts
+from service.pipeline import judging_schedule
 from service.store.engine import deferred_work
 from service.store.series import series
 from service.web import admission, app_resources
@@ -128,7 +128,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
-    monkeypatch.setattr(detect_drifts, "MAX_POINTS", 2)
+    monkeypatch.setattr(judging_schedule, "MAX_POINTS", 2)
     api.send(reports.report(3, 150, 150), reports.report(3, 150, 150, host={"name": "other"}))
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]
@@ -141,7 +141,7 @@ def test_what_is_in_doubt_is_measured_again_at_once_though_series_are_long(
 @pytest.mark.usefixtures("_nothing_is_judged_in_the_background")
 def test_what_is_in_doubt_is_measured_again_at_once_though_others_send_runs(api: Api) -> None:
     api.send(*(reports.report(number, 100, 100) for number in (1, 2)))
-    with api.client.application.app_context(), admission.find_admission().request():
+    with api.client.application.app_context(), admission.find_admission().admit_request():
         api.send(reports.report(3, 150, 150))
     assert api.drifts() == []
     assert told(api, 1, 2, 3) == [(3, "rerun")]

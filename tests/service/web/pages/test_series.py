@@ -38,7 +38,7 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
         text = read(client, "/series/1")
         assert "No drifts: the series stays on one level." in text
         assert "The 4 runs of this level count 5,000 (3 times) or 5,001 (once), back and forth." in text
-        assert "The level is young" in text
+        assert "The level is new" in text
 
 
 def test_a_series_says_beforehand_what_a_comparison_can_find(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-from service.rules.series.blame import list_setting_changes
+from service.rules.series.cause import list_setting_changes
 from service.schemas.history import SettingChange
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.contract import Case
-from service.pipeline import detect_drifts, ingest_reports, judge_series, update_events
+from service.pipeline import ingest_reports, judge_series, judging_schedule, update_events
 from service.rules.series.find_drifts import find_drifts
 from service.store.engine import deferred_work
 from service.store.engine.database import Database
@@ -36,7 +36,7 @@ def test_a_long_series_that_cannot_be_judged_keeps_no_other_waiting(
 
     monkeypatch.setattr(judge_series, "find_drifts", find_in_short_ones)
     api.send_each(*(reports.report(number, 100, 100, case=CASE) for number in range(1, 7)))
-    monkeypatch.setattr(detect_drifts, "MAX_POINTS", 5)
+    monkeypatch.setattr(judging_schedule, "MAX_POINTS", 5)
     api.send_each(*(reports.report(number, level, case=OTHER_CASE) for number, level in ((1, 100), (2, 100), (3, 150))))
     assert [(drift["case"], drift["revision"]) for drift in api.drifts()] == [(OTHER_CASE.name, commit(3))]
     assert caplog.text.count("could not be judged") == 1, "it is not tried again with every report"
@@ -49,7 +49,7 @@ def settled(api: Api, **query: str) -> set[str]:
 
 def send_unjudged(api: Api, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
     with monkeypatch.context() as long:
-        long.setattr(detect_drifts, "MAX_SERIES_AT_ONCE", 0)
+        long.setattr(judging_schedule, "MAX_SERIES_AT_ONCE", 0)
         api.send(*(reports.report(n, level, level, **changes) for n, level in ((1, 100), (2, 100), (3, 150))))
 
 
@@ -61,11 +61,11 @@ def test_who_waits_does_not_wait_for_what_others_go_on_sending(
     numbers = itertools.count()
 
     def judge_while_other_hosts_send(*arguments: Any) -> Any:
-        answer = judge_series.judge(*arguments)
+        answer = judge_series.judge_series(*arguments)
         ingest_reports.ingest_reports(database, [reports.report(3, 150, host={"name": f"other-{next(numbers)}"})])
         return answer
 
-    monkeypatch.setattr(detect_drifts, "judge", judge_while_other_hosts_send)
+    monkeypatch.setattr(judging_schedule, "judge_series", judge_while_other_hosts_send)
     assert settled(api, subject="demo") == {CASE.name}
 
 

@@ -1,4 +1,8 @@
-"""Detects the drifts of series whose points have changed, and stores them."""
+"""Decides when series are judged, and how many at once: those that have changed, at once or in the background.
+
+To judge a series is to detect its drifts again, which :mod:`service.pipeline.judge_series` does. The results are stored
+here.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from service.pipeline import update_events
-from service.pipeline.judge_series import JudgedSeries, judge
+from service.pipeline.judge_series import JudgedSeries, judge_series
 from service.store.engine.database import Database
 from service.store.events import event_drifts, event_marks
 from service.store.models import Series, Subject
@@ -34,14 +38,20 @@ and as long as they counted as work to do, the others would wait with them."""
 _ALL_SERIES = (SeriesFilter(),)
 
 
-def judge_changed_series(database: Database, *, busy: bool = False) -> None:
-    """Judge the series that have changed: a few of them now; in the background many, and all where others wait."""
-    if busy or not _is_small_batch(_find_stale_series(database)):
+def judge_or_defer_series(database: Database, *, busy: bool = False) -> None:
+    """Judge the series that have changed: at once if they are few, otherwise in the background.
+
+    Parameters
+    ----------
+    busy
+        Whether other requests wait: then all series are judged in the background.
+    """
+    if busy or not _may_judge_at_once(_find_stale_series(database)):
         database.defer(judge_all_series)
         return
-    _judge_until(inf, database, _ALL_SERIES)
+    _judge_stale_series_until(inf, database, _ALL_SERIES)
     if update_events.update_events(database):
-        judge_changed_series(database)
+        judge_or_defer_series(database)
 
 
 def judge_all_series(database: Database) -> None:
@@ -64,7 +74,7 @@ def judge_stale_series(
     """
     deadline = time.monotonic() + seconds
     is_last = False
-    while _judge_until(deadline, database, filters):
+    while _judge_stale_series_until(deadline, database, filters):
         marked = update_events.update_events(database, _list_subjects(filters))
         if marked:
             database.defer(judge_all_series)  # also series that nobody asked for
@@ -78,7 +88,9 @@ def judge_stale_series(
 def are_all_judged(database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Return whether all series that some filter selects are judged, and have their events."""
     # In this order: who updates the events marks series in the same transaction.
-    return not update_events.is_due(database, _list_subjects(filters)) and not _find_stale_series(database, filters)
+    return not update_events.have_drifts_changed(database, _list_subjects(filters)) and not _find_stale_series(
+        database, filters
+    )
 
 
 def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
@@ -87,8 +99,8 @@ def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
     return None if any(filter_.subject is None for filter_ in filters) else subjects
 
 
-def _judge_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
-    """Judge what is stale now; return whether there was time for all of it.
+def _judge_stale_series_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
+    """Judge the series that are stale now; return whether all were judged before the deadline.
 
     Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
     dropped and the series is judged again.
@@ -99,7 +111,7 @@ def _judge_until(deadline: float, database: Database, filters: Collection[Series
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
-                judged, not_judged = judge(session, batch)
+                judged, not_judged = judge_series(session, batch)
             _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in not_judged)
             if judged:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in judged}) as session:
@@ -112,12 +124,13 @@ def _judge_until(deadline: float, database: Database, filters: Collection[Series
     return True
 
 
-def _is_small_batch(stale: Mapping[int, StaleSeries]) -> bool:
+def _may_judge_at_once(stale: Mapping[int, StaleSeries]) -> bool:
+    """Return whether stale series are few enough to be judged before the request is answered."""
     return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
 
 
 def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
-    """Return the series that are to be judged."""
+    """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
         stale = series.list_stale_series(session, filters)
     failed = _failed.get(database, {})

@@ -1,4 +1,4 @@
-"""Blames a change of level on the commit or on the configuration."""
+"""Finds the cause of a change of level: the commit or the configuration."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from service.rules.series.tracks import PathPoint
 from service.schemas.history import Cause, SettingChange
 
 
-def blame_change(before: PathPoint, after: PathPoint) -> Cause:
-    """Blame what differs between the two points around a change of level.
+def find_cause(before: PathPoint, after: PathPoint) -> Cause:
+    """Return what differs between the two points around a change of level: commit, configuration, both or neither.
 
     Between two revisions whose programs were answered the same, no commit is a suspect. If system files differ, such as
     an upgraded library, the configuration has changed.

@@ -39,6 +39,7 @@ def open_events(subject: str, format_: str) -> ResponseReturnValue:
 
 
 def _render_badge(badge: Badge, format_: str) -> Response:
+    """Return a badge as SVG, or as the JSON of shields.io."""
     if format_ == "json":
         return _allow_other_sites(jsonify(badge.build_endpoint()))
     response = Response(render_template("badge.svg", badge=badge), mimetype="image/svg+xml")

@@ -5,7 +5,7 @@ import pytest
 from runner.contract import Verdict
 from service.rules.comparison.interleaved import build_verdict
 from service.rules.comparison.metric_decision import MetricDecision
-from service.rules.gate.creep import Baseline, find_gradual_change
+from service.rules.gate.gradual_regression import Baseline, find_gradual_change
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Finds the commit that a text names, or explains in a sentence why there is none."""
+"""Resolves the name of a commit: finds the one that a text names, or explains in a sentence why there is none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMING_ADVICE = (
 )
 
 
-def name_commit(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
+def resolve_commit_name(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
     commits = list(
         {(entry.subject, entry.commit): entry for entry in refs.find_commits(session, text, subject)}.values()

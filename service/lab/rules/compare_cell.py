@@ -42,7 +42,7 @@ class Readings:
         return [value for value in self.values if value is not None]
 
 
-def judge_metric(
+def compare_metric(
     name: str, default: Readings | None, cell: Readings, *, interleaved: bool, cells: int = 1, comparable: str = ""
 ) -> LabMetric:
     """Return a metric of a cell and how it compares with the default.
@@ -74,13 +74,14 @@ def judge_metric(
         return verdict.model_copy(update={"sentence": comparable})
     alpha = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
     return (
-        _judge_interleaved(verdict, default, cell, alpha)
+        _compare_interleaved(verdict, default, cell, alpha)
         if interleaved
-        else _judge_separate_sessions(verdict, default, cell)
+        else _compare_separate_sessions(verdict, default, cell)
     )
 
 
-def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
+def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
+    """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
     both = zip(default.values, cell.values, strict=False)
     pairs = [(left, right) for left, right in both if left is not None and right is not None]
     if not pairs:
@@ -98,7 +99,8 @@ def _judge_interleaved(entry: LabMetric, default: Readings, cell: Readings, alph
     return entry.model_copy(update=update)
 
 
-def _judge_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readings) -> LabMetric:
+    """Compare a metric with the default of another session: only counts that repeat on both sides."""
     entry, change = metric(level.metric), level.change or 0
     if not (entry.exact and default.counted and cell.counted):
         sentence = (

@@ -22,6 +22,7 @@ def find_caller_address() -> str:
 
 
 def _is_proxy(peer: str) -> bool:
+    """Return whether a request comes from a proxy whose headers are trusted."""
     try:
         return ipaddress.ip_address(peer).is_loopback or peer in get_config().proxies
     except ValueError:

@@ -104,7 +104,7 @@ class Facts:
         return int(size) if size.isdecimal() and len(size) <= _DIGITS else _PAGE_SIZE
 
     @property
-    def call_cost(self) -> float:
+    def memory_call_share(self) -> float:
         """Share of the CPU time spent in all system calls that take memory and give it back."""
         return sum(self.call_costs.values())
 
@@ -120,7 +120,7 @@ class Facts:
         return self.fault_cost * self.cpu_seconds / self.faults
 
     @property
-    def idle(self) -> float:
+    def idle_share(self) -> float:
         """Share of the time of the processors that the program left unused; 1 where that is unknown."""
         elapsed, cpu = self.profile.value("elapsed"), self.profile.value("task-clock")
         processors = self.profile.environment.settings.get("cpu.allowed", "")
@@ -134,12 +134,12 @@ class Facts:
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
 
     @property
-    def of_program(self) -> float:
+    def program_share(self) -> float:
         """Share of the faults in memory that the program itself requested."""
         return sum(self.anatomy.by_memory.get(kind, 0) for kind in OWN_MEMORY) / self.faults if self.faults else 0.0
 
     @property
-    def first_touches(self) -> float:
+    def first_touch_share(self) -> float:
         """Share of the faults that were the first touch of a page."""
         return self.anatomy.by_touch.get(Touch.FIRST, 0) / self.faults if self.faults else 0.0
 
@@ -149,7 +149,7 @@ class Facts:
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
     @property
-    def takes_per_operation(self) -> float | None:
+    def requests_per_operation(self) -> float | None:
         """How often an operation requests memory from the kernel; None if operations are unknown.
 
         Of the calls of brk, each second one is taken to give back what the one before it took.
@@ -161,12 +161,12 @@ class Facts:
         )
 
     @property
-    def largest(self) -> Area | None:
+    def largest_area(self) -> Area | None:
         """The memory area with the most faults."""
         return self.anatomy.areas[0] if self.anatomy.areas else None
 
     @property
-    def where(self) -> tuple[str, ...]:
+    def top_function(self) -> tuple[str, ...]:
         """The function with the most faults, as a sentence; empty if no sites are known."""
         sums: Counter[str] = Counter()
         for site in self.anatomy.sites:
@@ -181,6 +181,7 @@ class Facts:
         return tuple(self._list_lines())
 
     def _list_lines(self) -> Iterator[str]:
+        """Yield the facts as lines of text: faults, their kinds, CPU time, waits and system calls."""
         pages = f"{self.anatomy.pages:,} pages{self._format_refault_ratio()}"
         yield f"{self.faults:,} faults on {pages}, {self.anatomy.major:,} major"
         for title, table in (("by memory", self.anatomy.by_memory), ("by touch", self.anatomy.by_touch)):
@@ -189,7 +190,7 @@ class Facts:
         if self.timed:
             yield (
                 f"{self.fault_cost:.0%} of the CPU time goes into faults, "
-                f"{self.call_cost:.0%} into mapping and unmapping"
+                f"{self.memory_call_share:.0%} into mapping and unmapping"
             )
         else:
             yield "too little CPU time was recorded to estimate the cost of the faults"
@@ -200,7 +201,7 @@ class Facts:
         if self.profile.census:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")
-        yield from self.where
+        yield from self.top_function
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio

@@ -6,38 +6,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.lab.rules.judge_cell import Readings, judge_metric
+from service.lab.rules.compare_cell import Readings, compare_metric
 from service.lab.schemas import Effect, LabCertainty
 
 
 def test_interleaved_counts_that_repeat_are_exact_to_the_fault() -> None:
-    found = judge_metric("minor-faults", Readings([500] * 24), Readings([499] * 24), interleaved=True, cells=30)
+    found = compare_metric("minor-faults", Readings([500] * 24), Readings([499] * 24), interleaved=True, cells=30)
     assert (found.change, found.certainty, found.effect) == (-1, LabCertainty.EXACT, Effect.BETTER)
 
 
 def test_interleaved_times_have_bounds_and_are_decided_by_them_alone() -> None:
     slow = [1.0 + number / 1000 for number in range(24)]
-    faster = judge_metric(
+    faster = compare_metric(
         "sys-time", Readings(slow), Readings([value / 2 for value in slow]), interleaved=True, cells=30
     )
     assert faster.effect is Effect.BETTER
     assert faster.certainty is LabCertainty.INTERVAL
     assert faster.bounds is not None
     assert faster.bounds[1] < 0
-    noisy = judge_metric("sys-time", Readings(slow), Readings([*slow[12:], *slow[:12]]), interleaved=True)
+    noisy = compare_metric("sys-time", Readings(slow), Readings([*slow[12:], *slow[:12]]), interleaved=True)
     assert noisy.effect is not Effect.BETTER
 
 
 def test_less_throughput_is_worse() -> None:
     rate = [100.0 + number for number in range(24)]
     assert (
-        judge_metric("throughput", Readings(rate), Readings([v / 2 for v in rate]), interleaved=True).effect
+        compare_metric("throughput", Readings(rate), Readings([v / 2 for v in rate]), interleaved=True).effect
         is Effect.WORSE
     )
 
 
 def test_too_few_pairs_decide_nothing() -> None:
-    found = judge_metric("sys-time", Readings([1.0] * 4), Readings([2.0] * 4), interleaved=True)
+    found = compare_metric("sys-time", Readings([1.0] * 4), Readings([2.0] * 4), interleaved=True)
     assert (found.effect, found.certainty) == (Effect.OPEN, LabCertainty.OPEN)
 
 
@@ -53,11 +53,11 @@ def test_too_few_pairs_decide_nothing() -> None:
     ],
 )
 def test_runs_of_different_sessions_compare_in_counts_alone(name: str, cell: list[int], effect: Effect) -> None:
-    assert judge_metric(name, Readings([500, 500]), Readings(cell), interleaved=False).effect is effect
+    assert compare_metric(name, Readings([500, 500]), Readings(cell), interleaved=False).effect is effect
 
 
 def test_what_does_not_compare_shows_its_level_and_the_reason() -> None:
-    found = judge_metric(
+    found = compare_metric(
         "minor-faults", Readings([5, 5]), Readings([900, 900]), interleaved=True, comparable="other bytes"
     )
     assert (found.level, found.certainty, found.effect, found.sentence) == (900, None, Effect.OPEN, "other bytes")
@@ -66,5 +66,5 @@ def test_what_does_not_compare_shows_its_level_and_the_reason() -> None:
 @given(st.lists(st.floats(0.1, 10), min_size=1, max_size=40), st.integers(1, 119))
 def test_equal_sides_are_never_better_or_worse(values: list[float], cells: int) -> None:
     for name in ("minor-faults", "sys-time", "max-rss"):
-        found = judge_metric(name, Readings(values), Readings(values), interleaved=True, cells=cells)
+        found = compare_metric(name, Readings(values), Readings(values), interleaved=True, cells=cells)
         assert found.effect in {Effect.SAME, Effect.OPEN}

@@ -41,7 +41,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
 
 
 def prefix_provisional(text: str) -> str:
-    """Return the text about a cause with the word that it is provisional in front: further runs have to confirm it."""
+    """Return the text about a cause with “provisional” in front, because further runs have to confirm it."""
     return text if not text or text.startswith(PROVISIONAL) else PROVISIONAL + text
 
 

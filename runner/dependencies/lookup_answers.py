@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from runner.contract.report import hash_document
 from runner.dependencies.digests import hash_built_file
-from runner.dependencies.file_queries import Lookups
+from runner.dependencies.file_lookups import Lookups
 from runner.execution.sandbox import Sandbox
 from runner.system.regular_file import identify_file, open_regular
 
@@ -77,14 +77,14 @@ class Answers(Struct, frozen=True):
         return hash_document([[kind, ascii(path), ascii(answer)] for (kind, path), answer in sorted(self.own.items())])
 
 
-class Answered(Struct, frozen=True):
+class AnsweredLookups(Struct, frozen=True):
     """The file lookups of a program in a tree, with their answers."""
 
     place: Place
     lookups: Lookups
     answers: Answers
 
-    def is_answered_alike(self, tree: Path, began: int) -> bool:
+    def has_same_answers_in(self, tree: Path, began: int) -> bool:
         """Return whether the lookups have the same answers in another tree, in which nothing has run yet."""
         lookups = move_lookups(self.lookups, self.place.tree, tree)
         return answer_lookups(Place(tree, began, self.place.sandbox, is_fresh=True), lookups) == self.answers
@@ -130,6 +130,7 @@ class _Reader:
         self.elsewhere: dict[tuple[str, str], Answer] = {}
 
     def answer(self, kind: str, path: str) -> None:
+        """Record the answer to one question: of a kind, about a path."""
         real = self._resolve_path(path, follow=kind != "l")
         if real is None:
             return  # The missing file was recorded while the path was resolved.
@@ -162,6 +163,7 @@ class _Reader:
         return self._real[path]
 
     def _follow_link(self, real: str, links: int) -> str | None:
+        """Record a link, and return the path that it leads to; None after too many links."""
         self.answer("l", real)
         if links >= _MAX_LINKS:
             return None
@@ -175,6 +177,7 @@ class _Reader:
         )
 
     def _read_status(self, real: str) -> os.stat_result | None:
+        """Return the status of a file that the program can see; None if there is none."""
         if real in self._missing or not (self._is_own(real) or self._is_visible(real) or self._is_above(real)):
             return None
         try:
@@ -183,15 +186,18 @@ class _Reader:
             return None
 
     def _record_absence(self, real: str) -> None:
+        """Record that a file does not exist, if the program could see it."""
         if self._is_own(real):
             self.own["absent", self._make_relative(real)] = ()
         elif self._is_visible(real):
             self.elsewhere["absent", real] = ()
 
     def _is_own(self, real: str) -> bool:
+        """Return whether a path lies in the tree of the build."""
         return real == self._tree or real.startswith(f"{self._tree}/")
 
     def _is_above(self, real: str) -> bool:
+        """Return whether a path is a parent folder of the tree."""
         return self._tree.startswith(f"{real.rstrip('/')}/")
 
     def _is_visible(self, real: str) -> bool:
@@ -208,6 +214,7 @@ class _Reader:
         return real[len(self._tree) + 1 :]
 
     def _identify_file(self, kind: str, real: str) -> Answer:
+        """Return what identifies a file outside of the build, without reading its content."""
         try:
             state = os.lstat(real)
         except OSError:
@@ -217,6 +224,7 @@ class _Reader:
         return (state.st_mode, *identify_file(state))
 
     def _read_own_answer(self, kind: str, real: str) -> Answer:
+        """Return the answer about a file of the build: its content, its link, or its state."""
         try:
             state = os.lstat(real)
             if kind == "x":
@@ -242,6 +250,7 @@ class _Reader:
         return (state.st_mode, state.st_rdev, *size, state.st_uid, state.st_gid, *times)
 
     def _answer_about_folder(self, kind: str, real: str, state: os.stat_result) -> Answer:
+        """Return the answer about a folder of the build: its entries or its state."""
         made = self._folders_of_made.get(real, [])
         if kind == "d":
             with os.scandir(real) as entries:
@@ -251,6 +260,7 @@ class _Reader:
         return (state.st_mode,) if kind == "c" or made else self._build_answer(state)
 
     def _normalize_time(self, moment: int) -> object:
+        """Return a time, or ``built`` for any time since the build began."""
         return "built" if self._place.began and self._place.began <= moment <= self._now else moment
 
     def _normalize_access_time(self, moment: int) -> object:
@@ -258,6 +268,7 @@ class _Reader:
         return moment if moment > time.time_ns() else "past"
 
     def _strip_place(self, text: str) -> str:
+        """Return a text with the path of the tree blanked out."""
         return text.replace(self._tree, "\0" * len(self._tree))
 
 

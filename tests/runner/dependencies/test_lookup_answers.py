@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.dependencies.file_queries import Lookups
-from runner.dependencies.query_answers import Answered, Place, answer_lookups
+from runner.dependencies.file_lookups import Lookups
+from runner.dependencies.lookup_answers import AnsweredLookups, Place, answer_lookups
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.execution.sandbox import Sandbox
 
@@ -47,7 +47,9 @@ def are_alike(trees: tuple[Path, Path], *questions: str, made: str = "", sandbox
     )
     lookups = Lookups(pairs, frozenset({f"{before}/{made}"} if made else ()))
     place = Place(before, time.time_ns() - 10**12, sandbox)
-    return Answered(place, lookups, answer_lookups(place, lookups)).is_answered_alike(after, time.time_ns() - 10**12)
+    return AnsweredLookups(place, lookups, answer_lookups(place, lookups)).has_same_answers_in(
+        after, time.time_ns() - 10**12
+    )
 
 
 EVERYTHING = (
@@ -137,10 +139,10 @@ def test_files_elsewhere_are_compared_by_identity(trees: tuple[Path, Path], tmp_
     (tmp_path / "host").write_text("text")
     place = Place(trees[0])
     lookups = Lookups(frozenset({("c", str(tmp_path / "host")), ("c", f"{trees[0]}/one")}))
-    answered = Answered(place, lookups, answer_lookups(place, lookups))
-    assert answered.is_answered_alike(trees[1], 0)
+    answered = AnsweredLookups(place, lookups, answer_lookups(place, lookups))
+    assert answered.has_same_answers_in(trees[1], 0)
     (tmp_path / "host").write_text("other")
-    assert not answered.is_answered_alike(trees[1], 0)
+    assert not answered.has_same_answers_in(trees[1], 0)
 
 
 def test_of_what_a_sandbox_hides_nothing_is_looked_at(trees: tuple[Path, Path], tmp_path: Path) -> None:

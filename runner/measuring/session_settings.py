@@ -1,0 +1,24 @@
+"""Settings of a session that only the runner knows: the scope of the counts, the length of paths, the sandbox."""
+
+from pathlib import Path
+
+from runner.system.path_length import compute_path_length
+
+
+def build_session_settings(scope: str, builds: Path, *, sandboxed: bool) -> dict[str, str]:
+    """Return the settings of a session, which become a part of the environment of each run.
+
+    Parameters
+    ----------
+    scope
+        What is counted: ``user+kernel``, or ``user`` if faults inside the kernel are not.
+    builds
+        The folder of the builds; the length of its path changes the stack of a program.
+    sandboxed
+        Whether programs are built and executed in the sandbox.
+    """
+    return {
+        "counting.scope": scope,
+        "process.path_length": str(compute_path_length(builds)),
+        "process.sandbox": "bubblewrap" if sandboxed else "none",
+    }
