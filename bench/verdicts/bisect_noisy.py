@@ -3,6 +3,7 @@
 - 200 searches on hosts that drift: a culprit that is named with a probability of 0.997 has to be the right one
 - 120 searches with heavy tails
 - 240 searches for two equal culprits, of 3 and of 2 sigma
+- 100 searches each for a step that is as large as the distance of two modes, and for one half as large
 - 400 searches in which no step explains the levels: they have to end
 - 200 searches for settings in which three in ten mixtures cannot be measured, and noisy ones whose model is wrong
 """
@@ -19,7 +20,7 @@ from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Question
 from service.rules.bisect.setting_search import Mixture, SettingQuestion
 
-DRIFTING, TAILS, EQUAL, MODEL_WRONG, SETTINGS = 200, 120, 120, 400, 200
+DRIFTING, TAILS, EQUAL, MODES, MODEL_WRONG, SETTINGS = 200, 120, 120, 100, 400, 200
 COMMITS = 60
 NAMES = tuple(f"setting{number}" for number in range(10))
 
@@ -58,6 +59,7 @@ def run(seed: int) -> tuple[dict[str, object], list[str]]:
     _equal(random.Random(seed + 2), figures, misses)
     _model_wrong(random.Random(seed + 3), figures, misses)
     _settings(random.Random(seed + 4), figures, misses)
+    _modes(random.Random(seed + 5), figures, misses)
     return figures, misses
 
 
@@ -136,6 +138,25 @@ def _equal(random_: random.Random, figures: dict[str, object], misses: list[str]
         figures[f"{name}_runs_mean"] = round(statistics.fmean(counts), 1)
         if both < 0.95 * EQUAL:
             misses.append(f"both of two equal culprits of {step} sigma were named in {both} of {EQUAL} searches")
+
+
+def _modes(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:
+    for name, step in (("modes_16_apart_step_16", 16), ("modes_16_apart_step_8", 8)):
+        right = wrong = refused = 0
+        for _ in range(MODES):
+            culprit = random_.randint(1, COMMITS)
+            led = lead(
+                COMMITS,
+                lambda place, _time, culprit=culprit, step=step: (
+                    step * (place >= culprit) + 16 * (random_.random() < 0.3)
+                ),
+            )
+            right += led.named == [culprit]
+            wrong += bool(set(led.named) - {culprit})
+            refused += not isinstance(led.answer, Found)
+        figures |= {name: MODES, f"{name}_right": right, f"{name}_wrong": wrong, f"{name}_refused": refused}
+        if refused > 0.15 * MODES:
+            misses.append(f"{refused} of {MODES} searches in two modes, {name}, were refused")
 
 
 def _model_wrong(random_: random.Random, figures: dict[str, object], misses: list[str]) -> None:

@@ -128,6 +128,11 @@ class HistoryMeasurement(Struct, frozen=True):
         each = Sampling.from_workload(self.workload, self.samples).least + 1
         tried: set[tuple[str, str]] = set()
 
+        # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
+        patches = self.repository.compute_patch_ids(dict.fromkeys(run.revision for run in planned))
+        if patches:
+            self.service.send_revisions(self.repository.name, (), patches=patches)
+
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
             watcher.on_plan(planned, stored, len(planned) * each)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):

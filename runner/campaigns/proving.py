@@ -9,9 +9,10 @@ from msgspec import Struct, field
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
 from runner.contract.comparison import Comparison, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
+from runner.contract.proof_power import MAX_PAIRS, STATED_PERCENT
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
-from runner.measuring.comparison import Pairs
+from runner.measuring.comparison import FIRST_PAIRS_OF_PROOF, Pairs
 from runner.reporting.client import Service
 
 MIN_PROOF_SECONDS = 120.0
@@ -19,11 +20,15 @@ MIN_PROOF_SECONDS = 120.0
 PROOF_SHARE = 0.1
 """Share of a command's time that it spends on proofs, if that is more."""
 MIN_COMPARISON_SECONDS = 5.0
-"""With less time left, no further comparison is begun."""
+"""With less time left, no further comparison is begun, however fast the program is."""
 MAX_MIDDLES = 3
 """Commits near the middle of a range that are tried, if some of them do not build."""
 MAX_LEFT_DIFFERENCE = 0.25
 """By which share the change in one half may differ from the whole if the other half has no part of it."""
+LIKELY_SHARE = 0.5
+"""Share of a likely change from which on a change is worth proving at its place."""
+UNLIKELY_PERCENT = STATED_PERCENT / 2
+"""The smallest change worth proving where no change is likely: so the rise that a statement is about is not missed."""
 
 
 class ProofObserver(Protocol):
@@ -103,6 +108,10 @@ class Prover(Struct):
     watcher: ProofObserver
     until: float
     """The monotonic time at which the time for proofs ends."""
+    at_least_one: bool = False
+    """Whether one comparison is made even if it takes longer, because nobody asked for a time."""
+    pair_seconds: dict[str, float] = field(default_factory=dict)
+    """How long a pair takes, by the name of the case: as the samples say, and then as the comparisons took."""
     decided: dict[ComparisonKey, Comparison | None] = field(default_factory=dict)
     """The verdicts so far; None for a comparison with a commit that does not build or could not be measured."""
     summary: ProofSummary = field(default_factory=ProofSummary)
@@ -112,11 +121,15 @@ class Prover(Struct):
         began = time.monotonic()
         while True:
             answer = list_nominations()
+            for power in answer.powers:
+                self.pair_seconds.setdefault(power.case.name, power.seconds / (power.pairs or MAX_PAIRS))
             waiting = [nomination for nomination in answer.items if self._is_open(nomination)]
-            nomination = next((nomination for nomination in waiting if self._has_commits(nomination)), None)
-            if nomination is None or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
+            ready = (nomination for nomination in waiting if self._has_time(nomination.case.name))
+            nomination = next((nomination for nomination in ready if self._has_commits(nomination)), None)
+            if nomination is None:
                 break
-            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head)
+            worth = _choose_worth(nomination)
+            self._prove_range(nomination.case, nomination.metric, nomination.base, nomination.head, worth)
         self.summary.seconds = time.monotonic() - began
         self.summary.left_open = [nomination for nomination in waiting if nomination.likely]
         self.summary.powers = [
@@ -128,6 +141,14 @@ class Prover(Struct):
         """Return how many seconds remain for proofs."""
         return self.until - time.monotonic()
 
+    def _has_time(self, case: str) -> bool:
+        """Return whether the time that is left suffices for the pairs without which nothing is proven."""
+        if self.at_least_one and not self.decided:
+            return True
+        # Each side is also executed once before the pairs.
+        seconds = (FIRST_PAIRS_OF_PROOF + 1) * self.pair_seconds.get(case, 0.0)
+        return self._compute_seconds_left() >= max(MIN_COMPARISON_SECONDS, seconds)
+
     def _is_open(self, nomination: Nomination) -> bool:
         """Return whether a nomination was not decided by this command."""
         key = ComparisonKey(nomination.case.name, nomination.base, nomination.head)
@@ -137,9 +158,15 @@ class Prover(Struct):
         """Return whether this clone has both commits of a nomination."""
         return all(self.find_revision(commit) is not None for commit in (nomination.base, nomination.head))
 
-    def _prove_range(self, case: Case, metric: str, base: str, head: str) -> None:
-        """Compare two commits; if they differ, bisect the range between them down to adjacent commits."""
-        whole = self._compare(case, base, head)
+    def _prove_range(self, case: Case, metric: str, base: str, head: str, worth: float | None) -> None:
+        """Compare two commits; if they differ, bisect the range between them down to adjacent commits.
+
+        Parameters
+        ----------
+        worth
+            The smallest change worth proving, in percent; None for the smallest one that pairs can show.
+        """
+        whole = self._compare(case, base, head, worth)
         change = _find_change(whole, metric)
         between = self.list_between(base, head)
         if change is None or not between:
@@ -147,40 +174,43 @@ class Prover(Struct):
         # Take a commit near the middle; if it does not build, take one of its neighbours.
         half = len(between) // 2
         nearest = sorted(range(len(between)), key=lambda place: abs(place - half))[:MAX_MIDDLES]
-        compared = ((between[place], self._compare(case, base, between[place])) for place in nearest)
+        worth = _choose_worth_of_part(whole, metric)
+        compared = ((between[place], self._compare(case, base, between[place], worth)) for place in nearest)
         middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
         if older_half is None:
             return
         # Continue with the half that contains the change, or with both if each contains a part of it.
         older_change = _find_change(older_half, metric)
         if older_change is not None:
-            self._prove_range(case, metric, base, middle)
+            self._prove_range(case, metric, base, middle, worth)
         if older_change is None or abs(change - older_change) > MAX_LEFT_DIFFERENCE * abs(change):
-            self._prove_range(case, metric, middle, head)
+            self._prove_range(case, metric, middle, head, worth)
 
-    def _compare(self, case: Case, base: str, head: str) -> Comparison | None:
+    def _compare(self, case: Case, base: str, head: str, worth: float | None) -> Comparison | None:
         """Return the verdict on two commits, measured now unless they were before; None if there is none."""
         key = ComparisonKey(case.name, base, head)
-        if key in self.decided or self._compute_seconds_left() < MIN_COMPARISON_SECONDS:
+        if key in self.decided or not self._has_time(case.name):
             return self.decided.get(key)
         older, newer = self.find_revision(base), self.find_revision(head)
         if older is None or newer is None:
             return None
         self.watcher.on_proof_start(base, head, case, self._compute_seconds_left())
         self.decided[key] = None
+        looked_for, began = {"worth_proving": worth}, time.monotonic()
         try:
             compared = self.pairs.compare(
                 case,
                 older,
                 newer,
-                self.service.compare,
+                lambda request: self.service.compare(request.model_copy(update=looked_for)),
                 pairs=Pairs.for_proof(self.pairs.workload),
                 until=self.until,
                 progress=self.watcher.on_execution,
             )
             decision = compared.comparison
             if decision is not None:
-                decision = self.service.prove(compared.build_request(self.pairs.workload.metrics.judging))
+                request = compared.build_request(self.pairs.workload.metrics.judging)
+                decision = self.service.prove(request.model_copy(update=looked_for))
         except CommitNotBuiltError as error:
             self.watcher.on_failed_proof(base, head, str(error))
             return None
@@ -188,6 +218,7 @@ class Prover(Struct):
             self.watcher.on_failed_proof(base, head, str(refusal))
             return None
         self.decided[key] = decision
+        self.pair_seconds[case.name] = (time.monotonic() - began) / (len(compared.head.samples) + 1)
         self._record_verdict(base, head, decision, len(compared.head.samples))
         return decision
 
@@ -198,6 +229,27 @@ class Prover(Struct):
         self.summary.refuted += verdict is Verdict.SAME
         self.summary.undecided += verdict is Verdict.NEEDS_MORE_RUNS
         self.watcher.on_proof(base, head, verdict, pairs)
+
+
+def _choose_worth(nomination: Nomination) -> float | None:
+    """Return the smallest change worth proving for a nomination, in percent of its base.
+
+    What the runs make likely is refuted by pairs that exclude half of it. Where they make nothing likely, a change that
+    a few runs cannot show is looked for. The smaller the change, the more pairs it takes to exclude it.
+    """
+    if not nomination.likely:
+        return UNLIKELY_PERCENT
+    return min(100.0, LIKELY_SHARE * abs(nomination.percent)) if nomination.percent else None
+
+
+def _choose_worth_of_part(whole: Comparison | None, metric: str) -> float | None:
+    """Return the smallest change worth proving in a part of a range, in percent: a part of the change of the whole.
+
+    A second, smaller change in the range is looked for as well, unless it is too small to be stated.
+    """
+    verdicts: Iterable[MetricVerdict] = whole.metrics if whole else ()
+    percent = next((verdict.percent for verdict in verdicts if verdict.metric == metric), None)
+    return min(STATED_PERCENT / 2, MAX_LEFT_DIFFERENCE * abs(percent)) if percent else None
 
 
 def _find_change(comparison: Comparison | None, metric: str) -> float | None:

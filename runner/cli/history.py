@@ -157,7 +157,7 @@ def command(
             summary = prepared.measure(service)
             if not (no_prove or summary.waiting):
                 budget = compute_budget(prove_for, time.monotonic() - began)
-                summary.proofs = prepared.prove(service, budget)
+                summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
@@ -248,8 +248,14 @@ class PreparedHistory(Struct, frozen=True):
     def _measured(self) -> tuple[Revision, ...]:
         return (self.first, *self.revisions) if self.first else self.revisions
 
-    def prove(self, service: Service, seconds: float) -> ProofSummary:
-        """Prove or refute the likely changes of the range for some seconds, the most likely first."""
+    def prove(self, service: Service, seconds: float, *, at_least_one: bool = False) -> ProofSummary:
+        """Prove or refute the likely changes of the range for some seconds, the most likely first.
+
+        Parameters
+        ----------
+        at_least_one
+            Whether to compare the commits of the first one even if that takes longer.
+        """
         patient = service.connect_patiently(say)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
@@ -260,6 +266,7 @@ class PreparedHistory(Struct, frozen=True):
                 cases=frozenset(case.name for case in self.cases),
                 watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
+                at_least_one=at_least_one,
             )
             return prover.prove(lambda: patient.list_nominations(**self.own))
 

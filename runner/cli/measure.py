@@ -171,7 +171,9 @@ def _send_reports(settings: Settings, repository: Repository, reports: list[Repo
     for report in reports:
         spool.add(report)
     with connect(settings) as service:
-        service.send_revisions(repository.name, repository.list_revisions(reports[0].revision.commit)[-_MAX_COMMITS:])
+        commit = reports[0].revision.commit
+        revisions = repository.list_revisions(commit)[-_MAX_COMMITS:]
+        service.send_revisions(repository.name, revisions, patches=repository.compute_patch_ids([commit]))
         outbox = Outbox(spool, service.send)
         outbox.deliver(at_once=True)
     if outbox.refused:

@@ -42,6 +42,9 @@ class ComparisonRequest(Strict):
     """Number of pairs after which measuring stops; None if unknown."""
     base_stored: bool = False
     """Whether base is a stored run in the same environment: then only equal counts can be decided."""
+    worth_proving: Percent | None = None
+    """The smallest change of an exact count that is looked for, in percent of base; None for the smallest one that
+    pairs can show. A count that varies is the same as soon as its pairs exclude a change of this size."""
 
     @property
     def judging(self) -> Judging:
@@ -95,7 +98,8 @@ class MetricVerdict(Strict):
     bounds: tuple[float, float] | None
     """The bounds of the true change by the paired rule, in percent of the mean of both sides."""
     threshold: float | None
-    """The smallest relevant change: a number of events for an exact count, otherwise a percentage."""
+    """The smallest relevant change: a number of events for an exact count, otherwise a percentage. Of a count that is
+    called the same, the pairs exclude a change of this size."""
     sentence: str
     times: int | None = None
     """For an intermittent change: the number of pairs that show it. None for a change of the level."""

@@ -132,6 +132,9 @@ class RevisionList(Strict):
     revisions: tuple[Revision, ...] = Field(max_length=100_000)
     refs: tuple[Ref, ...] = Field(default=(), max_length=20_000)
     """Tags and branches, by which people name commits. Refs that were sent earlier are kept."""
+    patches: dict[CommitHash, CommitHash] = Field(default_factory=dict, max_length=100_000)
+    """Patch ids of commits, as ``git patch-id --stable`` prints them. After a rebase or an amend, the events of a
+    commit move to the one with the same patch id."""
 
 
 class Case(Strict):

@@ -11,8 +11,9 @@ from runner.execution.execution_log import log_command
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import make_scratch_folder
 
-_TIMEOUT_SECONDS = 60.0
-"""Seconds."""
+_TIMEOUT_SECONDS = 600.0
+"""Seconds that a compiler may take. It takes half a second, but at a low priority, on a host whose processors others
+use, a hundred times as long: and without the program, no execution is a sample."""
 
 
 class CompilationError(Exception):

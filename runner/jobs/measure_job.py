@@ -19,7 +19,8 @@ def run(job: ClaimedJob) -> JobResult:
     outbox = Outbox(Spool(job.settings.spool), job.service.send)
     outbox.deliver(at_once=True)
     revision = job.repository.get_revision(question.revision)
-    job.service.send_revisions(job.repository.name, (revision,))
+    patches = job.repository.compute_patch_ids([revision.commit])
+    job.service.send_revisions(job.repository.name, (revision,), patches=patches)
     plan = job.service.request_plan(
         PlanRequest(
             subject=job.repository.name,

@@ -30,6 +30,8 @@ from runner.workload import Workload
 Decide = Callable[[ComparisonRequest], Comparison]
 OtherTrials = Callable[[int], tuple[Trial, Trial] | None]
 TrialInPlace = Callable[[], AbstractContextManager[Trial]]
+FIRST_PAIRS_OF_PROOF = 16
+"""Pairs of a proof before the first question to the service: fewer prove nothing."""
 SAMPLES_PER_FURTHER_BUILD = 5
 """Samples of a further build, of which the level is taken."""
 SAMPLES_IN_OTHER_PLACE = 20
@@ -62,7 +64,7 @@ class Pairs(Struct, frozen=True):
     @classmethod
     def for_proof(cls, workload: Workload) -> Self:
         """Return the numbers to prove that one metric changed."""
-        return cls(16, max(MAX_PAIRS, workload.workload.max_samples or 0))
+        return cls(FIRST_PAIRS_OF_PROOF, max(MAX_PAIRS, workload.workload.max_samples or 0))
 
 
 class ComparisonResult(Struct, frozen=True):

@@ -1,14 +1,13 @@
 """Derives metrics from one execution: shares, and rates from the program's own report of its work."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from runner.contract.report import Reading, Sample
+from runner.contract.report import Sample
 from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
-from runner.work_reports.system_share import derive_sys_percent
+from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
@@ -30,7 +29,7 @@ def derive_sample(execution: Execution, workload: Workload, tree: Path) -> Sampl
     if workload.run.output != "none":
         work = _read_work_done(execution, workload, tree)
         try:
-            readings |= _derive_work_metrics(readings, work)
+            readings |= derive_work_metrics(readings, work)
         except (ValidationError, ArithmeticError):
             raise ExecutionFailure(
                 f"the program reports {work.operations:g} operations in {work.seconds:g} s, which is too large or too "
@@ -58,32 +57,6 @@ def locate_result_file(tree: Path, name: str) -> Path:
         # Opening a pipe would block forever.
         raise ExecutionFailure(f"the result file {name} is not a regular file")
     return file
-
-
-def _derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
-    """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
-    derived = {"throughput": Reading(value=work.operations / work.seconds)}
-    faults = _sum_readings(readings, "minor-faults", "major-faults")
-    if faults is not None:
-        derived["faults-per-operation"] = Reading(value=faults / work.operations)
-    # The theoretical count is of the main loop: compare it with the region if there is one.
-    loop = _sum_readings(readings, "region:minor-faults", "region:major-faults")
-    in_loop = faults if loop is None else loop
-    if "bytes" in work.stated and in_loop:
-        derived["bytes-per-fault"] = Reading(value=work.stated["bytes"] / in_loop)
-    if work.stated.get("pages") and in_loop is not None:
-        derived["refault-ratio"] = Reading(value=in_loop / work.stated["pages"])
-    if "faults" in work.stated:
-        derived["expected-faults"] = Reading(value=work.stated["faults"])
-        if in_loop is not None:
-            derived["unexplained-faults"] = Reading(value=in_loop - work.stated["faults"])
-    return derived
-
-
-def _sum_readings(readings: Mapping[str, Reading], *names: str) -> int | float | None:
-    values = [readings[name].value for name in names if name in readings]
-    counted = [value for value in values if value is not None]
-    return sum(counted) if len(counted) == len(names) else None
 
 
 def _read_work_done(execution: Execution, workload: Workload, tree: Path) -> WorkDone:

@@ -16,7 +16,7 @@ from runner.perf.command import SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.perf_binary import get_perf_program
 
-_TIMEOUT_SECONDS = 20.0
+_TIMEOUT_SECONDS = 60.0
 """Seconds within which perf must attach and acknowledge."""
 _IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
 """Events that perf counts as 0 if it may count in user space only."""

@@ -37,7 +37,7 @@ def _is_accepted(events: Sequence[str]) -> bool:
                 build_perf_stat_command(["true"], scratch / "perf.csv", events),
                 directory=scratch,
                 environment=BASE_VARIABLES,
-                timeout=20,
+                timeout=60,
             )
         except FileNotFoundError:
             raise FaultwatchError(

@@ -15,8 +15,9 @@ from runner.execution.environment_padding import BASE_VARIABLES
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("lost_programs.c")
-_TIMEOUT_SECONDS = 10.0
-"""Seconds that it may take to print its findings."""
+_TIMEOUT_SECONDS = 60.0
+"""Seconds that it may take to print its findings: on a host whose processors others use, a program may wait for some
+seconds before it runs, and without the findings the execution is no sample."""
 
 
 class LostPrograms(Struct, frozen=True):

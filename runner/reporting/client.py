@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
+from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -120,9 +121,15 @@ class Service:
         for scheme in ("http://", "https://"):
             self._session.mount(scheme, HTTPAdapter(max_retries=retry))
 
-    def send_revisions(self, subject: str, revisions: Sequence[Revision], refs: Sequence[Ref] = ()) -> None:
-        """Send a part of the subject's history, and the tags and branches that name its commits."""
-        sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs))
+    def send_revisions(
+        self,
+        subject: str,
+        revisions: Sequence[Revision],
+        refs: Sequence[Ref] = (),
+        patches: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Send a part of the subject's history, the tags and branches that name its commits, and their patch ids."""
+        sent = RevisionList(revisions=tuple(revisions), refs=tuple(refs), patches=dict(patches))
         self._request_with_retries("PUT", f"/subjects/{subject}/revisions", sent)
 
     def request_plan(self, request: PlanRequest) -> Plan:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
@@ -40,7 +41,7 @@ from runner.process_state.process_state import ProcessState
 from runner.servers.listening import is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
-from runner.work_reports.system_share import derive_sys_percent
+from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
@@ -212,8 +213,9 @@ class ServerExecution:
             "resident-growth": Reading(value=after.resident - before.resident),
         }
         if work:
-            readings["throughput"] = Reading(value=work.operations / work.seconds)
+            readings |= derive_work_metrics(readings, work)
             readings |= {f"latency-{name}": Reading(value=seconds) for name, seconds in work.latencies.items()}
+        readings |= derive_sys_percent(readings)
         window = Window(
             is_warm_up=is_warm_up,
             readings=readings,
@@ -335,13 +337,14 @@ class ServerExecution:
         if load.output == "none":
             return None
         try:
-            return read_work(result.output, load.output, load.pattern)
+            work = read_work(result.output, load.output, load.pattern)
         except UnreadableWorkError as error:
             last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
             raise ExecutionFailure(
                 f"[load] command does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
                 result.output[-20_000:],
             ) from None
+        return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
     def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
         """Return the recorders of the windows; they are attached before the first measured one."""
@@ -401,8 +404,8 @@ class ServerExecution:
 def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
     """Return the readings of some windows together.
 
-    Counts and times are added up; the throughput is that of all operations in the time of all loads; a latency is the
-    median of the windows. A reading that one window lacks is lacking.
+    Counts, sizes and times are added up; the throughput is that of all operations in the time of all loads; a latency
+    or a ratio is the median of the windows. A reading that one window lacks is lacking.
     """
     first, *others = windows
     combined: dict[str, Reading] = {}
@@ -426,7 +429,7 @@ def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[
         # A load that only says its rate does the same in each window.
         operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
-    if name.startswith("latency-"):
+    if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
         return sorted(values)[len(values) // 2]
     return sum(values)
 

@@ -30,6 +30,8 @@ TRANSFER_TIMEOUT_SECONDS = 3600.0
 LOCAL_TIMEOUT_SECONDS = 600.0
 """Seconds for any other command."""
 _CHUNK_BYTES = 1 << 16
+_DIFFERENCES_AT_ONCE = 50
+"""Commits whose differences are in memory at the same time."""
 _CLEANUP_SECONDS = 5.0
 """Seconds that git may take to clean up when it is ended."""
 
@@ -163,6 +165,35 @@ def iterate_git(
         if status:
             error.seek(0)
             raise _make_error(verb, status, error.read())
+
+
+def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str, str]:
+    """Return the patch ids of commits that have one, by their hashes.
+
+    The options of the difference are set here, so that all clones find the same ids.
+
+    Parameters
+    ----------
+    where
+        The options of git that name the repository.
+
+    Raises
+    ------
+    FaultwatchError
+        Where git is not installed, refuses, or does not finish in time.
+    """
+    environment = build_hardened_environment()
+    options = ("--patch", "--unified=3", "--diff-algorithm=myers", "--no-renames", "--no-ext-diff", "--no-textconv")
+    ids: dict[str, str] = {}
+    for first in range(0, len(commits), _DIFFERENCES_AT_ONCE):
+        data = "".join(f"{commit}\n" for commit in commits[first : first + _DIFFERENCES_AT_ONCE]).encode()
+        for arguments in (("diff-tree", "--stdin", *options), ("patch-id", "--stable")):
+            done = execute_git([*where, *arguments], arguments[0], environment, data)
+            if done.returncode:
+                raise _make_error(arguments[0], done.returncode, done.stderr)
+            data = done.stdout
+        ids |= {commit: patch for patch, commit in (line.split() for line in data.decode().splitlines())}
+    return ids
 
 
 def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:

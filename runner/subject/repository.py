@@ -4,7 +4,7 @@ import fcntl
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +15,14 @@ from msgspec import Struct
 from runner.contract.report import Ref, Revision, hash_document, make_safe_name
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
-from runner.subject.hardened_git import Checkout, GitError, is_git_directory, iterate_git, run_git
+from runner.subject.hardened_git import (
+    Checkout,
+    GitError,
+    compute_patch_ids,
+    is_git_directory,
+    iterate_git,
+    run_git,
+)
 from runner.system.durable_files import rename_folder_durably
 from runner.system.private_folder import make_private_folder
 from runner.system.scratch import make_scratch_folder
@@ -141,6 +148,18 @@ class Repository(Struct, frozen=True):
         if dots:
             self._refuse_truncated_history(commits, start or "HEAD")
         return commits
+
+    def compute_patch_ids(self, commits: Iterable[str]) -> dict[str, str]:
+        """Return the patch ids of commits, by their hashes.
+
+        A commit that a rebase or an amend has rewritten keeps its patch id. Merges, commits without parents and those
+        that change no text have none. An error of git is not one of the caller: it has other means to recognise them.
+        """
+        where = (f"--git-dir={self.path}",) if self.bare else ("-C", str(self.path))
+        try:
+            return compute_patch_ids(list(commits), where)
+        except FaultwatchError:
+            return {}
 
     def list_refs(self) -> tuple[Ref, ...]:
         """Return the newest tags and branches; those of remotes begin with the name of the remote."""

@@ -1,8 +1,10 @@
 """What a program's report says that it did."""
 
 from collections.abc import Mapping
+from typing import Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class WorkDone(Struct, frozen=True):
@@ -26,3 +28,7 @@ class WorkDone(Struct, frozen=True):
     stated: Mapping[str, float] = field(default_factory=dict)
     latencies: Mapping[str, float] = field(default_factory=dict)
     is_rate: bool = False
+
+    def with_operations(self, operations: float) -> Self:
+        """Return this rate as that of a number of operations."""
+        return replace(self, operations=operations, seconds=operations * self.seconds / self.operations, is_rate=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy.orm import Session
 
 from runner.contract import Case
-from runner.contract.level import median
 from runner.contract.nomination import Power
 from runner.contract.proof_power import compute_power, describe_power
 from service.rules.series.find_drifts import is_exact_count
@@ -19,22 +20,27 @@ MAX_LEVEL_DIFFERENCE = 0.25
 """Share of the newest level by which samples may differ from it: others are of another level."""
 
 
-def read_power(session: Session, head: SeriesHead, measured: Points) -> Power | None:
-    """Return what a comparison of a case can find, and how long it takes; None for what is not counted exactly.
+def read_powers(session: Session, measured: Sequence[tuple[SeriesHead, Points]]) -> list[Power]:
+    """Return what comparisons of cases can find, and how long they take; none for what is not counted exactly.
+
+    The durations of all cases are read at once.
 
     Parameters
     ----------
     measured
-        The points on the path of the series that were measured, oldest first.
+        The series with their points on the path that were measured, oldest first.
     """
-    if not is_exact_count(head) or not measured:
-        return None
-    newest = measured[-RUNS_FOR_POWER:]
-    elapsed = median(points.map_levels(session, [newest[-1].run_id]).get("elapsed", ()))
+    exact = [(head, path[-RUNS_FOR_POWER:]) for head, path in measured if is_exact_count(head) and path]
+    seconds = points.map_durations(session, {newest[-1].run_id for _, newest in exact})
+    powers = (_build_power(head, newest, seconds.get(newest[-1].run_id, 0.0)) for head, newest in exact)
+    return [power for power in powers if power is not None]
+
+
+def _build_power(head: SeriesHead, newest: Points, seconds: float) -> Power | None:
     last = newest[-1].value
     samples = [value for point in newest if point.environment == newest[-1].environment for value in point.samples]
     near = [value for value in samples if abs(value - last) <= MAX_LEVEL_DIFFERENCE * abs(last)]
-    power = compute_power(near, float(elapsed or 0))
+    power = compute_power(near, seconds)
     if power is None:
         return None
     return Power(
@@ -46,6 +52,6 @@ def read_power(session: Session, head: SeriesHead, measured: Points) -> Power | 
 
 
 def read_power_of_series(session: Session, head: SeriesHead) -> Power | None:
-    """Return what a comparison of a series' case can find; see :func:`read_power`."""
+    """Return what a comparison of a series' case can find; see :func:`read_powers`."""
     path = points.arrange_trends(session, [head.id])[head.id].path
-    return read_power(session, head, tuple(point for point in path if not point.is_reused))
+    return next(iter(read_powers(session, [(head, tuple(point for point in path if not point.is_reused))])), None)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from runner.contract import Case
-from runner.contract.nomination import Nomination, NominationList, Power
-from service.pipeline.comparison_power import read_power
+from runner.contract.nomination import Nomination, NominationList
+from service.pipeline.comparison_power import read_powers
 from service.rules.relative_change import percent_change
 from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.proofs import Proof, is_covered
@@ -38,18 +38,17 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
     trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
     stored = drifts.map_rows_by_series(session, ids)
     ranked: list[_RankedNomination] = []
-    powers: list[Power] = []
+    paths: list[tuple[SeriesHead, Points]] = []
     for row in rows:
         head = series.read_head(row)
         found = [Drift.model_validate(drift.document) for drift in stored[row.id]]
         measured = tuple(point for point in trends[row.id].path if not point.is_reused)
         ranked += _list_suspected(head, found)
         ranked += _list_worthwhile(head, found, measured, proven[row.id])
-        power = read_power(session, head, measured) if len(powers) < MAX_NOMINATIONS else None
-        powers += [power] if power else []
+        paths.append((head, measured))
     ranked.sort(key=lambda entry: entry.rank)
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
-    return NominationList(items=items, powers=tuple(powers))
+    return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:

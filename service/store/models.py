@@ -131,6 +131,8 @@ class Revision(Base):
     title: Mapped[str] = mapped_column(Text)
     position: Mapped[int] = mapped_column(default=0)
     """Position in the subject's history, oldest first: see service.rules.series.commit_order."""
+    patch: Mapped[str] = mapped_column(String(64), default="", server_default="")
+    """Its patch id, by which a rewritten commit is recognised; empty where no runner has sent one."""
 
 
 class RefRow(Base):
@@ -143,6 +145,9 @@ class RefRow(Base):
     kind: Mapped[str] = mapped_column(String(8))
     name: Mapped[str] = mapped_column(String(200))
     commit: Mapped[str] = mapped_column(String(64))
+    left: Mapped[str | None] = mapped_column(String(64))
+    """The known commit where it was before, while nothing shows whether the branch has grown since or was rewritten:
+    commits between the two are not known, as from a shallow clone. Then that commit stays alive."""
 
 
 class Host(Base):
@@ -382,6 +387,8 @@ class ProofRow(Base):
     before: Mapped[Number]
     after: Mapped[Number]
     measured_at: Mapped[datetime]
+    excluded: Mapped[Number | None]
+    """The smallest change that the pairs exclude, where they do not exclude all."""
 
 
 class Event(Base):

@@ -87,6 +87,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
     if decision.rule == "paired":
         sides = tuple(value for value, _ in pairs), tuple(value for _, value in pairs)
     threshold = judging.get_min_change(name) if decision.rule == "paired" else 1 if decision.rule in COUNTS else None
+    threshold = decision.excluded or threshold
     verdict = build_verdict(name, decision, *sides, counts=counts, threshold=threshold)
     explained = decide_by_other_builds(
         decide_by_page_cache(decide_by_other_place(verdict, request), request), base, head
@@ -105,7 +106,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
     if metric(name).kind is Kind.COUNT and counted:
         repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
-            return rules.decide_count(pairs, alpha, request.most)
+            return rules.decide_count(pairs, alpha, request.most, request.worth_proving)
         # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
         # differ.
         if repeating and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:

@@ -24,7 +24,13 @@ from typing import NamedTuple
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
 from runner.contract.level import Number, compute_median_bounds, count_agreeing, is_repeating, median
-from service.rules.comparison.sign_test import Signs, are_balanced, count_signs, decide_direction, is_surely_majority
+from service.rules.comparison.sign_test import (
+    Signs,
+    are_balanced,
+    count_signs,
+    decide_direction,
+    is_surely_majority,
+)
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_number, format_percent
 
@@ -59,6 +65,8 @@ class MetricDecision(NamedTuple):
         How many more pairs are likely to settle it.
     least
         The smallest difference of a pair that led to it.
+    excluded
+        The smallest change, in events, that the pairs of a count exclude, where they do not exclude all.
     """
 
     verdict: Verdict
@@ -70,9 +78,12 @@ class MetricDecision(NamedTuple):
     interval: tuple[float, float] | None = None
     more: int = 0
     least: int = 0
+    excluded: Number | None = None
 
 
-def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricDecision:
+def decide_count(
+    pairs: Pairs, alpha: float, most: int | None = None, worth_proving: float | None = None
+) -> MetricDecision:
     """Decide whether a count differs.
 
     Parameters
@@ -84,6 +95,8 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
     most
         Pairs after which no more will be measured; None if that is unknown. Counts that repeat and are equal are
         then called the same, and the sentence says what so few pairs can miss.
+    worth_proving
+        The smallest change that is looked for, in percent of base; None for the smallest one that pairs can show.
     """
     base, head = ([pair[side] for pair in pairs] for side in (0, 1))
     signs, n = count_signs(pairs), len(pairs)
@@ -99,6 +112,10 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
             return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement}.")
         sentence = f"The count varies, {_describe_signs(signs)}: neither side is favoured."
         return MetricDecision(Verdict.SAME, rule, sentence)
+    excluded = None if equal or worth_proving is None else _exclude_change(pairs, worth_proving)
+    if excluded is not None:
+        sentence = f"The count varies, {_describe_signs(signs)}: a change by {format_number(excluded)} is excluded."
+        return MetricDecision(Verdict.SAME, rule, sentence, excluded=excluded)
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
@@ -121,6 +138,18 @@ def decide_count(pairs: Pairs, alpha: float, most: int | None = None) -> MetricD
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, rule, sentence, more=_estimate_pairs_to_settle(signs, alpha))
 
 
+def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
+    """Return a change of so many percent in events, if the pairs certainly exclude it in both directions.
+
+    A change of this size shows as differences of at least half of it. So smaller differences are taken for equal ones,
+    and the pairs have to be balanced by the same test, with the same error probability, as where all differences count.
+    A count that varies little against the change then has nearly equal pairs, of which 20 are enough. Signs of all
+    differences take 140 pairs and more, because pairs of a varying count are never equal.
+    """
+    size = abs(median([base for base, _ in pairs]) or 0) * worth_proving / 100
+    return size if size and are_balanced(count_signs(keep_large_differences(pairs, size / 2))) else None
+
+
 def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
     """Return the direction that the pairs favour, and the smallest difference that counted for it.
 
@@ -136,7 +165,7 @@ def _find_direction(pairs: Pairs, alpha: float) -> tuple[int, int]:
     return (0, 0) if side < 0 and seems_worse else (side, least)
 
 
-def keep_large_differences(pairs: Pairs, least: int) -> Pairs:
+def keep_large_differences(pairs: Pairs, least: Number) -> Pairs:
     """Return the pairs with differences smaller than ``least`` made equal."""
     return [(base, head if abs(head - base) >= least else base) for base, head in pairs]
 

@@ -10,7 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.rules.events.grouping import DriftGroup, LocatedDrift, do_overlap, is_rewritten, may_be_same_drift
+from service.rules.events.grouping import (
+    DriftGroup,
+    LocatedDrift,
+    carries_same_patch,
+    do_overlap,
+    is_rewritten,
+    may_be_same_drift,
+)
 from service.schemas.triage import State
 
 
@@ -55,14 +62,16 @@ class CarriedEvents:
     merged: dict[str, str] = field(default_factory=dict)
 
 
-_Score = tuple[int, int, int]
-"""How many drifts a group and an event share, how many may be the same, and whether their locations overlap."""
+_Score = tuple[int, int, int, int]
+"""How many drifts a group and an event share, how many are of commits with the same patch id, how many may be the same,
+and whether their locations overlap."""
 
 
 def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Assign each group the stored event that it has most in common with.
 
-    Equal drifts count most, then drifts of the same series at the same location, then the same location.
+    Equal drifts count most, then drifts of one series whose commits carry the same patch, then drifts of one series at
+    the same location or of commits with the same author and title, then the same location.
     """
     scores = _score_pairs(groups, stored)
     matching = CarriedEvents([None] * len(groups))
@@ -78,7 +87,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
             matching.events[index] = event
             group_of_event[event] = index
     for (index, event), score in ranked:
-        if not any(score[:2]) or not stored[event].alive:
+        if not any(score[:3]) or not stored[event].alive:
             continue
         if matching.events[index] is None:
             matching.origins.setdefault(index, []).append(event)
@@ -92,25 +101,44 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
 def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
     """Return how much each group has in common with each event, for the pairs that share anything."""
     equal: Counter[tuple[int, str]] = Counter()
+    carried: Counter[tuple[int, str]] = Counter()
     similar: Counter[tuple[int, str]] = Counter()
     nearby: Counter[tuple[int, str]] = Counter()
     by_drift, by_series, by_key = _build_indexes(stored)
+    same_patch = _list_same_patches(groups, by_series)
+    recognised = {drift_id for pair in same_patch for drift_id in pair}
     for index, group in enumerate(groups):
         for drift in group:
             if drift.drift_id in by_drift:
                 equal[index, by_drift[drift.drift_id]] += 1
             for event in {
+                event for event, other in by_series[drift.series] if (drift.drift_id, other.drift_id) in same_patch
+            }:
+                carried[index, event] += 1
+            for event in {
                 event
                 for event, other in by_series[drift.series]
-                if may_be_same_drift(drift, other) or is_rewritten(drift, other)
+                if may_be_same_drift(drift, other)
+                or (is_rewritten(drift, other) and not recognised & {drift.drift_id, other.drift_id})
             }:
                 similar[index, event] += 1
         low, high = max(drift.stretch[0] for drift in group), min(drift.stretch[1] for drift in group)
         for event, stretch in by_key[group[0].key]:
             if do_overlap((low, high), stretch):
                 nearby[index, event] = 1
-    pairs = equal.keys() | similar.keys() | nearby.keys()
-    return {pair: (equal[pair], similar[pair], nearby[pair]) for pair in pairs}
+    pairs = equal.keys() | carried.keys() | similar.keys() | nearby.keys()
+    return {pair: (equal[pair], carried[pair], similar[pair], nearby[pair]) for pair in pairs}
+
+
+def _list_same_patches(groups: Iterable[DriftGroup], by_series: _Series) -> set[tuple[str, str]]:
+    """Return the pairs of a drift and a former one whose commits carry the same patch, by the ids of the drifts."""
+    return {
+        (drift.drift_id, other.drift_id)
+        for group in groups
+        for drift in group
+        for _, other in by_series[drift.series]
+        if carries_same_patch(drift, other)
+    }
 
 
 _Series = dict[int | str, list[tuple[str, LocatedDrift]]]

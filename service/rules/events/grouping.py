@@ -40,6 +40,8 @@ class LocatedDrift:
         The first commit on the new level.
     change
         Who made the last commit that can have caused it, and its title: they stay the same if a branch is rewritten.
+    patch
+        The patch id of that commit, which stays the same unless its content is rewritten too; empty if it is unknown.
     returned
         Whether it is stored as the return of an event that was resolved.
     event
@@ -62,6 +64,7 @@ class LocatedDrift:
     worse: bool
     revision: str
     change: str = ""
+    patch: str = ""
     returned: bool = False
     event: str | None = None
     found: bool = True
@@ -117,10 +120,21 @@ def may_be_same_drift(left: LocatedDrift, right: LocatedDrift) -> bool:
 
 def is_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
     """Return whether a drift is a former one of its series whose branch was rewritten: the commit has another hash."""
+    return _may_be_rewritten(drift, former) and bool(drift.change) and drift.change == former.change
+
+
+def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
+    """Return whether a drift is a former one of its series whose commit has another hash and the same patch id.
+
+    This is surer than :func:`is_rewritten`: several commits of a branch can have one title, and an amend changes it.
+    """
+    return _may_be_rewritten(drift, former) and bool(drift.patch) and drift.patch == former.patch
+
+
+def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
     return (
         not former.found
-        and bool(drift.change)
-        and (drift.change, drift.worse, drift.cause) == (former.change, former.worse, former.cause)
+        and (drift.worse, drift.cause) == (former.worse, former.cause)
         and drift.cause is Cause.COMMIT
         and drift.revision != former.revision
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, after: str) -> frozenset[str]:
@@ -20,6 +20,31 @@ def list_commits_between(parents: Mapping[str, Iterable[str]], before: str, afte
 def is_ancestor(parents: Mapping[str, Iterable[str]], newer: str, older: str) -> bool:
     """Return whether a known commit is an ancestor of another one."""
     return older != newer and older in collect_contained(parents, [newer], frozenset())
+
+
+def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -> bool | None:
+    """Return whether a commit is another one or descends from it; None if commits that are not known may lead there.
+
+    A shallow clone shows its oldest commits without parents: these may descend from any commit that is older. So may
+    the last known commit along the first parents. Merged branches that left the main line before a measured range end
+    at unknown commits as well, but those lead to what is older than the range.
+
+    Parameters
+    ----------
+    parents
+        The parents of each known commit, in the order of the history: parents before children.
+    """
+    if newer not in parents or older not in parents:
+        return True if newer == older else None
+    contained = collect_contained(parents, [newer])
+    if older in contained:
+        return True
+    main_line = newer
+    while parents[main_line] and parents[main_line][0] in parents:
+        main_line = parents[main_line][0]
+    place = {commit: number for number, commit in enumerate(parents)}
+    ends = [main_line, *(commit for commit in contained if not parents[commit])]
+    return None if any(place[end] > place[older] for end in ends) else False
 
 
 def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:

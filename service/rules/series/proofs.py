@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runner.contract import Verdict
+from runner.contract.proof_power import STATED_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
@@ -36,6 +37,8 @@ class Proof:
         The levels of base and head in this session.
     measured_at
         When the comparison ended.
+    excluded
+        The smallest change that its pairs exclude, if they are called the same; None where they exclude all.
     """
 
     base: str
@@ -46,6 +49,11 @@ class Proof:
     before: Number
     after: Number
     measured_at: datetime
+    excluded: Number | None = None
+
+    def excludes(self, size: Number) -> bool:
+        """Return whether its pairs are called the same, and exclude a change of this size."""
+        return self.verdict is Verdict.SAME and (self.excluded is None or self.excluded <= size)
 
     @property
     def goes_up(self) -> bool:
@@ -108,9 +116,10 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
 
 
 def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
-    """Return whether pairs have shown that nothing changes between two points of a level."""
+    """Return whether pairs have shown that nothing worth a comparison changes between two points of a level."""
+    size = abs(first.value) * STATED_PERCENT / 100
     return any(
-        span.proof.verdict is Verdict.SAME and span.proof.environment == first.environment
+        span.proof.excludes(size) and span.proof.environment == first.environment
         for span in _locate_proofs(proofs, points)
         if span.first <= first.position and last.position <= span.last
     )
@@ -144,8 +153,9 @@ def _apply_proofs_to_drift(
         return
     spans = [span for span in spans if span.proof.environment == environment]
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]
-    same = [span for span in spans if span.proof.verdict is Verdict.SAME]
-    others = [span for span in spans if span not in changed]
+    size = abs(drift.change.after - drift.change.before)
+    same = [span for span in spans if span.proof.excludes(size)]
+    others = [span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in changed] + same
 
     # Pairs within its range that differ: each of them is a drift of its own.
     inner = [span for span in changed if span.lies_within(drift)]

@@ -85,13 +85,14 @@ def list_stored(session: Session, subject_id: int) -> list[LocatedDrift]:
     """Return all stored drifts of a subject, including those that are no longer found."""
     first, last = aliased(Revision), aliased(Revision)
     rows = session.execute(
-        select(EventDriftRow, first.position, last.position, last.author, last.title)
+        select(EventDriftRow, first.position, last.position, last.author, last.title, last.patch)
         .join(first, EventDriftRow.first_revision_id == first.id)
         .join(last, EventDriftRow.last_revision_id == last.id)
         .where(EventDriftRow.subject_id == subject_id)
     )
     return [
-        _build_located_drift(row, (low, high), change=f"{author}\n{title}") for row, low, high, author, title in rows
+        _build_located_drift(row, (low, high), change=f"{author}\n{title}", patch=patch)
+        for row, low, high, author, title, patch in rows
     ]
 
 
@@ -102,11 +103,12 @@ def locate_drift(session: Session, rows: Sequence[EventDriftRow]) -> list[Locate
     for row in rows:
         first, last = revisions[row.first_revision_id], revisions[row.last_revision_id]
         ends = first.position, last.position
-        located.append(_build_located_drift(row, ends, change=f"{last.author}\n{last.title}"))
+        change = f"{last.author}\n{last.title}"
+        located.append(_build_located_drift(row, ends, change=change, patch=last.patch))
     return located
 
 
-def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: str) -> LocatedDrift:
+def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: str, patch: str) -> LocatedDrift:
     """Return the part of a row that the rules read.
 
     Parameters
@@ -115,6 +117,8 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
         The positions of its first and last revision.
     change
         The author and the title of its last revision.
+    patch
+        The patch id of its last revision; empty if it is unknown.
     """
     return LocatedDrift(
         drift_id=row.drift_id,
@@ -124,6 +128,7 @@ def _build_located_drift(row: EventDriftRow, ends: tuple[int, int], *, change: s
         first=min(ends),
         last=max(ends),
         change=change,
+        patch=patch,
         since=row.since.timestamp(),
         until=row.until.timestamp(),
         before=row.before,
@@ -141,16 +146,17 @@ class _RevisionFacts(NamedTuple):
     position: int
     author: str
     title: str
+    patch: str
 
 
 def _read_revisions(session: Session, rows: Sequence[EventDriftRow]) -> dict[int, _RevisionFacts]:
     """Return the first and last revisions of rows, by the id of the revision."""
     ids = {revision_id for row in rows for revision_id in (row.first_revision_id, row.last_revision_id)}
     by_id: dict[int, _RevisionFacts] = {}
-    columns = select(Revision.id, Revision.position, Revision.author, Revision.title)
+    columns = select(Revision.id, Revision.position, Revision.author, Revision.title, Revision.patch)
     for chunk in bulk.split_into_chunks(sorted(ids), _IDS_PER_QUERY):
         selected = session.execute(columns.where(Revision.id.in_(chunk)))
-        by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title) for row in selected}
+        by_id |= {row.id: _RevisionFacts(row.position, row.author, row.title, row.patch) for row in selected}
     return by_id
 
 

@@ -28,7 +28,11 @@ class NamedCommit(NamedTuple):
 
 
 def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
-    """Store tags and branches: new ones, and those that point to another commit now. The others stay."""
+    """Store tags and branches: new ones, and those that point to another commit now. The others stay.
+
+    A branch is rewritten if it moves to a commit that does not descend from the one before. Where that is not known,
+    because commits between the two are not, the commit before stays alive until they are.
+    """
     stored = {
         (row.kind, row.name): row for row in session.scalars(select(RefRow).where(RefRow.subject_id == subject_id))
     }
@@ -40,15 +44,21 @@ def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) 
     ]
     if changed:
         session.execute(insert(RefRow), changed)
-    moved = {key: commit for key, commit in sent.items() if key in stored and stored[key].commit != commit}
-    if not moved:
+    moved: dict[tuple[str, str], str] = {
+        key: commit for key, commit in sent.items() if key in stored and stored[key].commit != commit
+    }
+    unsettled = {key: row for key, row in stored.items() if key in moved or row.left is not None}
+    if not unsettled:
         return
     parents = revisions.map_parents(session, subject_id)
-    is_forced = any(
-        not candidate_commits.is_ancestor(parents, commit, stored[key].commit) for key, commit in moved.items()
-    )
-    for key, commit in moved.items():
-        session.execute(update(RefRow).where(RefRow.id == stored[key].id).values(commit=commit))
+    is_forced = False
+    for key, row in unsettled.items():
+        commit = moved.get(key, row.commit)
+        left = row.left or (row.commit if row.commit in parents else None)
+        descends = candidate_commits.find_descent(parents, commit, left) if left else None
+        is_forced |= descends is False
+        values = {"commit": commit, "left": left if descends is None else None}
+        session.execute(update(RefRow).where(RefRow.id == row.id).values(values))
     if is_forced:  # commits of a rewritten branch leave the paths of the series
         of_subject = Series.subject_id == subject_id
         session.execute(update(Series).where(of_subject).values(version=Series.version + 1))

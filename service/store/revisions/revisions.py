@@ -66,9 +66,18 @@ def _store_missing(
     if with_parents:  # they were stored from a shallow clone that lacked their parents
         set_parents = update(Revision).where(Revision.id == bindparam("row")).values(parents=bindparam("sent"))
         session.connection().execute(set_parents, with_parents)
+        _judge_again(session, subject_id)  # it may show which branches live
     if rows or with_parents:
         _update_positions(session, subject_id)
     return bool(rows or with_parents)
+
+
+def store_patches(session: Session, subject_id: int, patches: Mapping[str, str]) -> None:
+    """Store the patch ids of commits that are known, and have none yet."""
+    if patches:
+        lacking = (Revision.subject_id == subject_id) & (Revision.commit == bindparam("of")) & (Revision.patch == "")
+        rows = [{"of": commit, "sent": patch} for commit, patch in patches.items()]
+        session.connection().execute(update(Revision).where(lacking).values(patch=bindparam("sent")), rows)
 
 
 def list_commits(session: Session, subject: Subject) -> Sequence[Revision]:
@@ -143,6 +152,7 @@ def read_revision_list(session: Session, subject: str) -> contract.RevisionList 
     row = shared_rows.find_subject(session, subject)
     if row is None:
         return None
+    commits = list_commits(session, row)
     return contract.RevisionList(
         revisions=tuple(
             contract.Revision(
@@ -152,8 +162,9 @@ def read_revision_list(session: Session, subject: str) -> contract.RevisionList 
                 committed_at=revision.committed_at,
                 title=revision.title,
             )
-            for revision in list_commits(session, row)
-        )
+            for revision in commits
+        ),
+        patches={revision.commit: revision.patch for revision in commits if revision.patch},
     )
 
 
@@ -222,9 +233,14 @@ def _update_positions(session: Session, subject_id: int) -> None:
     if before != sorted(before):
         newest_levels.recompute_newest_levels(session, subject_id)
     if any(row.position not in {-1, position} for row, position in placed):
-        session.execute(
-            update(Series)
-            .where(Series.subject_id == subject_id)
-            .values(version=Series.version + 1)
-            .execution_options(synchronize_session=False)
-        )
+        _judge_again(session, subject_id)
+
+
+def _judge_again(session: Session, subject_id: int) -> None:
+    """Have all series of a subject judged again."""
+    session.execute(
+        update(Series)
+        .where(Series.subject_id == subject_id)
+        .values(version=Series.version + 1)
+        .execution_options(synchronize_session=False)
+    )

@@ -203,8 +203,9 @@ def arrange_trends(
 
 def find_branches(session: Session, subject_id: int) -> Branches:
     """Return the branches of a subject."""
-    refs = session.scalars(select(RefRow.commit).where(RefRow.subject_id == subject_id).distinct()).all()
-    return Branches(revisions.map_parents(session, subject_id), refs)
+    rows = session.execute(select(RefRow.commit, RefRow.left).where(RefRow.subject_id == subject_id))
+    commits = {commit for row in rows for commit in row if commit is not None}
+    return Branches(revisions.map_parents(session, subject_id), commits)
 
 
 def _find_subjects(session: Session, series_ids: Collection[int]) -> dict[int, int]:
@@ -291,6 +292,12 @@ def map_levels(session: Session, runs: Iterable[UUID]) -> dict[str, list[history
         if point.value is not None:
             by_metric.setdefault(point.metric, []).append(point.value)
     return by_metric
+
+
+def map_durations(session: Session, runs: Collection[UUID]) -> dict[UUID, float]:
+    """Return how long an execution of each of some runs takes, in seconds, by the id of the run."""
+    elapsed = list_run_points(session, runs, ["elapsed"])
+    return {point.run_id: float(point.value) for point in elapsed if point.value is not None}
 
 
 def find_settings(session: Session, environment: str) -> dict[str, str]:

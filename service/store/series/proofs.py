@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
-from runner.contract import Comparison, ComparisonRequest, Verdict
+from runner.contract import Comparison, ComparisonRequest, MetricVerdict, Verdict
 from service.rules.series.proofs import Proof
 from service.store import shared_rows
 from service.store.models import Environment, ProofRow, Series
@@ -43,6 +43,7 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
             "before": verdict.base.level,
             "after": verdict.head.level,
             "measured_at": head.finished_at,
+            "excluded": verdict.threshold if _is_partial(verdict) else None,
         }
         for verdict in decided
         if verdict.base.level is not None and verdict.head.level is not None
@@ -53,12 +54,18 @@ def store_proofs(session: Session, request: ComparisonRequest, comparison: Compa
         session.execute(update(Series).where(concerned).values(version=Series.version + 1))
 
 
+def _is_partial(verdict: MetricVerdict) -> bool:
+    """Return whether pairs of a count exclude changes of some size only, not all."""
+    is_size_known = verdict.rule == "counts" and verdict.threshold is not None and verdict.threshold != 1
+    return verdict.verdict is Verdict.SAME and is_size_known
+
+
 def map_by_series(session: Session, series_ids: Collection[int]) -> dict[int, list[Proof]]:
     """Return the proofs of each of some series, by its id."""
     by_series: dict[int, list[Proof]] = {series_id: [] for series_id in series_ids}
     rows = session.execute(
         select(Series.id, ProofRow.base, ProofRow.head, Environment.hash, ProofRow.verdict, ProofRow.pairs)
-        .add_columns(ProofRow.before, ProofRow.after, ProofRow.measured_at)
+        .add_columns(ProofRow.before, ProofRow.after, ProofRow.measured_at, ProofRow.excluded)
         .join(
             ProofRow,
             (ProofRow.subject_id == Series.subject_id)

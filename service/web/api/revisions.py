@@ -33,6 +33,7 @@ def put(subject: str, json_data: RevisionList) -> Stored:
     with get_database().writing() as session:
         number = shared_rows.ensure_subjects(session, [subject])[subject]
         revisions.add_commits(session, number, json_data.revisions)
+        revisions.store_patches(session, number, json_data.patches)
         refs.store_refs(session, number, json_data.refs)
         count = revisions.count_commits(session, number)
     judging_schedule.judge_or_defer_series(get_database())

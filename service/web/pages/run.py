@@ -22,6 +22,7 @@ from service.store.series.series import SeriesFilter
 from service.text import commands
 from service.web.access import guard
 from service.web.app_resources import get_database
+from service.web.charts.window_picture import draw_windows
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
 from service.web.rendering.csv_tables import build_run_table, build_sample_table
@@ -101,6 +102,7 @@ def show(run_id: UUID) -> Page:
             "report": report,
             "figures": [_build_figure(report, name) for name in sorted(report.metrics, key=rank_metric)],
             "series": series_ids,
+            "windows": draw_windows(report.samples),
             "samples": report.samples[:_MAX_SAMPLES],
             "command": "" if has_imported(report) else commands.build_measure_command(report),
             "imported": has_imported(report),

@@ -5,12 +5,14 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, compute_budget
-from runner.contract.nomination import Nomination, NominationList
+from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_worth, compute_budget
+from runner.contract.comparison import Verdict
+from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
 from runner.errors import RequestRefused
 from tests.runner.commands import WORKLOAD, faultwatch, git
@@ -184,3 +186,100 @@ def test_a_refused_comparison_is_said_and_keeps_no_other_one_from_being_measured
     assert refusing.compared == [("a" * 40, "b" * 40), ("b" * 40, "c" * 40)]
     assert refusing.failed == ["the host is in quarantine"] * 2
     assert (summary.proven, summary.refuted, summary.undecided) == (0, 0, 0)
+
+
+def nominate(percent: float | None, *, likely: bool) -> Nomination:
+    case = Case(workload="pages", definition="0" * 16)
+    ends = {"base": "a" * 40, "head": "b" * 40}
+    return Nomination(case=case, metric="minor-faults", **ends, before=1, after=2, percent=percent, likely=likely)
+
+
+def test_the_smallest_change_worth_proving_follows_from_what_is_nominated() -> None:
+    assert _choose_worth(nominate(20, likely=True)) == 10
+    assert _choose_worth(nominate(-0.5, likely=True)) == 0.25
+    assert _choose_worth(nominate(300, likely=True)) == 100
+    assert _choose_worth(nominate(None, likely=True)) is None
+    assert _choose_worth(nominate(20, likely=False)) == 1, "half of the rise that a statement is about"
+
+
+class Deciding(Refusing):
+    """Stands for the pairs and the service: four commits of which the second half has another level."""
+
+    def __init__(self, levels: dict[str, int]) -> None:
+        super().__init__()
+        self.levels = levels
+        self.looked_for: list[float | None] = []
+        self.workload = SimpleNamespace(metrics=SimpleNamespace(judging=None))
+
+    def compare(self, _case: Case, base: Revision, head: Revision, decide: Any, **__: Any) -> Any:
+        self.compared.append((base.commit, head.commit))
+        before, after = self.levels[base.commit], self.levels[head.commit]
+        request = SimpleNamespace(model_copy=lambda update: SimpleNamespace(before=before, after=after, **update))
+        head_side = SimpleNamespace(samples=[1] * 20)
+        return SimpleNamespace(
+            comparison=decide(request) if decide else None, head=head_side, build_request=lambda _: request
+        )
+
+    def prove(self, request: Any) -> Any:
+        self.looked_for.append(request.worth_proving)
+        change = request.after - request.before
+        verdict = Verdict.CHANGED if change else Verdict.SAME
+        metric = SimpleNamespace(
+            metric="minor-faults", verdict=verdict, change=change, percent=100 * change / request.before
+        )
+        return SimpleNamespace(verdict=verdict, metrics=(metric,))
+
+    def on_execution(self) -> None: ...
+
+    def on_proof(self, *_: Any) -> None: ...
+
+
+def test_the_halves_of_a_range_are_refuted_by_what_is_left_of_its_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    revisions = {
+        name * 40: Revision(commit=name * 40, author="a", committed_at="2026-01-01T00:00:00Z", title="t")
+        for name in "abcd"
+    }
+    monkeypatch.setattr("runner.campaigns.proving.Pairs.for_proof", lambda _: None)
+    deciding = Deciding({"a" * 40: 1000, "b" * 40: 1000, "c" * 40: 1000, "d" * 40: 1020})
+    deciding.service = SimpleNamespace(compare=lambda request: request, prove=deciding.prove)  # type: ignore[attr-defined]
+    prover = Prover(
+        pairs=deciding,
+        service=deciding.service,  # type: ignore[attr-defined]
+        find_revision=revisions.get,
+        list_between=lambda base, head: [name * 40 for name in "abcd" if base < name * 40 < head],
+        cases=frozenset({"pages"}),
+        watcher=deciding,
+        until=time.monotonic() + 60,
+    )
+    whole = nominate(2, likely=True).model_copy(update={"head": "d" * 40})
+    prover.prove(lambda: NominationList(items=(whole,), powers=()))
+    assert [base[0] + head[0] for base, head in deciding.compared] == ["ad", "ac", "cd"]
+    assert deciding.looked_for == [1, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("left", "at_least_one", "compared"), [(30, False, 0), (30, True, 1), (40, False, 2)])
+def test_no_comparison_begins_that_does_not_fit_into_the_time(
+    left: int, at_least_one: bool, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revisions = {
+        name * 40: Revision(commit=name * 40, author="a", committed_at="2026-01-01T00:00:00Z", title="t")
+        for name in "abc"
+    }
+    monkeypatch.setattr("runner.campaigns.proving.Pairs.for_proof", lambda _: None)
+    refusing = Refusing()
+    prover = Prover(
+        pairs=refusing,
+        service=refusing,
+        find_revision=revisions.get,
+        list_between=lambda _base, _head: (),
+        cases=frozenset({"pages"}),
+        watcher=refusing,
+        until=time.monotonic() + left,
+        at_least_one=at_least_one,
+    )
+    nominations = [nominate(20, likely=True), nominate(20, likely=True).model_copy(update={"head": "c" * 40})]
+    # A pair takes two seconds, so the first sixteen and the executions before them take 34.
+    power = Power(case=nominations[0].case, metric="minor-faults", percent=2, pairs=50, seconds=100, sentence="")
+    summary = prover.prove(lambda: NominationList(items=tuple(nominations), powers=(power,)))
+    assert len(refusing.compared) == compared, "one that is refused takes no time"
+    assert len(summary.left_open) == 2 - compared

@@ -42,6 +42,38 @@ def test_lists_the_tags_and_branches_that_name_commits(history: list[str], git: 
     }
 
 
+def test_a_commit_keeps_its_patch_id_when_it_is_rewritten(git: Run, commit: Run, tmp_path: Path) -> None:
+    text = "".join(f"line {number}\n" for number in range(40))
+
+    def write(file: str, content: str, title: str) -> str:
+        (tmp_path / "subject" / file).write_text(content)
+        git("add", file)
+        return commit(title)
+
+    first, grow = write("a", text, "Begin"), write("a", text.replace("line 20", "LINE"), "Grow")
+    git("commit", "--quiet", "--amend", "--message", "Grow the table")
+    amended = git("rev-parse", "HEAD")
+    git("checkout", "--quiet", "-b", "other", first)
+    top = write("a", f"top\n{text}", "Another line above")
+    git("cherry-pick", amended)
+    picked = git("rev-parse", "HEAD")
+    changed = write("a", text.replace("line 20", "lines"), "Grow")
+    git("config", "diff.context", "1")
+    git("config", "diff.algorithm", "patience")
+    git("config", "diff.external", "false")
+    repository = open_repository(str(tmp_path / "subject"), tmp_path)
+    patches = repository.compute_patch_ids([first, grow, amended, top, picked, changed])
+    assert set(patches) == {grow, amended, top, picked, changed}, "a commit without parents has none"
+    assert patches[grow] == patches[amended] == patches[picked]
+    assert len(set(patches.values())) == 3
+    difference = git("show", "--unified=3", "--diff-algorithm=myers", "--no-ext-diff", grow)
+    printed = subprocess.run(
+        ["git", "patch-id", "--stable"], input=f"{difference}\n", capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.split() == [patches[grow], grow]
+    assert repository.compute_patch_ids(["0" * 40]) == {}, "no error, for the author and the title are left"
+
+
 def test_follows_the_main_line_unless_asked(history: list[str], git: Run, commit: Run, tmp_path: Path) -> None:
     git("checkout", "--quiet", "-b", "side", history[3])
     side = commit("Side", other="x")

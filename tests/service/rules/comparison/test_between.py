@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from uuid import UUID
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.releases.rules.decomposition import is_between
@@ -51,6 +51,7 @@ def drift_at(position: int, before: str, after: str) -> Drift:
     )
 
 
+@example(switches=[4, 8], changed={6}, ends=(1, 10))  # in an environment that is that of neither end
 @given(
     switches=st.lists(st.integers(1, COMMITS - 2), max_size=2, unique=True),
     changed=st.sets(st.integers(1, COMMITS - 1)),
@@ -77,3 +78,10 @@ def test_a_drift_lies_between_two_commits_for_both_or_for_neither(
             continue
         summary = summarise_drift(position, drift.model_dump(mode="json"))
         assert is_drift_between(summary, pair) == is_between(drift, inside, f"c{low}"), (position, low, high)
+
+
+def test_a_configuration_that_changes_at_a_release_comes_after_it() -> None:
+    inside = {"c4", "c5"}
+    assert is_between(drift_at(3, "A", "B"), inside, "c3")
+    assert not is_between(drift_at(3, "A", "A"), inside, "c3")
+    assert not is_between(drift_at(2, "A", "B"), inside, "c3")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +89,47 @@ def test_many_more_faults_in_some_executions_are_not_bought_with_one_less_in_the
 def test_large_differences_that_are_as_fair_as_small_ones_are_no_change() -> None:
     wild = lambda chance: 10_000 + chance.choice((0, 1, 500))  # noqa: E731
     assert not [seed for seed in range(40) if decided(wild, wild, seed).verdict is Verdict.CHANGED]
+
+
+def draw_pairs(rng: np.random.Generator, sigma: float, shift: float = 0, share: float = 1) -> list[tuple[int, int]]:
+    """Return pairs around 10,000; in a share of the executions, head is shifted. Deviations are in percent."""
+    sides = rng.normal(10_000, 100 * sigma, (2, 400))
+    sides[1] += 100 * shift * (rng.random(400) < share)
+    base, head = np.rint(sides).astype(int).tolist()
+    return list(zip(base, head, strict=True))
+
+
+def look(pairs: list[tuple[int, int]], worth_proving: float | None) -> tuple[MetricDecision, int]:
+    """Return the first decision if one looks as a comparison does, and the number of pairs that it takes."""
+    count = 16
+    while True:
+        decision = decide_count(pairs[:count], ERROR, len(pairs), worth_proving)
+        if decision.verdict is not Verdict.NEEDS_MORE_RUNS or count >= len(pairs):
+            return decision, count
+        count = min(len(pairs), count + max(4, decision.more))
+
+
+def test_a_change_of_twenty_percent_is_refuted_long_before_one_of_one_percent() -> None:
+    rng = np.random.default_rng(4)
+    unchanged = [draw_pairs(rng, 1) for _ in range(30)]
+    taken = {worth: [look(pairs, worth) for pairs in unchanged] for worth in (None, 1, 10)}
+    assert {decision.verdict for worth in (1, 10) for decision, _ in taken[worth]} == {Verdict.SAME}
+    pairs = {worth: np.median([count for _, count in looks]) for worth, looks in taken.items()}
+    assert pairs[10] <= 20
+    assert pairs[10] < pairs[1] < pairs[None]
+    assert {decision.excluded for decision, _ in taken[None]} == {None}
+    excluded = [float(decision.excluded or 0) for decision, _ in taken[10]]
+    assert 990 < min(excluded) <= max(excluded) < 1010
+    assert "a change by" in taken[10][0][0].sentence
+
+
+def test_what_is_worth_proving_is_never_refuted() -> None:
+    rng = np.random.default_rng(5)
+    for sigma, shift, share, worth in ((1, 2, 1, 1), (1, 1, 1, 1), (5, 10, 1, 10), (1, 10, 0.4, 10), (1, -2, 1, 1)):
+        looks = [look(draw_pairs(rng, sigma, shift, share), worth)[0] for _ in range(40)]
+        assert {decision.verdict for decision in looks} == {Verdict.CHANGED}, (sigma, shift, share, worth)
+
+
+def test_a_smaller_change_is_found_although_a_larger_one_is_looked_for() -> None:
+    rng = np.random.default_rng(6)
+    assert look(draw_pairs(rng, 0.1, 1), 10)[0].verdict is Verdict.CHANGED

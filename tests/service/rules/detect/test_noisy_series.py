@@ -170,3 +170,15 @@ def test_what_is_no_number_is_refused(values, match):
 def test_samples_of_another_length_are_refused():
     with pytest.raises(ValueError, match="samples has 1 points"):
         find_level_changes([1, 2], samples=[[1]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_certain_step_is_not_withdrawn_for_a_later_one_far_from_it(seed):
+    """Small steps near each other may be how the host wanders; those hundreds of runs apart are not."""
+    values = np.random.default_rng(seed).normal(1000, 10, 1500)
+    values[100:800] += 20
+    values = np.rint(values).tolist()
+    for runs, steps in ((800, 1), (1500, 2)):
+        changes = [change for change in find_level_changes(values[:runs]) if not change.wants_rerun]
+        assert len(changes) == steps
+        assert changes[0].low <= 100 <= changes[0].high

@@ -67,6 +67,34 @@ def test_the_event_of_a_rewritten_commit_moves_to_the_commit_that_carries_the_sa
         assert assemble_events([other], gone).new != []
 
 
+def test_the_event_of_an_amended_commit_moves_by_its_patch_whatever_its_title_is() -> None:
+    before = located_drift("a", 1, 5, change="Ann\nGrow", patch="1")
+    (name,) = assemble_events([before], {}).members
+    gone = {name: KnownEvent([replace(before, found=False)], 0)}
+    after = located_drift("z", 1, 20, change="Ann\nGrow the table", patch="1")
+    assert list(assemble_events([after], gone).members) == [name]
+    for other in (replace(after, patch="2"), replace(after, patch=""), replace(after, worse=False)):
+        assert assemble_events([other], gone).new != []
+
+
+def test_the_events_of_commits_with_one_title_follow_their_patches_when_they_are_reordered() -> None:
+    before = [located_drift(f"a{patch}", 1, 4 + patch, change="Ann\nwip", patch=f"{patch}") for patch in (1, 2, 3)]
+    names = {drift.patch: name for name, (drift,) in assemble_events(before, {}).members.items()}
+    gone = {
+        names[drift.patch]: KnownEvent([replace(drift, found=False)], age) for age, drift in enumerate(reversed(before))
+    }
+    # The first is dropped, the second is last now, and the third was squashed with a new one: its patch is another.
+    after = [
+        located_drift("z4", 1, 20, change="Ann\nwip", patch="4"),
+        located_drift("z2", 1, 21, change="Ann\nwip", patch="2"),
+    ]
+    assembled = assemble_events(after, {name: event for name, event in gone.items() if name != names["1"]})
+    assert [drift.drift_id for drift in assembled.members[names["2"]]] == ["z2"]
+    assert [drift.drift_id for drift in assembled.members[names["3"]]] == ["z4"], "by its author and title"
+    assembled = assemble_events(after[1:], gone)
+    assert (list(assembled.members), assembled.merged) == ([names["2"]], {}), "the events of the others are their own"
+
+
 def test_a_commit_of_the_same_title_is_another_while_the_first_is_still_found() -> None:
     first = located_drift("a", 1, 5, change="Ann\nUpdate")
     names, second = again([first], [first, located_drift("z", 1, 20, change="Ann\nUpdate")])

@@ -3,7 +3,7 @@
 import random
 
 from bench.verdicts.histories import GitHistory, grow
-from service.rules.series.candidate_commits import are_all_known, list_commits_between
+from service.rules.series.candidate_commits import are_all_known, find_descent, list_commits_between
 from service.text.cause_text import name_candidates
 
 
@@ -46,3 +46,21 @@ def test_a_headline_says_first_that_a_change_is_not_confirmed():
 def test_a_commit_without_known_parents_is_not_taken_for_the_only_candidate():
     assert not are_all_known({"a": [], "z": []}, "a", "z"), "imported without a repository"
     assert not are_all_known({"a": [], "merge": ["a", "side"]}, "a", "merge"), "the side branch was not sent"
+
+
+def test_a_commit_descends_or_does_not_or_the_clone_ends_before_it_shows() -> None:
+    line = {"0": [], "1": ["0"], "2": ["1"], "3": ["2"]}
+    assert find_descent(line, "3", "1") is True
+    assert find_descent(line, "3", "3") is True
+    amended = line | {"3'": ["2"]}
+    assert find_descent(amended, "3'", "3") is False
+    # Clones of the newest one or two commits: nobody knows the parent of the oldest one.
+    shallow = line | {"8": [], "9": ["8"]}
+    assert find_descent(shallow, "9", "3") is None
+    merged = line | {"8": [], "9": ["8", "1"]}
+    assert find_descent(merged, "9", "3") is None
+    assert find_descent(line | {"9": ["unsent"]}, "9", "3") is None
+    assert find_descent(line, "unsent", "3") is None
+    # A range of a full clone: its first commit and a branch that left the main line before it have unknown parents.
+    spanned = {"0": ["before"], "1": ["0"], "2": ["1"], "side": ["long before"], "5": ["1", "side"], "2'": ["5"]}
+    assert find_descent(spanned, "2'", "2") is False

@@ -135,3 +135,13 @@ def test_what_neighbours_show_in_pairs_is_what_the_series_says(
         assert ((each.base, each.head) in located) == (each.verdict is Verdict.CHANGED)
         same = [d for d in drifts if d.suspects == (each.base, each.head) and d.change.wants_rerun]
         assert each.verdict is Verdict.CHANGED or not same
+
+
+def test_pairs_refute_and_cover_what_they_exclude_only() -> None:
+    (drift,) = find_drifts(DOUBLED, is_exact=True)
+    coarse = replace(proof(1, 2, 34_600, 34_600), excluded=20_000)
+    assert settled(DOUBLED, coarse) == []
+    assert settled(DOUBLED, replace(coarse, excluded=50_000)) == [drift], "a larger change than that of the runs"
+    level = trend_of(1000, 1001, 1002, 1001).path
+    assert is_covered(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=10)], level)
+    assert not is_covered(level[0], level[3], [replace(proof(0, 3, 1000, 1000), excluded=100)], level)

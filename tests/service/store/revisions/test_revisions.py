@@ -85,6 +85,32 @@ def test_after_a_force_push_the_old_commits_keep_their_runs(api: Api) -> None:
     assert api.drifts() == []
 
 
+def test_the_event_of_a_dead_commit_moves_to_the_one_with_the_same_patch_id(api: Api) -> None:
+    def rewrite(first: int, patches: str) -> str:
+        """Put a branch of three commits with patches beside the others, measure it, and return its event."""
+        numbers = [first, first + 1, first + 2]
+        branch = [reports.revision(number, parents=[3 if number == first else number - 1]) for number in numbers]
+        told = {
+            "revisions": [revision.model_dump(mode="json") for revision in branch],
+            "refs": [{"kind": "branch", "name": "work", "commit": branch[-1].commit}],
+            "patches": {revision.commit: patch * 40 for revision, patch in zip(branch, patches, strict=True)},
+        }
+        assert api.client.put("/api/v1/subjects/demo/revisions", json=told).status_code == 200
+        for number, revision, faults in zip(numbers, branch, (500, 900, 900), strict=True):
+            api.send(reports.report(number, faults, faults, revision=revision))
+        (event,) = api.get("/events", open=True)["items"]
+        assert event["revision"] == branch[1].commit
+        return str(event["id"])
+
+    api.put_revisions(1, 2, 3)
+    api.send(*(reports.report(number, 500, 500) for number in (1, 2, 3)))
+    before = rewrite(4, "abc")
+    assert rewrite(14, "abc") == before, "although its title is another"
+    assert rewrite(24, "adc") != before
+    stored = api.get("/subjects/demo/revisions")["patches"]
+    assert stored[reports.commit(15)] == "b" * 40
+
+
 def test_parents_that_become_known_turn_the_order_and_the_newest_level(api: Api) -> None:
     cut_off = reports.revision(9, parents=[], committed_at=reports.START)
     api.send(

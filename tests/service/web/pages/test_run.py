@@ -3,6 +3,7 @@ from pathlib import Path
 
 from flask.testing import FlaskClient
 
+from runner.contract.report import Reading, Window
 from tests.service.web import extreme_reports, history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -71,3 +72,20 @@ def test_a_run_that_failed_shows_stage_message_and_log(client: FlaskClient) -> N
 
 def test_an_unknown_run_is_a_page_that_says_so(client: FlaskClient) -> None:
     assert "There is no such run" in read(client, f"/runs/{uuid.uuid4()}", 404)
+
+
+def test_a_run_of_a_server_shows_its_windows(tmp_path: Path) -> None:
+    def window(faults: int, *, is_warm_up: bool = False) -> Window:
+        readings = {"minor-faults": Reading(value=faults), "throughput": Reading(value=5000.0)}
+        return Window(is_warm_up=is_warm_up, readings=readings, operations=1000, resident=1 << 20)
+
+    windows = (window(2000, is_warm_up=True), window(1400), window(1400))
+    with application(tmp_path) as app:
+        client = app.test_client()
+        report = history.report(0, history.OLD)
+        samples = tuple(sample.model_copy(update={"windows": windows}) for sample in report.samples)
+        history.send(client, [report.model_copy(update={"samples": samples})])
+        text = read(client, f"/runs/{report.run_id}")
+        assert "Still 1.4 faults per operation after 3 windows" in text
+        assert "1 warm-up 2 2,000 faults" in text
+        assert "2 1.4 1,400 faults 5,000 operations/s" in text

@@ -1,0 +1,112 @@
+"""Draws the windows of a server: the faults of each window, a line for each start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.contract.metric import Metric
+from runner.contract.metrics import metric
+from runner.contract.report import Sample, Window
+from runner.contract.steady_state import describe_still_faulting_samples, list_window_faults
+from service.text.numbers import Number
+
+WIDTH, HEIGHT = 1000, 200
+_MARGIN_SHARE = 0.08
+"""Share of the height above and below the data."""
+COLUMNS = ("minor-faults", "major-faults", "sys-percent", "throughput", "latency-p99", "resident-growth", "elapsed")
+"""The metrics of the table, as far as a window has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowRow:
+    """One window over all starts: whether it warmed up, and the lowest and highest value of each column."""
+
+    number: int
+    is_warm_up: bool
+    rate: tuple[float, float] | None
+    """Faults per operation; None if nothing says how many operations there were."""
+    spans: tuple[tuple[Number, Number] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowPicture:
+    """What the template draws and lists.
+
+    Attributes
+    ----------
+    starts
+        How many starts there are; one line each.
+    paths, dots
+        The lines, and all their points.
+    warm_up
+        The part of the width before the measured windows.
+    highest
+        Value at the top of the picture; its bottom is zero.
+    unit
+        Unit of the values that are drawn.
+    still_faulting
+        That the server still faults, in a sentence; empty if it does not.
+    """
+
+    starts: int
+    paths: tuple[str, ...]
+    dots: tuple[tuple[float, float], ...]
+    warm_up: float
+    highest: float
+    unit: str
+    columns: tuple[Metric, ...]
+    rows: tuple[WindowRow, ...]
+    still_faulting: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
+    """Draw the windows of the starts of a server; None for a program that runs once."""
+    starts = [sample.windows for sample in samples if sample.windows]
+    if not starts:
+        return None
+    # All starts have the same windows, except while they warm up until they are steady.
+    count = min(len(windows) for windows in starts)
+    has_operations = all(window.operations for windows in starts for window in windows)
+    rates = [[faults.rate for faults in list_window_faults(windows)] for windows in starts]
+    highest = max((rate for line in rates for rate in line), default=0.0)
+    step = WIDTH / max(1, *(len(windows) for windows in starts))
+
+    def place(index: int, rate: float) -> tuple[float, float]:
+        share = rate / highest if highest else 0.0
+        return round((index + 0.5) * step, 1), round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
+
+    lines = [[place(index, rate) for index, rate in enumerate(line)] for line in rates]
+    names = [name for name in COLUMNS if any(name in window.readings for windows in starts for window in windows)]
+    return WindowPicture(
+        starts=len(starts),
+        paths=tuple("M" + " ".join(f"{x:g},{y:g}" for x, y in line) for line in lines if line),
+        dots=tuple(point for line in lines for point in line),
+        warm_up=round(step * min(sum(window.is_warm_up for window in windows) for windows in starts), 1),
+        highest=highest,
+        unit="faults/operation" if has_operations else "faults",
+        columns=tuple(metric(name) for name in names),
+        rows=tuple(
+            _describe_window(index, [windows[index] for windows in starts], names, has_operations)
+            for index in range(count)
+        ),
+        still_faulting=describe_still_faulting_samples(samples),
+    )
+
+
+def _describe_window(index: int, windows: Sequence[Window], names: Sequence[str], has_operations: bool) -> WindowRow:
+    rates = [faults.rate for faults in list_window_faults(windows)]
+    return WindowRow(
+        number=index + 1,
+        is_warm_up=windows[0].is_warm_up,
+        rate=(min(rates), max(rates)) if rates and has_operations else None,
+        spans=tuple(_find_span(windows, name) for name in names),
+    )
+
+
+def _find_span(windows: Sequence[Window], name: str) -> tuple[Number, Number] | None:
+    readings = [window.readings[name].value for window in windows if name in window.readings]
+    values = [value for value in readings if value is not None]
+    return (min(values), max(values)) if values else None

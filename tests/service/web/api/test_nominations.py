@@ -1,0 +1,81 @@
+"""What is worth a comparison, and what a comparison can find."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, event, select
+
+from runner.contract import Case, ComparisonRequest
+from service.store.engine.database import Database
+from service.store.models import ProofRow
+from tests.service import reports
+from tests.service.apiclient import Api
+
+
+@contextmanager
+def list_statements() -> Iterator[list[str]]:
+    """List the statements that databases are given."""
+    statements: list[str] = []
+
+    def record(*arguments: Any) -> None:
+        statements.append(arguments[2])
+
+    event.listen(Engine, "before_cursor_execute", record)
+    try:
+        yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", record)
+
+
+def measure(api: Api, cases: range) -> None:
+    """Measure three commits with each of some cases, whose counts vary; a run of case n takes n seconds."""
+    chance = random.Random(1)
+    for number in cases:
+        case = Case(workload=f"w{number}", definition="0" * 16)
+        runs = [
+            reports.report(
+                commit, *(chance.randrange(1000, 1020) for _ in range(10)), case=case, others={"elapsed": float(number)}
+            )
+            for commit in (1, 2, 3)
+        ]
+        api.send(*runs)
+
+
+def test_the_powers_of_all_cases_are_read_at_once(api: Api) -> None:
+    measure(api, range(1, 3))
+    api.get("/nominations", subject="demo", host="box")
+    with list_statements() as of_two:
+        api.get("/nominations", subject="demo", host="box")
+    measure(api, range(3, 12))
+    api.get("/nominations", subject="demo", host="box")
+    with list_statements() as of_eleven:
+        powers = api.get("/nominations", subject="demo", host="box")["powers"]
+    assert 0 < len(of_eleven) == len(of_two)
+    durations = {power["case"]["workload"]: power["seconds"] / power["pairs"] / 2 for power in powers}
+    assert durations == {f"w{number}": number for number in range(1, 12)}
+
+
+def test_a_proof_keeps_which_change_its_pairs_exclude(api: Api, database: Database) -> None:
+    chance = random.Random(2)
+    session = uuid.uuid4()
+    sides = [
+        reports.report(commit, *(chance.randrange(995, 1006) for _ in range(24)), session=session) for commit in (1, 2)
+    ]
+    request = ComparisonRequest(base=sides[0], head=sides[1], worth_proving=10)
+    for worth, verdict in ((None, "needs_more_runs"), (10, "same")):
+        document = request.model_copy(update={"worth_proving": worth}).model_dump(mode="json")
+        answer = api.client.post("/api/v1/proofs", json=document)
+        assert (answer.status_code, answer.json["verdict"]) == (200, verdict)
+    with database.reading() as reading:
+        (excluded,) = reading.scalars(select(ProofRow.excluded))
+    assert 99 <= excluded <= 101
+    repeated = [reports.report(commit, *([1000] * 24), session=session) for commit in (1, 2)]
+    document = ComparisonRequest(base=repeated[0], head=repeated[1], worth_proving=10).model_dump(mode="json")
+    assert api.client.post("/api/v1/proofs", json=document).json["verdict"] == "same"
+    with database.reading() as reading:
+        assert list(reading.scalars(select(ProofRow.excluded))) == [None], "counts that repeat exclude every change"
