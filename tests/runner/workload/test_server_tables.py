@@ -219,7 +219,7 @@ def test_what_moves_the_counts_of_a_server_starts_a_series(load) -> None:  # typ
 
 
 def test_the_definition_of_a_program_is_what_it_was_before_there_were_servers(load) -> None:  # type: ignore[no-untyped-def]
-    # Series of stored runs would begin anew.
+    # Series of stored runs would begin again.
     assert load(PLAIN + '[run]\ncommand = "w"\n').definition == "3a75a617923b7ef5"
 
 
