@@ -43,6 +43,7 @@ fill = "redis-benchmark -p {port} -n 20000 -c 1 -r 100000 -d 512 -t set -q"
 command = ["sh", "-c", "exec PERF stat -x ';' -e minor-faults,major-faults -o {data}/counted --append \\
 -p $(cat {data}/pid) -- redis-benchmark -p {port} -n 50000 -c 1 -r 100000 -d 512 -t set --csv"]
 output = "redis-benchmark"
+operations = 50000
 windows = 3
 warm_up = 0
 """

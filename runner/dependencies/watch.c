@@ -642,7 +642,9 @@ static void stopped_at_call(struct process *process)
     }
     if (begun && most_stops && ++stops > most_stops) {
         object("it asks about files too often");
-        kill(first, SIGKILL);
+        /* Not the first alone: a server outlives its launcher, and would be followed for ever. */
+        for (struct process *each = all; each; each = each->next)
+            kill(each->pid, SIGKILL);
     }
     process->is_waiting = begun && !process->is_unwatched && before(process, &call);
     process->call = call;

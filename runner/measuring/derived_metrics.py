@@ -8,7 +8,8 @@ from runner.contract.report import Sample
 from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
 from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
-from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
+from runner.work_reports.work_done import WorkDone
+from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
 
 MAX_RESULT_BYTES = 16 << 20

@@ -42,7 +42,8 @@ from runner.servers.listening import is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
 from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
-from runner.work_reports.work_output import UnreadableWorkError, WorkDone, read_work
+from runner.work_reports.work_done import WorkDone
+from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
 from runner.workload.bound_case import BoundServer, ServerPlaces, bind_server
 from runner.workload.definition import LoadRecipe, ServerRecipe, list_server_placeholders
@@ -218,7 +219,7 @@ class ServerExecution:
         window = Window(
             is_warm_up=is_warm_up,
             readings=readings,
-            operations=work.operations if work else self._load.operations,
+            operations=work.operations if work and not work.is_rate else self._load.operations,
             resident=after.resident,
         )
         self.windows.append(window)
@@ -336,13 +337,14 @@ class ServerExecution:
         if load.output == "none":
             return None
         try:
-            return read_work(result.output, load.output, load.pattern)
+            work = read_work(result.output, load.output, load.pattern)
         except UnreadableWorkError as error:
             last_line = result.output.strip().splitlines()[-1:] or ["nothing"]
             raise ExecutionFailure(
                 f"[load] command does not report the work done: {error}; its last line is {last_line[0][:120]!r}",
                 result.output[-20_000:],
             ) from None
+        return work.with_operations(load.operations) if work.is_rate and load.operations else work
 
     def _get_recorders(self, processes: Sequence[int]) -> list[Recorder]:
         """Return the recorders of the windows; they are attached before the first measured one."""
@@ -424,7 +426,8 @@ def combine_windows(windows: Sequence[Window]) -> dict[str, Reading]:
 
 def _combine_values(name: str, values: Sequence[int | float], windows: Sequence[Window]) -> int | float:
     if name == "throughput":
-        operations = [window.operations or 0 for window in windows]
+        # A load that only says its rate does the same in each window.
+        operations = [window.operations or 1 for window in windows]
         return sum(operations) / sum(count / value for count, value in zip(operations, values, strict=True))
     if metric(name).kind is Kind.RATIO or name.startswith("latency-"):
         return sorted(values)[len(values) // 2]

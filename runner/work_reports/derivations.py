@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from runner.contract.report import Reading, Status
-from runner.work_reports.work_output import WorkDone
+from runner.work_reports.work_done import WorkDone
 
 
 def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
@@ -22,6 +22,8 @@ def derive_sys_percent(readings: Mapping[str, Reading]) -> dict[str, Reading]:
 def derive_work_metrics(readings: Mapping[str, Reading], work: WorkDone) -> dict[str, Reading]:
     """Return the metrics that follow from the work done: rates, and the difference from the theoretical faults."""
     derived = {"throughput": Reading(value=work.operations / work.seconds)}
+    if work.is_rate:
+        return derived
     faults = _sum_readings(readings, "minor-faults", "major-faults")
     if faults is not None:
         derived["faults-per-operation"] = Reading(value=faults / work.operations)

@@ -10,32 +10,13 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct, field
-
+from runner.work_reports.load_generators import LOAD_GENERATOR_READERS, LOAD_GENERATOR_REQUIREMENTS
 from runner.work_reports.regex_search import find_named_groups
+from runner.work_reports.work_done import WorkDone
 
 
 class UnreadableWorkError(Exception):
     """The text does not have the required format; the message says what is required."""
-
-
-class WorkDone(Struct, frozen=True):
-    """Work done in the main loop.
-
-    Attributes
-    ----------
-    operations, seconds
-        Positive, and at most 2 to the power of 64.
-    stated
-        Further numbers of the program's JSON line, by key: ``bytes``, ``pages``, ``faults``.
-    latencies
-        Seconds of an operation, by percentile: ``p50``, ``p99``, ``p99.9``.
-    """
-
-    operations: float
-    seconds: float
-    stated: Mapping[str, float] = field(default_factory=dict)
-    latencies: Mapping[str, float] = field(default_factory=dict)
 
 
 def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
@@ -57,7 +38,8 @@ def read_work(text: str, form: str, pattern: str | None = None) -> WorkDone:
         work = _match_output(text, pattern or "") if form == "regex" else READERS[form](text)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, ArithmeticError):
         raise UnreadableWorkError(REQUIREMENTS[form]) from None
-    if not (_is_positive(work.operations) and _is_positive(work.seconds)):
+    is_finite = _is_positive(work.operations) and _is_positive(work.seconds)
+    if not is_finite or math.isinf(work.operations / work.seconds):
         raise UnreadableWorkError(REQUIREMENTS[form])
     return work
 
@@ -116,6 +98,7 @@ READERS: Mapping[str, Callable[[str], WorkDone]] = {
     "hyperfine": _read_hyperfine,
     "pytest-benchmark": _read_pytest_benchmark,
     "pyperf": _read_pyperf,
+    **LOAD_GENERATOR_READERS,
 }
 _MAX_VALUE = 2**64
 """Largest number that a report can hold. NaN and infinity compare as larger."""
@@ -127,6 +110,7 @@ REQUIREMENTS = {
     "pytest-benchmark": "it must be the JSON of pytest-benchmark (--benchmark-json)",
     "pyperf": "it must be a pyperf suite with values in seconds (--output)",
     "regex": "the pattern must match, and its groups must be positive numbers",
+    **LOAD_GENERATOR_REQUIREMENTS,
 }
 
 

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from runner.contract.base import Name, Parameter
 from runner.contract.budget import NO_BUDGET, Budget
@@ -63,6 +63,14 @@ def _require_counters(events: tuple[str, ...]) -> tuple[str, ...]:
         if not is_allowed(event):
             raise ValueError(f"{event[:100]!r} is not an event that a workload may count")
     return events
+
+
+def _require_windows_or_steady(value: object) -> object:
+    """Refuse a bad value in one sentence, where the union would name each of its types."""
+    is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 100
+    if not is_number and value != "steady":
+        raise ValueError('neither a number of windows from 0 to 100 nor "steady"')
+    return value
 
 
 WORKLOAD_FILE = "workload.toml"
@@ -206,7 +214,9 @@ class LoadRecipe(Table):
     """A command that runs once, before the first window, and is not counted either."""
     windows: int = Field(default=3, ge=1, le=100)
     """How many windows are measured."""
-    warm_up: Annotated[int, Field(ge=0, le=100)] | Literal["steady"] = 1
+    warm_up: Annotated[
+        Annotated[int, Field(ge=0, le=100)] | Literal["steady"], BeforeValidator(_require_windows_or_steady)
+    ] = 1
     """How many windows come before them; ``"steady"`` for as many as it takes until the faults per operation have
     levelled off, at most twenty."""
     output: LoadOutput = "none"
@@ -263,8 +273,24 @@ def list_server_placeholders(server: ServerRecipe) -> frozenset[str]:
     return SERVER_PLACEHOLDERS & {name for text in server.command for name in list_placeholders(text)}
 
 
+RUN_KEYS_OF_PROGRAMS = ("command", "output", "output_file", "pattern", "processes", "region")
+"""Keys of ``[run]`` that a workload with a ``[server]`` cannot have."""
+
+
 class Workload(Table):
     """A workload as its file defines it."""
+
+    # What _check_server requires, as far as a schema can say it.
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"required": ["server"]},
+            "then": {
+                "required": ["load"],
+                "properties": {"run": {"properties": dict.fromkeys(RUN_KEYS_OF_PROGRAMS, False)}},
+            },
+            "else": {"required": ["run"], "properties": {"run": {"required": ["command"]}, "load": False}},
+        }
+    )
 
     workload: General
     run: RunRecipe = Field(default_factory=RunRecipe)
@@ -301,14 +327,11 @@ class Workload(Table):
             if not self.run.command:
                 raise ValueError("[run] command: required")
             return self
-        refused = {"command", "output", "output_file", "pattern", "processes", "region"} & self.run.model_fields_set
+        refused = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
         if refused:
             raise ValueError(f"[run] {min(refused)}: not with a [server], which has its own command and [load]")
         if taken := SERVER_PLACEHOLDERS & self.matrix.keys():
             raise ValueError(f"[matrix] {min(taken)}: the runner gives it to the server; choose another name")
-        says_when_ready = self.server.ready_log or self.server.ready_command
-        if not says_when_ready and not list_server_placeholders(self.server) & {"port", "socket"}:
-            raise ValueError("[server]: say when it is ready: use {port} or {socket}, or add ready_log")
         return self
 
     def list_server_texts(self) -> tuple[str, ...]:
@@ -397,7 +420,19 @@ def load_workload(path: Path) -> Workload:
     refuse_unknown_placeholders(workload.run.list_texts(), workload.matrix, file)
     given: dict[str, tuple[Parameter, ...]] = dict.fromkeys(SERVER_PLACEHOLDERS, ("",))
     refuse_unknown_placeholders(workload.list_server_texts(), workload.matrix | given, file)
+    _require_readiness(workload.server, file)
     return workload
+
+
+def _require_readiness(server: ServerRecipe | None, file: Path) -> None:
+    """Refuse a server that does not say when it is ready."""
+    if server is None or server.ready_log or server.ready_command:
+        return
+    if not list_server_placeholders(server) & {"port", "socket"}:
+        raise FaultwatchError(
+            f"{file}: [server]: nothing says when it is ready",
+            "use {port} or {socket} in its command, or add ready_log or ready_command",
+        )
 
 
 def _check_matrix(workload: Workload, file: Path) -> None:

@@ -86,7 +86,9 @@ def describe_first_mistake(error: ValidationError, model: type[BaseModel]) -> st
         return f"{location}: unknown key; {hint}"
     if mistake["type"] == "missing":
         return f"{location}: this key is required"
-    return f"{location}: {mistake['msg'].removeprefix('Value error, ')}"
+    message = mistake["msg"].removeprefix("Value error, ")
+    # A mistake that concerns several tables names them itself.
+    return f"{location}: {message}" if location else message
 
 
 def _list_keys(table: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:

@@ -29,6 +29,9 @@ LEAST: dict[str, dict[str, Any]] = {
     "matrix": {"workloads": [{"path": "w"}]},
 }
 """What a part of a file lacks to be a whole one."""
+LEAST_SERVER = {
+    "workload": {"workload": {"name": "w"}, "server": {"command": "./w"}, "load": {"command": "./l"}},
+}
 
 
 def of(language: str) -> list[Block]:
@@ -71,7 +74,8 @@ def check_toml(document: dict[str, Any]) -> None:
     if "channel" in document:
         NotificationSettings.model_validate(document)
         return
-    for name, least in LEAST.items():
+    is_server = "server" in document or "load" in document
+    for name, least in (LEAST | LEAST_SERVER if is_server else LEAST).items():
         schema = json.loads(read_schema(name))
         if set(document) <= set(schema["properties"]):
             whole = {

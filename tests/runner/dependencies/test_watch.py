@@ -139,6 +139,14 @@ def test_a_program_that_asks_without_end_is_ended(folder: Path) -> None:
         assert "too often" in tracer.read_lookups().untraced
 
 
+def test_what_a_program_has_started_is_ended_with_it_if_it_asks_without_end(folder: Path) -> None:
+    (folder / "script.py").write_text("import os\nwhile True:\n    os.path.exists('absent')\n")
+    with LookupTracer(launched=False, counted=True) as tracer:
+        words = tracer.wrap_command(["sh", "-c", f"sleep 300 & exec python3 {folder}/script.py"])
+        subprocess.run(words, pass_fds=tracer.inherited, check=False, timeout=60)
+        assert "too often" in tracer.read_lookups().untraced
+
+
 def test_stopping_and_continuing_everything_does_not_end_it(folder: Path) -> None:
     with LookupTracer(launched=False, counted=False) as tracer:
         words = tracer.wrap_command(["sh", "-c", "for n in 1 2 3 4 5 6 7 8; do cat one >/dev/null; sleep 0.05; done"])

@@ -10,13 +10,25 @@ from runner.process_state.huge_pages import CHOICES
 from runner.work_reports.work_output import READERS, THEORETICAL_COUNTS
 from runner.workload import Workload, load_workload
 from runner.workload.allocators import ALLOCATOR_VARIABLES
-from runner.workload.definition import PAGE_CACHE_STATES, BuildRecipe, General, Metrics, RunRecipe, Table
+from runner.workload.definition import (
+    PAGE_CACHE_STATES,
+    SERVER_PLACEHOLDERS,
+    BuildRecipe,
+    General,
+    LoadRecipe,
+    Metrics,
+    RunRecipe,
+    ServerRecipe,
+    Table,
+)
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "workloads.md"
 TABLES: dict[str, type[Table]] = {
     "workload": General,
     "build": BuildRecipe,
     "run": RunRecipe,
+    "server": ServerRecipe,
+    "load": LoadRecipe,
     "metrics": Metrics,
 }
 
@@ -46,6 +58,11 @@ def test_every_word_that_a_key_takes_is_documented(key: str, words: Iterable[str
     row = re.search(rf'^\| `"?{key}"?` \|.*$', PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert row
     assert [word for word in words if f"`{word}`" not in row[0] and f'`"{word}"`' not in row[0]] == []
+
+
+def test_every_place_of_a_server_is_documented() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `\{(\w+)\}` \|", page, re.MULTILINE)) == SERVER_PLACEHOLDERS
 
 
 @pytest.mark.parametrize("form", [*READERS, "regex", "none"])
