@@ -21,7 +21,7 @@
  *     c  content: the file was opened or executed      s  state: its size, mode, times; links are followed
  *     l  state of the name itself, also a link's       d  the names in a folder
  *     x  extended attributes                           n  made again: it did not exist before
- *     m  changed, although it existed before
+ *     m  changed, although it existed before           r  opened for reading when it did not exist
  *
  * Calls that make something are always looked at before: afterwards nobody knows whether it was there.
  *
@@ -338,6 +338,8 @@ static void ask_about(pid_t pid, char kind, const char *name)
     if (file < 0) {
         if (errno == ELOOP || errno == EXDEV)
             object("it looks at files through a link of the kernel");
+        else if (kind == 'c' && errno == ENOENT)
+            ask('r', path);
         return;
     }
     snprintf(place, sizeof place, "/proc/self/fd/%d", file);
@@ -388,13 +390,17 @@ static uint64_t flags(const struct call *call)
     return flags_of(call) == NONE ? 0 : call->arguments[flags_of(call)];
 }
 
-/* Note that a path is made, or changed if it is there. */
-static void make(pid_t pid, const char *path)
+/* Note that a path is made, or changed if it is there; and whether it would have been read if it had been there. */
+static void make(pid_t pid, const char *path, int is_read)
 {
     char plain[2 * PATH_MAX];
     snprintf(plain, sizeof plain, "%s", path);
-    if (leave_kernel(pid, plain))
-        ask(exists(pid, plain) ? 'm' : 'n', plain);
+    if (!leave_kernel(pid, plain))
+        return;
+    int is_there = exists(pid, plain);
+    ask(is_there ? 'm' : 'n', plain);
+    if (is_read && !is_there)
+        ask('r', plain);
 }
 
 /* Return whether a call connects with a service of the host, such as the cache of names that libraries ask for. */
@@ -523,7 +529,7 @@ static int before(struct process *process, const struct call *call)
     switch (action_of(call)) {
     case OPEN:
         if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
-            make(pid, path);
+            make(pid, path, (flags(call) & (O_ACCMODE | O_TRUNC | O_EXCL)) == O_RDWR);
         /* The end shows what was opened really, whatever another thread or process has made of the name meanwhile. */
         if (!(early || (is_alone && is_readable(process, call))) || !path_of(pid, call, folder, name, path))
             return 1;
@@ -540,7 +546,7 @@ static int before(struct process *process, const struct call *call)
         return 0;
     case MAKE:
         if (path_of(pid, call, folder, name, path))
-            make(pid, path);
+            make(pid, path, 0);
         return 0;
     case RENAME:
     case LINK: {
@@ -552,7 +558,7 @@ static int before(struct process *process, const struct call *call)
             ask_about(pid, 's', path);
         }
         if (path_of(pid, call, other, name + step, path))
-            make(pid, path);
+            make(pid, path, 0);
         return 0;
     }
     case EXECUTE:
