@@ -14,6 +14,7 @@ from runner.adoption.built_programs import find_built_programs, list_commands
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
+from runner.adoption.systems import scripts
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -132,7 +133,9 @@ class FirstMeasurement:
     def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
-        return [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
+        runs = [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
+        # What was built may be started by a script of the project only, such as classes of Java, or a service.
+        return runs or scripts.list_runs(self.sources)
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
