@@ -323,24 +323,27 @@ static int open_as(pid_t pid, const char *path, int options)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Ask about a path, and about what it leads to now: a link may be gone when the question is answered. */
-static void ask_about(pid_t pid, char kind, const char *name)
+/*
+ * Ask about a path, and about what it leads to now: a link may be gone when the question is answered. Return whether
+ * nothing is there.
+ */
+static int ask_about(pid_t pid, char kind, const char *name)
 {
     char path[2 * PATH_MAX], real[PATH_MAX], place[64];
     snprintf(path, sizeof path, "%s", name);
     int replaced = leave_kernel(pid, path);
     if (!replaced)
-        return;
+        return 0;
     if (replaced == 1) /* As it was named: ".." behind a link is not the folder in which the link is. */
         snprintf(path, sizeof path, "%s", name);
     ask(kind, path);
     int file = open_as(pid, path, kind == 'l' ? O_NOFOLLOW : 0);
     if (file < 0) {
+        if (errno == ENOENT)
+            return 1;
         if (errno == ELOOP || errno == EXDEV)
             object("it looks at files through a link of the kernel");
-        else if (kind == 'c' && errno == ENOENT)
-            ask('r', path);
-        return;
+        return 0;
     }
     snprintf(place, sizeof place, "/proc/self/fd/%d", file);
     ssize_t length = readlink(place, real, PATH_MAX - 1);
@@ -348,6 +351,7 @@ static void ask_about(pid_t pid, char kind, const char *name)
     real[length > 0 ? length : 0] = 0;
     if (real[0] == '/' && strcmp(real, path) != 0 && !starts(real, "/proc/"))
         ask(kind, real);
+    return 0;
 }
 
 /* Return the argument at a place as a descriptor; the current folder if there is none. */
@@ -435,7 +439,8 @@ static void after(pid_t pid, const struct call *call, int64_t result)
     switch (action) {
     case OPEN:
         /* O_TMPFILE makes a file that has no name. */
-        ask_about(pid, (flags(call) & O_TMPFILE) == O_TMPFILE ? 's' : 'c', path);
+        if (ask_about(pid, (flags(call) & O_TMPFILE) == O_TMPFILE ? 's' : 'c', path) && !(flags(call) & O_CREAT))
+            ask_about(pid, 'r', path);
         if (result < 0)
             return;
         read_descriptor(pid, (int)result, real);
