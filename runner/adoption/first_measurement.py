@@ -58,6 +58,8 @@ _VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
     "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
+    # One collector without threads, and no code is executed while it is compiled.
+    "java": ({"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},),
 }
 
 
@@ -183,7 +185,7 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in list_stabilizing_variables(proposal.tools):
+        for variables in self.list_variables(proposal, tried.run):
             other = self._try_with_variables(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
@@ -194,6 +196,17 @@ class FirstMeasurement:
             if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = other
         return narrowest
+
+    def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
+        """Return the sets of variables that may make a count repeat: by the build's tools, or what a script starts."""
+        started = {
+            tool
+            for word in run.command.split()
+            if word.endswith(".sh")
+            for tool in _VARIABLES_BY_TOOL
+            if re.search(rf"(?<![\w.-]){tool}\s", self.sources.read_text(word))
+        }
+        return list_stabilizing_variables({*started, *proposal.tools})
 
     def _try_with_variables(
         self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path

@@ -310,14 +310,14 @@ def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
     (proposal,) = node.propose(listing({"package.json": package}))
     assert proposal.command == ""
     assert [(run.command, run.idle) for run in proposal.runs] == [
-        ("node bench.js --all", False),
+        ("node --single-threaded bench.js --all", False),
         ("npm run --silent bench:x", False),
-        ("node server.js", True),
+        ("node --single-threaded server.js", True),
     ]
     package = '{"scripts": {"build": "tsc"}, "dependencies": {"x": "1"}, "main": "dist/index.js"}'
     (proposal,) = node.propose(listing({"package.json": package, "package-lock.json": "{}"}))
     assert proposal.command == "sh -c 'npm ci --prefer-offline --no-audit --no-fund && npm run build'"
-    assert [run.command for run in proposal.runs] == ["node dist/index.js"]
+    assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])
