@@ -14,6 +14,7 @@ from runner.adoption.built_programs import find_built_programs, list_commands
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
 from runner.adoption.sources import Sources
+from runner.adoption.systems import scripts
 from runner.adoption.workload_text import render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -57,6 +58,8 @@ _VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
     "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
     "cargo": ({"RAYON_NUM_THREADS": "1"},),
+    # One collector without threads, and no code is executed while it is compiled.
+    "java": ({"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},),
 }
 
 
@@ -132,7 +135,9 @@ class FirstMeasurement:
     def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
-        return [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
+        runs = [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
+        # What was built may be started by a script of the project only, such as classes of Java, or a service.
+        return runs or scripts.list_runs(self.sources)
 
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
@@ -180,7 +185,7 @@ class FirstMeasurement:
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
         narrowest = tried
-        for variables in list_stabilizing_variables(proposal.tools):
+        for variables in self.list_variables(proposal, tried.run):
             other = self._try_with_variables(variables, proposal, tried, tree)
             if len(set(other.faults)) == 1 and other.faults[0] not in tried.faults:
                 # Any variable makes the start of the stack longer, which can move a count by itself.
@@ -191,6 +196,17 @@ class FirstMeasurement:
             if other.faults and max(_compute_spread(other), 1) * _MIN_RANGE_RATIO <= _compute_spread(narrowest):
                 narrowest = other
         return narrowest
+
+    def list_variables(self, proposal: BuildProposal, run: RunProposal) -> tuple[Mapping[str, str], ...]:
+        """Return the sets of variables that may make a count repeat: by the build's tools, or what a script starts."""
+        started = {
+            tool
+            for word in run.command.split()
+            if word.endswith(".sh")
+            for tool in _VARIABLES_BY_TOOL
+            if re.search(rf"(?<![\w.-]){tool}\s", self.sources.read_text(word))
+        }
+        return list_stabilizing_variables({*started, *proposal.tools})
 
     def _try_with_variables(
         self, variables: Mapping[str, str], proposal: BuildProposal, tried: Tried, tree: Path

@@ -69,8 +69,6 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
-    from runner.adoption.first_measurement import list_stabilizing_variables
-
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -103,7 +101,7 @@ def choose_build_and_run(
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
             f"{name}={value}"
-            for variables in list_stabilizing_variables(proposal.tools)
+            for variables in first.list_variables(proposal, favourite.run)
             for name, value in variables.items()
         )
         say(f"  with {' '.join(names)}: the count still varies")

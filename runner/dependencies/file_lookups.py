@@ -7,7 +7,7 @@ from msgspec import Struct
 Kind = Literal["c", "s", "l", "d", "x"]
 """Content; state, through links; state of the name itself; the names in a folder; extended attributes."""
 _LOOKUP_KINDS = frozenset("csldx")
-_MADE_KIND, _CHANGED_KIND = "n", "m"
+_MADE_KIND, _CHANGED_KIND, _MISSED_KIND = "n", "m", "r"
 _MAX_FOLDERS = 200
 """The number of folders in a path beyond which its lookup is ignored."""
 _VIRTUAL_FOLDERS = ("/proc/", "/sys/", "/dev/")
@@ -25,6 +25,8 @@ class Lookups(Struct, frozen=True):
         Paths that did not exist before the command made them.
     changed
         Paths that existed before and were written, moved or removed.
+    missed
+        Paths that were opened for reading when they did not exist.
     untraced
         Why some lookups are unknown; empty if all are known.
     """
@@ -33,6 +35,7 @@ class Lookups(Struct, frozen=True):
     made: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     untraced: str = ""
+    missed: frozenset[str] = frozenset()
 
     @property
     def objection(self) -> str:
@@ -52,6 +55,7 @@ class Lookups(Struct, frozen=True):
             self.made | other.made,
             self.changed | other.changed,
             self.untraced or other.untraced,
+            self.missed | other.missed,
         )
 
 
@@ -65,7 +69,7 @@ def parse_lookups(output: bytes) -> Lookups:
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
         return make_untraced("the tracer ended early")
-    entries, made, changed = set(), set(), set()
+    entries, made, changed, missed = set(), set(), set(), set()
     too_deep = ""
     for field in fields[1:-2]:
         kind, _, path = field.decode(errors="surrogateescape").partition(" ")
@@ -79,7 +83,9 @@ def parse_lookups(output: bytes) -> Lookups:
             entries.add(("l", path))  # The command has seen that it was missing.
         elif kind == _CHANGED_KIND:
             changed.add(path)
+        elif kind == _MISSED_KIND:
+            missed.add(path)
         elif kind in _LOOKUP_KINDS:
             entries.add((kind, path.removesuffix(" (deleted)")))
     why = fields[0].decode(errors="replace") or too_deep
-    return Lookups(frozenset(entries), frozenset(made), frozenset(changed), why)
+    return Lookups(frozenset(entries), frozenset(made), frozenset(changed), why, frozenset(missed))

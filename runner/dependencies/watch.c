@@ -21,7 +21,7 @@
  *     c  content: the file was opened or executed      s  state: its size, mode, times; links are followed
  *     l  state of the name itself, also a link's       d  the names in a folder
  *     x  extended attributes                           n  made again: it did not exist before
- *     m  changed, although it existed before
+ *     m  changed, although it existed before           r  opened for reading when it did not exist
  *
  * Calls that make something are always looked at before: afterwards nobody knows whether it was there.
  *
@@ -323,22 +323,27 @@ static int open_as(pid_t pid, const char *path, int options)
     return (int)syscall(SYS_openat2, root, path, &how, sizeof how);
 }
 
-/* Ask about a path, and about what it leads to now: a link may be gone when the question is answered. */
-static void ask_about(pid_t pid, char kind, const char *name)
+/*
+ * Ask about a path, and about what it leads to now: a link may be gone when the question is answered. Return whether
+ * nothing is there.
+ */
+static int ask_about(pid_t pid, char kind, const char *name)
 {
     char path[2 * PATH_MAX], real[PATH_MAX], place[64];
     snprintf(path, sizeof path, "%s", name);
     int replaced = leave_kernel(pid, path);
     if (!replaced)
-        return;
+        return 0;
     if (replaced == 1) /* As it was named: ".." behind a link is not the folder in which the link is. */
         snprintf(path, sizeof path, "%s", name);
     ask(kind, path);
     int file = open_as(pid, path, kind == 'l' ? O_NOFOLLOW : 0);
     if (file < 0) {
+        if (errno == ENOENT)
+            return 1;
         if (errno == ELOOP || errno == EXDEV)
             object("it looks at files through a link of the kernel");
-        return;
+        return 0;
     }
     snprintf(place, sizeof place, "/proc/self/fd/%d", file);
     ssize_t length = readlink(place, real, PATH_MAX - 1);
@@ -346,6 +351,7 @@ static void ask_about(pid_t pid, char kind, const char *name)
     real[length > 0 ? length : 0] = 0;
     if (real[0] == '/' && strcmp(real, path) != 0 && !starts(real, "/proc/"))
         ask(kind, real);
+    return 0;
 }
 
 /* Return the argument at a place as a descriptor; the current folder if there is none. */
@@ -388,13 +394,17 @@ static uint64_t flags(const struct call *call)
     return flags_of(call) == NONE ? 0 : call->arguments[flags_of(call)];
 }
 
-/* Note that a path is made, or changed if it is there. */
-static void make(pid_t pid, const char *path)
+/* Note that a path is made, or changed if it is there; and whether it would have been read if it had been there. */
+static void make(pid_t pid, const char *path, int is_read)
 {
     char plain[2 * PATH_MAX];
     snprintf(plain, sizeof plain, "%s", path);
-    if (leave_kernel(pid, plain))
-        ask(exists(pid, plain) ? 'm' : 'n', plain);
+    if (!leave_kernel(pid, plain))
+        return;
+    int is_there = exists(pid, plain);
+    ask(is_there ? 'm' : 'n', plain);
+    if (is_read && !is_there)
+        ask('r', plain);
 }
 
 /* Return whether a call connects with a service of the host, such as the cache of names that libraries ask for. */
@@ -429,7 +439,8 @@ static void after(pid_t pid, const struct call *call, int64_t result)
     switch (action) {
     case OPEN:
         /* O_TMPFILE makes a file that has no name. */
-        ask_about(pid, (flags(call) & O_TMPFILE) == O_TMPFILE ? 's' : 'c', path);
+        if (ask_about(pid, (flags(call) & O_TMPFILE) == O_TMPFILE ? 's' : 'c', path) && !(flags(call) & O_CREAT))
+            ask_about(pid, 'r', path);
         if (result < 0)
             return;
         read_descriptor(pid, (int)result, real);
@@ -523,7 +534,7 @@ static int before(struct process *process, const struct call *call)
     switch (action_of(call)) {
     case OPEN:
         if ((flags(call) & O_CREAT) && path_of(pid, call, folder, name, path))
-            make(pid, path);
+            make(pid, path, (flags(call) & (O_ACCMODE | O_TRUNC | O_EXCL)) == O_RDWR);
         /* The end shows what was opened really, whatever another thread or process has made of the name meanwhile. */
         if (!(early || (is_alone && is_readable(process, call))) || !path_of(pid, call, folder, name, path))
             return 1;
@@ -540,7 +551,7 @@ static int before(struct process *process, const struct call *call)
         return 0;
     case MAKE:
         if (path_of(pid, call, folder, name, path))
-            make(pid, path);
+            make(pid, path, 0);
         return 0;
     case RENAME:
     case LINK: {
@@ -552,7 +563,7 @@ static int before(struct process *process, const struct call *call)
             ask_about(pid, 's', path);
         }
         if (path_of(pid, call, other, name + step, path))
-            make(pid, path);
+            make(pid, path, 0);
         return 0;
     }
     case EXECUTE:

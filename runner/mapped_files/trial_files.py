@@ -131,6 +131,20 @@ class TrialFiles:
         self._known.expected[self._case] = tuple(str(self._make_relative(path)) for path in self.paths)
         return changed
 
+    def prepare_restored(self, files: Iterable[Path]) -> None:
+        """Prepare files that were put back to their built state, so that each execution finds them alike."""
+        for path in files:
+            with suppress(OSError):
+                real = os.path.realpath(path)
+                if Path(real) in self._untouched:
+                    continue
+                with open_regular(path, links=False) as stream:
+                    os.fsync(stream.fileno())  # A page that is not stored yet cannot be evicted.
+                if real in self._preparations:
+                    self._prepare_file(real)
+                else:
+                    self._known.preparer.prepare(path)
+
     @property
     def paths(self) -> list[Path]:
         """The files that the program is known to map, itself first."""

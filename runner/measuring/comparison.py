@@ -130,6 +130,7 @@ def compare(
         try:
             for tree in dict.fromkeys((base.tree, head.tree)):
                 restore_tree(tree)
+            head.share_tree(base)
             for trial in (base, head):
                 trial.warm_up()
                 progress()

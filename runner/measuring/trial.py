@@ -40,7 +40,6 @@ from runner.host.trust import HostTrust
 from runner.mapped_files.fault_kinds import add_fault_kinds
 from runner.mapped_files.trial_files import KnownFiles, TrialFiles, describe_page_cache
 from runner.measuring.cold_files import OutsideError, make_cold
-from runner.measuring.consumed_input import Inputs
 from runner.measuring.derived_metrics import derive_sample, locate_result_file
 from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
@@ -54,6 +53,8 @@ from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
 from runner.subject.built_tree import read_build_start
+from runner.subject.tree_changes import KeepRules
+from runner.subject.tree_restorer import TreeRestorer
 from runner.system.tree import SettingValues, Tree
 from runner.version import get_version
 from runner.workload import Workload
@@ -161,7 +162,8 @@ class Trial:
         self._files = TrialFiles(
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_build_start(tree)
         )
-        self._inputs = Inputs()
+        result = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
+        self._restorer = TreeRestorer(tree, KeepRules(workload.run.keep, result))
         self._renewed = False
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture_environment(workload, subject.case)
@@ -237,7 +239,7 @@ class Trial:
             As :meth:`execute` does.
         """
         self._files.prepare_expected(self.program)
-        self._inputs = Inputs.read(self._case.command[1:], self._tree)
+        self._restorer.watch()
         for _ in range(2):
             began, started = time.time_ns(), time.monotonic()
             faults, lookups = self._trace_execution()
@@ -327,29 +329,23 @@ class Trial:
         if self.workload.server:
             with self.start_server(recording) as server:
                 return server.run()
+        self._restore_tree()
         if not as_left:
             self._make_cold()
         if self.workload.run.output_file is not None:
             self._remove_result(self.workload.run.output_file)
-        spent = self._inputs.describe_consumed(self._tree)
-        try:
-            burst = count_processes(
-                self._case.command,
-                directory=self._tree,
-                state=self._state,
-                timeout=self.workload.workload.timeout,
-                events=self.workload.metrics.events,
-                region=self.workload.run.region,
-                sandbox=self._sandbox,
-                processes=processes or self._case.processes,
-                recording=recording,
-                copies=self._files.copies,
-            )
-        except ExecutionFailure as failure:
-            if not spent or failure.stage is not Stage.RUN:
-                raise
-            message = f"{failure.message}: {spent}"
-            raise ExecutionFailure(message, failure.log, was_stopped=failure.was_stopped) from None
+        burst = count_processes(
+            self._case.command,
+            directory=self._tree,
+            state=self._state,
+            timeout=self.workload.workload.timeout,
+            events=self.workload.metrics.events,
+            region=self.workload.run.region,
+            sandbox=self._sandbox,
+            processes=processes or self._case.processes,
+            recording=recording,
+            copies=self._files.copies,
+        )
         each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
         return combine_processes(each, burst.group)
 
@@ -362,6 +358,7 @@ class Trial:
         ExecutionFailure, EvictionError, FaultwatchError
             As :meth:`execute` does.
         """
+        self._restore_tree()
         self._make_cold()
         # One window is enough to see which files the server maps.
         is_watched = recording is not None and not recording.plans
@@ -380,8 +377,21 @@ class Trial:
             yield execution
 
     def can_run_beside(self, other: "Trial") -> bool:
-        """Return whether the servers of two trials can be alive at once: one policy of huge pages is the host's."""
-        return self.workload.server is not None and self._case.huge_pages == other._case.huge_pages
+        """Return whether the servers of two trials can be alive at once.
+
+        They need trees of their own, where their data is, and the policy of huge pages can be the host's.
+        """
+        is_apart = self._tree != other._tree and self._case.huge_pages == other._case.huge_pages
+        return self.workload.server is not None and is_apart
+
+    def share_tree(self, other: "Trial") -> None:
+        """Undo before each execution what that of another trial has changed too, if both use one tree."""
+        if self._tree == other._tree:
+            self._restorer = other._restorer
+
+    def _restore_tree(self) -> None:
+        """Undo what the last execution changed in the tree."""
+        self._files.prepare_restored(self._restorer.restore())
 
     def _remove_result(self, name: str) -> None:
         """Remove the result file of an earlier execution, which must not count as this one's."""
@@ -457,6 +467,8 @@ class Trial:
     ) -> Report:
         """Return a report of the trial with everything that is known about its session."""
         files_remarks = self._files.list_remarks() if samples else ()
+        if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
+            files_remarks = (changes[:1000], *files_remarks)
         built = not (failure and failure.stage is Stage.BUILD)
         return Report(
             run_id=make_run_id(self._started_at),

@@ -13,6 +13,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
+
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import count_used_bytes
@@ -29,6 +31,54 @@ class UnreadableTree(Exception):
 TREE_FOLDER = "tree"
 COPY_FOLDER = "built"
 _LATER_FILES_FOLDER = "later"
+
+
+class KeptCopy(Struct, frozen=True):
+    """The copy of a built tree, from which changed files are put back.
+
+    Attributes
+    ----------
+    folder
+        The copy.
+    later
+        The files of a later commit that replace those of the copy; None if there are none.
+    record
+        The record of the build; None while it is not written, so that nothing is known about the tree.
+    """
+
+    folder: Path
+    later: Path | None = None
+    record: BuildRecord | None = None
+
+    def is_unchanged(self, tree: Path) -> bool:
+        """Return whether a tree is as it was built, or was last restored."""
+        return self.record is not None and _compute_fingerprint(tree, self.record.ignored) == self.record.tree
+
+    def require_undamaged(self) -> None:
+        """Check that nothing has changed the copy.
+
+        Raises
+        ------
+        DamagedBuild
+            If it was changed.
+        """
+        if self.record and _compute_fingerprint(self.folder, None) != self.record.copy_of_tree:
+            raise DamagedBuild("the copy of its tree is damaged")
+
+
+def find_kept_copy(tree: Path) -> KeptCopy | None:
+    """Return the copy of a tree; None for a tree outside of the cache.
+
+    Raises
+    ------
+    DamagedBuild
+        If the record of the build cannot be read.
+    """
+    folder = tree.parent / COPY_FOLDER / TREE_FOLDER
+    if tree.name != TREE_FOLDER or not folder.is_dir():
+        return None
+    record = read_record(tree.parent)
+    return KeptCopy(folder, tree.parent / _LATER_FILES_FOLDER if record and record.later_commit else None, record)
 
 
 def keep_copy(place: Path, build: Build, output_file: str | None, began: int = 0) -> BuildRecord:

@@ -145,6 +145,9 @@ class RunRecipe(Table):
     the program may set their state."""
     files: tuple[str, ...] = ()
     """Files whose page-cache state is set, relative to the build's directory."""
+    keep: Annotated[tuple[str, ...], Field(max_length=100)] = ()
+    """Files that may stay as an execution left them, relative to the build's directory: patterns with ``*``, ``?`` and
+    ``[...]``. Everything else is put back to its built state before the next execution."""
     output: Literal["none", "json", "regex", "google-benchmark", "hyperfine", "pytest-benchmark", "pyperf"] = "none"
     """The format in which the program reports its work."""
     output_file: str | None = None

@@ -46,6 +46,7 @@ def test_a_c_project_with_a_settings_file_of_a_python_tool_is_no_python_package(
 
 NAMES = ["CMakeLists.txt", "meson.build", "configure.ac", "configure", "Makefile", "Cargo.toml", "go.mod", "x.f90"]
 NAMES += ["pyproject.toml", "setup.py", "bench/bench_x.py", "x_test.go", "main.go", "fpm.toml", "meson.options"]
+NAMES += ["package.json", "pom.xml", "App.java", "it's/Main.java", "run.sh"]
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.text(max_size=60)))

@@ -126,3 +126,12 @@ def test_the_count_of_a_go_program_is_taken_without_its_collector_and_threads_if
     first = FirstMeasurement.__new__(FirstMeasurement)
     steady = first.find_stable_environment(BuildProposal("Go", "", ("go",)), Tried(RunProposal("./x"), without), Path())
     assert steady.run.environment == chosen
+
+
+def test_a_script_that_starts_the_jvm_gets_variables_of_the_jvm() -> None:
+    first = FirstMeasurement.__new__(FirstMeasurement)
+    first.sources = listing({"run.sh": "#!/bin/sh\nexec java -cp . Main\n", "other.sh": "./javac-like\n"})
+    make = BuildProposal("Make", "make", ("make",))
+    (variables,) = first.list_variables(make, RunProposal("sh run.sh"))
+    assert variables == {"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"}
+    assert first.list_variables(make, RunProposal("sh other.sh")) == ({"OMP_NUM_THREADS": "1"},)

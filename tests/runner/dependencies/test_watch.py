@@ -97,6 +97,24 @@ def test_what_is_made_and_changed_is_seen(script: str, made: set[str], changed: 
     assert bool(lookups.objection) is bool(changed - made)
 
 
+@pytest.mark.parametrize(
+    ("script", "missed"),
+    [
+        ("cat absent || :", {"absent"}),
+        ("cat one; echo text >new; echo more >>new", set()),
+        ("python3 -c 'import os; os.open(\"new\", os.O_RDWR | os.O_CREAT)'", {"new"}),
+        ("python3 -c 'import os; os.open(\"new\", os.O_RDWR | os.O_CREAT | os.O_TRUNC)'", set()),
+        ("test -e absent || :", set()),
+    ],
+)
+@pytest.mark.parametrize("counted", [False, True])
+def test_what_would_be_read_if_it_were_there_is_seen(
+    script: str, missed: set[str], folder: Path, counted: bool
+) -> None:
+    lookups, _ = follow(script, folder, counted=counted)
+    assert {Path(path).name for path in lookups.missed if Path(path).parent == folder} == missed
+
+
 _UNFOLLOWED = {
     "a socket": "import socket; a = socket.socket(socket.AF_UNIX); a.bind('s'); a.listen(); "
     "socket.socket(socket.AF_UNIX).connect('s')",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.adoption.systems import autotools, cargo, cmake, fortran, go, make, meson, python
+from runner.adoption.systems import autotools, cargo, cmake, fortran, go, java, make, meson, node, python, scripts
 from tests.runner.adoption.listings import listing
 
 
@@ -283,3 +283,52 @@ def test_what_builds_a_python_package_is_kept_for_the_gate() -> None:
     *_, online = python.propose(listing({"pyproject.toml": project, "p/__init__.py": ""}))
     assert '. "setuptools>=80" "tomli; python_version < \\"3.11\\""; ' in online.command
     assert online.command.index("--no-index") < online.command.index("pip download")
+
+
+_MAIN = "public class X {\n    public static void main(String[] arguments) {}\n}\n"
+
+
+def test_classes_with_a_main_method_are_run_benchmarks_first() -> None:
+    files = {"src/app/App.java": f"package app;\n{_MAIN}", "src/app/Part.java": "package app; class Part {}"}
+    (proposal,) = java.propose(listing(files))
+    assert proposal.command == "sh -c 'javac -d faultwatch-classes src/app/*.java'"
+    assert [run.command for run in proposal.runs] == ["java -cp faultwatch-classes app.App"]
+    files |= {"src/bench/DecodeBenchmark.java": f"package bench;\n{_MAIN}", "test/Tests.java": _MAIN}
+    offline, online = java.propose(listing({**files, "pom.xml": "<project/>"}))
+    assert "--offline" in offline.command
+    assert "--offline" not in online.command
+    assert [(run.command, run.idle) for run in online.runs] == [
+        ("java -cp target/classes:target/dependency/* bench.DecodeBenchmark", False),
+        ("java -cp target/classes:target/dependency/* app.App", True),
+    ]
+    assert java.propose(listing({**files, "build.gradle": "", "gradlew": ""}))[0].command.startswith("./gradlew ")
+    assert java.propose(listing({"src/Part.java": "class Part {}"})) == []
+
+
+def test_scripts_of_node_run_without_npm_where_they_are_one_command() -> None:
+    package = '{"scripts": {"bench": "node bench.js --all", "bench:x": "node x | sort", "start": "node server.js"}}'
+    (proposal,) = node.propose(listing({"package.json": package}))
+    assert proposal.command == ""
+    assert [(run.command, run.idle) for run in proposal.runs] == [
+        ("node --single-threaded bench.js --all", False),
+        ("npm run --silent bench:x", False),
+        ("node --single-threaded server.js", True),
+    ]
+    package = '{"scripts": {"build": "tsc"}, "dependencies": {"x": "1"}, "main": "dist/index.js"}'
+    (proposal,) = node.propose(listing({"package.json": package, "package-lock.json": "{}"}))
+    assert proposal.command == "sh -c 'npm ci --prefer-offline --no-audit --no-fund && npm run build'"
+    assert [run.command for run in proposal.runs] == ["node --single-threaded dist/index.js"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"scripts": []}', '{"scripts": {"bench": 1}}', "[" * 100_000])
+def test_a_strange_package_file_proposes_nothing(text: str) -> None:
+    assert node.propose(listing({"package.json": text})) == []
+
+
+def test_scripts_that_start_the_project_are_run_by_the_shell_that_they_name() -> None:
+    files = {"run.sh": "#!/usr/bin/env bash\n", "scripts/bench_all.sh": "#!/bin/sh\n", "clean.sh": "", "a/b/run.sh": ""}
+    assert [(run.command, run.idle) for run in scripts.list_runs(listing(files))] == [
+        ("sh scripts/bench_all.sh", False),
+        ("bash run.sh", True),
+    ]
+    assert scripts.propose(listing({"clean.sh": ""})) == []

@@ -1,0 +1,70 @@
+"""Java: Maven, or javac for all sources if no build system is there; what is run is a class with a main method."""
+
+import re
+from pathlib import PurePosixPath
+
+from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.sources import Sources, is_auxiliary
+
+_MAIN = re.compile(r"\bstatic\s+(?:public\s+)?void\s+main\s*\(|\bvoid\s+main\s*\(\s*(?:final\s+)?String\b")
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
+_BENCHMARK = re.compile(r"bench|perf", re.IGNORECASE)
+_MAX_CLASSES = 5
+_MAX_READ = 200
+"""Sources that are read to find a main class."""
+_CLASSES = "faultwatch-classes"
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose to build all classes, and to run those that have a main method, benchmarks first."""
+    files = [
+        file
+        for file in sources.find_files_by_suffix(".java")
+        if re.fullmatch(r"[\w./-]+", file) and not is_auxiliary(file)
+    ]
+    classes = _list_main_classes(sources, files)
+    if not classes:
+        return []
+    if sources.has("pom.xml"):
+        path = "target/classes:target/dependency/*"
+        goals = "-DskipTests package dependency:copy-dependencies -DincludeScope=runtime"
+        return [
+            BuildProposal(
+                "Maven", f"mvn --quiet --batch-mode{mode} {goals}", ("mvn", "java"), runs=_list_runs(path, classes)
+            )
+            for mode in (" --offline", "")
+        ]
+    if sources.has("build.gradle", "build.gradle.kts"):
+        gradle, tools = ("./gradlew", ("java",)) if sources.has("gradlew") else ("gradle", ("gradle", "java"))
+        runs = _list_runs("build/classes/java/main:build/resources/main", classes)
+        return [
+            BuildProposal("Gradle", f"{gradle} --no-daemon --quiet{mode} classes", tools, runs=runs)
+            for mode in (" --offline", "")
+        ]
+    command = build_shell_command(f"javac -d {_CLASSES} {' '.join(_list_roots(files))}")
+    return [BuildProposal("Java", command, ("javac", "java"), runs=_list_runs(_CLASSES, classes))]
+
+
+def _list_runs(path: str, classes: list[str]) -> tuple[RunProposal, ...]:
+    return tuple(
+        RunProposal(f"java -cp {path} {name}", idle=not _BENCHMARK.search(name)) for name in classes[:_MAX_CLASSES]
+    )
+
+
+def _list_main_classes(sources: Sources, files: list[str]) -> list[str]:
+    """Return the classes with a main method by their full names, benchmarks first, then those near the top."""
+    ordered = sorted(files, key=lambda file: (not _BENCHMARK.search(file), file.count("/"), file))
+    names = []
+    for file in ordered[:_MAX_READ]:
+        text = sources.read_text(file)
+        if _MAIN.search(text):
+            package = _PACKAGE.search(text)
+            stem = PurePosixPath(file).stem
+            names.append(f"{package[1]}.{stem}" if package else stem)
+    return [name for name in names if re.fullmatch(r"[\w.]+", name)]
+
+
+def _list_roots(files: list[str]) -> list[str]:
+    """Return patterns of all sources, a folder each."""
+    folders = dict.fromkeys(str(PurePosixPath(file).parent) for file in files)
+    return [f"{folder}/*.java" if folder != "." else "*.java" for folder in folders]

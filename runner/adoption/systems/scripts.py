@@ -1,0 +1,40 @@
+"""Shell scripts that start what a project runs, such as a service and its load; nothing else says what that is."""
+
+import re
+from pathlib import PurePosixPath
+
+from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.sources import Sources, is_auxiliary
+
+_BENCHMARK = re.compile(r"(?:run[_-])?(?:bench(?:mark)?s?|perf|load)(?:[_-].*)?")
+_START = re.compile(r"run|start")
+_MAX_DEPTH = 1
+_MAX_SCRIPTS = 5
+_SHELLS = ("bash", "dash", "ksh", "zsh", "sh")
+
+
+def list_runs(sources: Sources) -> list[RunProposal]:
+    """Return the scripts of a project that look as if they start it: benchmarks first."""
+    scripts = []
+    for file in sources.find_files_by_suffix(".sh"):
+        stem = PurePosixPath(file).stem.lower()
+        rank = 0 if _BENCHMARK.fullmatch(stem) else 1 if _START.fullmatch(stem) else 2
+        if rank < 2 and file.count("/") <= _MAX_DEPTH and not is_auxiliary(file) and re.fullmatch(r"[\w./-]+", file):
+            scripts.append((rank, file.count("/"), file))
+    return [
+        RunProposal(f"{_get_shell(sources.read_text(file))} {file}", idle=rank > 0)
+        for rank, _, file in sorted(scripts)[:_MAX_SCRIPTS]
+    ]
+
+
+def propose(sources: Sources) -> list[BuildProposal]:
+    """Propose to run the scripts without building anything."""
+    runs = tuple(list_runs(sources))
+    return [BuildProposal("Scripts", "", runs=runs)] if runs else []
+
+
+def _get_shell(text: str) -> str:
+    """Return the shell that the first line names: a script need not be executable."""
+    line = text.partition("\n")[0]
+    words = re.split(r"[/\s]+", line) if line.startswith("#!") else []
+    return next((shell for shell in _SHELLS if shell in words), "sh")

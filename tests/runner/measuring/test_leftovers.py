@@ -1,0 +1,127 @@
+"""Programs that leave files for their next execution, or take their input away, count the same at each execution."""
+
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision
+from runner.measuring.measurement import measure
+from runner.measuring.sampling import Sampling
+from runner.measuring.trial import Bench
+from runner.subject.build_record import write_record
+from runner.subject.built_tree import TREE_FOLDER, keep_copy
+from runner.workload import Workload, list_cases
+
+pytestmark = pytest.mark.perf
+
+REVISION = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
+Measure = Callable[..., Report]
+LOG = """
+python3 -c "
+from pathlib import Path
+log = Path('own.log')
+log.touch()
+log.write_bytes(log.read_bytes() + b'x' * 4096 * 256)
+"
+"""
+CACHE = """
+python3 -c "
+from pathlib import Path
+cache = Path('cache')
+try:
+    cache.read_bytes()
+except FileNotFoundError:
+    cache.write_bytes(bytes(bytearray(4096 * 1000)))
+"
+"""
+REDIS = """
+redis-server --port 0 --unixsocket ./redis.sock --save 900 1 --daemonize no --logfile redis.log & server=$!
+sleep 1
+redis-benchmark -s ./redis.sock -q -c 1 -n 20000 -r 100000 -d 512 -t set >/dev/null
+redis-cli -s ./redis.sock shutdown save
+wait $server
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A built tree with an input."""
+    tree = tmp_path / "place" / TREE_FOLDER
+    tree.mkdir(parents=True)
+    (tree / "input").write_text("text\n" * 1000)
+    (tree / "own.log").touch()
+    write_record(tree.parent, keep_copy(tree.parent, Build(), None))
+    return tree
+
+
+@pytest.fixture
+def measure_script(tree: Path) -> Measure:
+    """Return a function that measures a script in the tree; the keys are those of ``[run]``."""
+
+    def measure_in_tree(script: str, *, samples: int = 4, **run: object) -> Report:
+        command = ["sh", "-c", script.replace("{", "{{").replace("}", "}}")]
+        workload = Workload.model_validate(
+            {"workload": {"name": "script", "timeout": 60}, "run": {"command": command, "huge_pages": "never", **run}}
+        )
+        bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
+        rule = Sampling(least=samples, most=samples)
+        case = list_cases(workload)[0]
+        return measure(workload, case, tree, bench=bench, subject="s", revision=REVISION, sampling=rule)
+
+    return measure_in_tree
+
+
+def spread(report: Report) -> float:
+    assert report.outcome is Outcome.MEASURED, report.failure
+    faults = report.values("page-faults")
+    return (max(faults) - min(faults)) / min(faults)
+
+
+def test_a_log_that_grows_does_not_move_the_count(measure_script: Measure) -> None:
+    kept = measure_script(LOG, keep=["own.log"])
+    assert spread(kept) > 0.1, "the program does more at each execution"
+    report = measure_script(LOG)
+    assert spread(report) < 0.01
+    assert report.remarks[0] == (
+        'an execution changes own.log in its folder; that is undone before the next ([run] keep = ["own.log"] keeps it)'
+    )
+
+
+def test_a_cache_that_the_next_execution_reads_is_named(measure_script: Measure) -> None:
+    report = measure_script(CACHE)
+    assert spread(report) < 0.01
+    assert report.remarks[0] == (
+        "an execution leaves cache in its folder, which the next execution reads; it is removed before the next "
+        '([run] keep = ["cache"] keeps it)'
+    )
+    kept = measure_script(CACHE, keep=["cache"])
+    assert not any("leaves" in remark for remark in kept.remarks)
+    assert min(report.values("page-faults")) > max(kept.values("page-faults")) + 500
+
+
+def test_a_program_may_remove_its_input(measure_script: Measure, tree: Path) -> None:
+    report = measure_script("gzip input")
+    assert spread(report) < 0.01
+    assert "leaves input.gz and removes input in its folder" in report.remarks[0]
+    kept = measure_script("gzip input", keep=["*"])
+    assert kept.failure
+
+
+def test_a_program_that_leaves_nothing_has_no_remark(measure_script: Measure) -> None:
+    report = measure_script("cat input; touch scratch; rm scratch")
+    assert not any("execution" in remark for remark in report.remarks)
+
+
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="there is no redis-server")
+def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure) -> None:
+    report = measure_script(REDIS, samples=10)
+    faults = report.values("page-faults")
+    assert len(faults) == 10
+    # A dump that is loaded adds thousands of faults.
+    assert spread(report) < 0.05, faults
+    assert abs(sum(faults[5:]) - sum(faults[:5])) < 0.02 * sum(faults), faults
+    assert "dump.rdb" in report.remarks[0]
+    assert "which the next execution reads" in report.remarks[0]
