@@ -179,13 +179,15 @@ def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) ->
     if not changes:
         return ""
     ordered = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed))
-    clauses = [
-        f"{_VERBS[kind]} {', '.join(_make_printable(change.path or '.') for change in group)}"
-        for kind, group in groupby(ordered[:_MAX_NAMED], key=lambda change: change.kind)
-    ]
-    more = len(changes) - _MAX_NAMED
-    last = f" and {'one more file' if more == 1 else f'{more:,} more files'}" if more > 0 else ""
-    what = _join_clauses(clauses) + last
+    named = ordered[:_MAX_NAMED]
+    more = len(changes) - len(named)
+    groups = {
+        kind: [_make_printable(change.path or ".") for change in group]
+        for kind, group in groupby(named, key=lambda change: change.kind)
+    }
+    if more:
+        groups[named[-1].kind].append("one more file" if more == 1 else f"{more:,} more files")
+    what = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
     read = ", which the next execution reads" if any(change.path in missed for change in changes) else ""
     if {change.kind for change in changes} == {"new"}:
         undone = "it is removed" if len(changes) == 1 else "they are removed"
@@ -197,8 +199,8 @@ def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) ->
     return f"an execution {what} in its folder{read}; {undone} before the next ({option} keeps {kept})"
 
 
-def _join_clauses(clauses: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(clauses[:-1]), clauses[-1])))
+def _join_words(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def _make_pattern(path: str) -> str:

@@ -74,6 +74,7 @@ def test_a_remark_names_three_files_at_most() -> None:
         "an execution leaves dump.rdb, a, b and 2 more files in its folder, which the next execution reads; "
         'they are removed before the next ([run] keep = ["dump.rdb"] keeps that file)'
     )
+    assert describe_changes(new("a", "b")).startswith("an execution leaves a and b in its folder; they are removed")
     changes = [Change("README", "removed", None), Change("log", "modified", STATE), *new("README.gz")]
     assert describe_changes(changes) == (
         "an execution leaves README.gz, changes log and removes README in its folder; that is undone before the next "
