@@ -1,5 +1,6 @@
 """Attaches perf to programs that run already, with all their children."""
 
+import errno
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -51,9 +52,10 @@ def _attach_to(
     perf = AttachedPerf(program, events)
     try:
         perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
-    except AttachError:
+    except AttachError as error:
         perf.close()
-        if set(program) - set(list_processes()):
+        # A process has ended, or a thread of one.
+        if set(program) - set(list_processes()) or os.strerror(errno.ESRCH) in str(error):
             raise _ChildEndedError from None
         raise
     return perf

@@ -54,7 +54,7 @@ _IDLE_SECONDS = 0.02
 """For how long no thread of the server may have run after a load for the window to end."""
 _MAX_SETTLE_SECONDS = 1.0
 """Seconds after which a window ends although the server still works by itself."""
-_END_SECONDS = 1.5
+_END_SECONDS = 5.0
 """Seconds within which a server that has failed is known to have ended, after its load has failed."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of a command that says whether the server is ready."""
