@@ -25,7 +25,7 @@ _MAX_LINE_CHARACTERS = 18
 def show_reports(reports: Sequence[Report]) -> None:
     """Print the counts: every metric if there is room for a column for each case, otherwise one row for each case.
 
-    Cases that were not measured follow, with the reason.
+    What the measurements leave to be said follows, and the cases that were not measured, with the reason.
     """
     console = Console()
     measured = [report for report in reports if report.samples]
@@ -37,6 +37,8 @@ def show_reports(reports: Sequence[Report]) -> None:
     for report in measured:
         if any(sample.windows for sample in report.samples):
             _show_windows(console, report)
+    for remark in dict.fromkeys(remark for report in measured for remark in report.remarks):
+        console.print(escape_text(remark), style="dim", highlight=False)
     for report in reports:
         if report.failure:
             console.print(
