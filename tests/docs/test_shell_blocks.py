@@ -24,6 +24,7 @@ RUN = {
     )
 }
 TUTORIAL = Path("docs/tutorial/first-regression.md")
+SERVER_TUTORIAL = Path("docs/tutorial/first-server.md")
 TO_ADOPT = (Path("README.md"), Path("docs/how-to/adopting.md"))
 """Documents that write the workload file themselves."""
 SECONDS = 280
@@ -67,7 +68,7 @@ def run(blocks: list[Block], folder: Path, home: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("document", sorted(set(RUN) - {TUTORIAL}), ids=str)
+@pytest.mark.parametrize("document", sorted(set(RUN) - {TUTORIAL, SERVER_TUTORIAL}), ids=str)
 def test_the_shell_blocks_of_a_document_run(document: Path, project: Path, tmp_path: Path) -> None:
     run(RUN[document], project, tmp_path / "home")
 
@@ -88,5 +89,14 @@ def test_the_tutorial_catches_its_regression(tmp_path: Path) -> None:
     assert "Diagnosis: Temporary buffers are mapped again for each operation" in said
 
 
+def test_the_tutorial_of_a_server_catches_its_regression(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    said = run(RUN[SERVER_TUTORIAL], folder, tmp_path / "home")
+    assert "minor-faults 0 → 3,000 (+3,000)" in said
+    assert "Give each answer memory of its own\n" in said
+    assert "changed after 20 pairs" in said
+
+
 def test_the_readme_is_among_the_documents_that_are_run() -> None:
-    assert {Path("README.md"), TUTORIAL} <= set(RUN)
+    assert {Path("README.md"), TUTORIAL, SERVER_TUTORIAL} <= set(RUN)
