@@ -31,7 +31,7 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
         return make_ok(setting)
     return make_warning(
         f"every program gets huge pages ({', '.join(always) or 'all sizes'}): counts depend on memory fragmentation",
-        'huge_pages = "never" under [run] of the workload; or for the whole host: '
+        'set huge_pages = "never" in [run] of the workload file; or for the whole host: '
         + (
             f"echo madvise | sudo tee /{_THP_FOLDER}/enabled"
             if setting == "always"

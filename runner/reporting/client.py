@@ -390,7 +390,7 @@ class Service:
             self._raise_not_a_service()
 
     def _raise_not_a_service(self) -> NoReturn:
-        raise FaultwatchError(f"{self._shown} did not answer like a Faultwatch service", "check FAULTWATCH_URL")
+        raise FaultwatchError(f"{self._shown} does not look like a Faultwatch service", "check FAULTWATCH_URL")
 
 
 def _is_loopback(url: str) -> bool:

@@ -66,8 +66,8 @@ class Nomination:
     def describe(self) -> str:
         """Say in one sentence what the runs show."""
         return (
-            f"{format_change(self.before, self.after)}: without a change, runs would split as far with a probability "
-            f"of {format_number(self.chance)}; interleaved pairs decide"
+            f"{format_change(self.before, self.after)}: without a real change, a split this large would occur with a "
+            f"probability of {format_number(self.chance)}; interleaved pairs will decide"
         )
 
 

@@ -16,11 +16,11 @@ from sqlalchemy.orm import Session
 
 from service.config.database_address import parse_address
 from service.errors import ServiceError
-from service.store.engine import task_locks, wal, writer_order
+from service.store.engine import postgres_writer_order, task_locks, wal
 from service.store.engine.deferred_work import DeferredWork
 from service.store.engine.error_codes import ONLY_READS, is_collision
 from service.store.engine.private_files import correct_modes
-from service.store.engine.write_lock import WriteLock
+from service.store.engine.sqlite_write_lock import WriteLock
 
 Result = TypeVar("Result")
 BUSY_SECONDS = 20
@@ -92,7 +92,7 @@ class Database:
 
         SQLite has one writer at a time. Its lock is taken at the start, because a transaction that reads first and
         writes later cannot wait for the lock: it fails. On PostgreSQL, writers of different subjects work side by side;
-        see :mod:`service.store.engine.writer_order`. Do slow work outside of the transaction.
+        see :mod:`service.store.engine.postgres_writer_order`. Do slow work outside of the transaction.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Database:
         with Session(self.engine) as session, session.begin():
             connection = session.connection(execution_options={"faultwatch_write": True})
             if not self.is_sqlite:
-                writer_order.take_turn(connection, subjects)
+                postgres_writer_order.take_turn(connection, subjects)
             yield session
         if self._checkpoints is not None:
             self._checkpoints.request()

@@ -82,7 +82,7 @@ def test_a_service_that_stumbles_is_told_apart(answering: HttpStub) -> None:
 )
 def test_only_a_receipt_for_this_run_is_a_receipt(body: str, answering: HttpStub) -> None:
     answering.always = Answer(200, body)
-    with pytest.raises(FaultwatchError, match="did not answer like a Faultwatch service"):
+    with pytest.raises(FaultwatchError, match="does not look like a Faultwatch service"):
         Service(answering.url).send_report(report())
 
 
@@ -165,5 +165,5 @@ def test_json_of_another_shape_is_not_the_answer_of_a_service(body: str, answeri
         lambda: service.send_report(report()),
         lambda: service.sign_in("identity"),
     ):
-        with pytest.raises(FaultwatchError, match="did not answer like a Faultwatch service"):
+        with pytest.raises(FaultwatchError, match="does not look like a Faultwatch service"):
             ask()
