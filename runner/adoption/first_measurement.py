@@ -33,6 +33,7 @@ from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Subject, Trial
 from runner.perf.session import ExecutionFailure
+from runner.servers.listening import Listener
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
 from runner.subject.built_tree import restore_tree
@@ -63,6 +64,8 @@ _PLACEHOLDER_RUN = RunProposal("true")
 _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
 _ANSWER_SECONDS = 2.0
+_OTHER_PORT = 29_999
+"""A port that a program is told to listen at, to see whether it obeys."""
 _ASK_HTTP = (
     r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 5 <&3'
 )
@@ -231,26 +234,41 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command, and propose how to load it if it listens; None if it does not."""
+        port, listener = self._observe(proposal, run, tree)
+        if listener is None:
+            return None
+        if listener.port and str(listener.port) not in run.command:
+            # Many services take their port from this variable.
+            other = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
+            other_port, other_listener = self._observe(proposal, other, tree)
+            if other_listener and other_listener.port == _OTHER_PORT:
+                run, port, listener = other, other_port, other_listener
         programs = find_built_programs(tree, self.sources.files)
-        observer = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
-        workload = self._make_workload(proposal, observer, TRIAL_SECONDS)
+        return propose_listening_server(
+            run,
+            str(listener.port or listener.path),
+            listener.port,
+            speaks_http=port > 0,
+            find_generator=lambda name: _find_load_generator(name, programs),
+        )
+
+    def _observe(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
+        """Start a command; return the port at which it answers to HTTP, or 0, and where it listens.
+
+        That is the port if there is one.
+        """
+        observed = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
+        workload = self._make_workload(proposal, observed, TRIAL_SECONDS)
         subject = Subject(self.repository.name, self.revision, list_cases(workload)[0])
         try:
             with Trial(workload, subject, self._workbench.bench, tree).start_server() as server:
                 listeners = server.find_listeners(_LISTEN_SECONDS)
-                if not listeners:
-                    return None
-                speaking = next((place for place in listeners if place.port and _speaks_http(server, place.port)), None)
+                for listener in listeners:
+                    if listener.port and _speaks_http(server, listener.port):
+                        return listener.port, listener
+                return 0, listeners[0] if listeners else None
         except ExecutionFailure:
-            return None
-        place = speaking or listeners[0]
-        return propose_listening_server(
-            run,
-            str(place.port or place.path),
-            place.port,
-            speaks_http=speaking is not None,
-            find_generator=lambda name: _find_load_generator(name, programs),
-        )
+            return 0, None
 
     def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         """Return a command with environment variables under which its count repeats, or at least varies much less.

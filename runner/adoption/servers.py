@@ -26,7 +26,7 @@ _WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
 
 # How each load generator loads what speaks a protocol, the best first: a fixed number of requests by one client, which
 # takes about a second.
-_REDIS_ARGUMENTS = "-p {port} -n 20000 -c 1 -r 100000 -d 512 -t set"
+_REDIS_ARGUMENTS = "-p {port} -n 5000 -c 1 -r 100000 -d 512 -t set"
 _POSTGRES_ARGUMENTS = "-h 127.0.0.1 -p {port} -U postgres postgres"
 _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
     "redis": (
@@ -35,13 +35,13 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
             for name in ("redis-benchmark", "valkey-benchmark")
         ),
         LoadProposal(
-            "memtier_benchmark -p {port} -t 1 -c 1 -n 20000 -d 512 --key-maximum=100000 --hide-histogram",
+            "memtier_benchmark -p {port} -t 1 -c 1 -n 5000 -d 512 --key-maximum=100000 --hide-histogram",
             output="memtier",
         ),
     ),
     "memcached": (
         LoadProposal(
-            "memtier_benchmark -P memcache_text -p {port} -t 1 -c 1 -n 20000 -d 512 --key-maximum=100000 "
+            "memtier_benchmark -P memcache_text -p {port} -t 1 -c 1 -n 5000 -d 512 --key-maximum=100000 "
             "--hide-histogram",
             output="memtier",
         ),
@@ -52,20 +52,20 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
         ),
     ),
     "http": (
-        LoadProposal("ab -q -k -n 5000 -c 1 {address}", output="ab"),
-        LoadProposal("hey -n 5000 -c 1 {address}", output="hey"),
+        LoadProposal("ab -q -k -n 1000 -c 1 {address}", output="ab"),
+        LoadProposal("hey -n 1000 -c 1 {address}", output="hey"),
         # It knows no number of requests, only a time.
         LoadProposal("wrk -t1 -c1 -d1s --latency {address}", output="wrk"),
     ),
     "postgres": (
         LoadProposal(
-            f"pgbench -n -S -c 1 -t 4000 {_POSTGRES_ARGUMENTS}",
+            f"pgbench -n -S -c 1 -t 1000 {_POSTGRES_ARGUMENTS}",
             output="pgbench",
             fill=f"pgbench -i -s 2 -q {_POSTGRES_ARGUMENTS}",
         ),
     ),
     "mqtt": (
-        LoadProposal("mosquitto_pub -h 127.0.0.1 -p {port} -q 1 -t load -m message --repeat 5000", operations=5000),
+        LoadProposal("mosquitto_pub -h 127.0.0.1 -p {port} -q 1 -t load -m message --repeat 1000", operations=1000),
     ),
 }
 
