@@ -46,7 +46,7 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
             output="memtier",
         ),
         LoadProposal(
-            "memcslap --servers=127.0.0.1:{port} --concurrency=1 --execute-number=10000 --test=set",
+            "memcslap --servers=127.0.0.1:{port} --concurrency=1 --execute-number=5000 --test=set",
             output="regex",
             pattern=r"Time to set\s+(?P<operations>\d+) keys by .*?(?P<seconds>\d+\.\d+) seconds",
         ),
@@ -178,7 +178,7 @@ def propose_listening_server(
     """
     placeholder = "port" if port else "socket"
     command, count = re.subn(
-        rf"(?<![\w./-]){re.escape(place)}(?![\w/-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
+        rf"(?<![\w./-]){re.escape(place)}(?![\w./-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
         f"{{{placeholder}}}",
         escape_braces(run.command),
     )

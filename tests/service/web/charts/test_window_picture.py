@@ -23,7 +23,8 @@ def test_a_program_that_runs_once_has_no_windows() -> None:
 
 
 def test_each_start_is_a_line_and_each_window_a_row() -> None:
-    picture = draw_windows([start(window(2000, is_warm_up=True), window(1000)), start(window(2000), window(1500))])
+    warm = window(2000, is_warm_up=True)
+    picture = draw_windows([start(warm, window(1000)), start(warm, window(1500))])
     assert picture
     assert (len(picture.paths), len(picture.dots), picture.highest) == (2, 4, 2)
     assert [row.rate for row in picture.rows] == [(2, 2), (1, 1.5)]
