@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
+_DEFAULT_WINDOWS = 3
+"""Measured windows of a proposed server."""
 _DO_WORK_HINT = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
     "faults with the same build"
@@ -290,7 +292,8 @@ def _propose_workload(
     from runner.cli.init_choice import choose_build_and_run
 
     choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
-    seconds = choice.tried.seconds
+    # Of a server, each window has the limit.
+    seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
