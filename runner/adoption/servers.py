@@ -27,6 +27,8 @@ _WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
 # How each load generator loads what speaks a protocol, the best first: a fixed number of requests by one client, which
 # takes about a second.
 _REDIS_ARGUMENTS = "-p {port} -n 5000 -c 1 -r 100000 -d 512 -t set"
+_MEMTIER_ARGUMENTS = "-P memcache_text -p {port} -t 1 -c 1 -d 512 --key-maximum=100000 --hide-histogram"
+_MEMCSLAP_ARGUMENTS = "--servers=127.0.0.1:{port} --concurrency=1 --test=set"
 _POSTGRES_ARGUMENTS = "-h 127.0.0.1 -p {port} -U postgres postgres"
 _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
     "redis": (
@@ -39,16 +41,18 @@ _LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
             output="memtier",
         ),
     ),
+    # Filled beyond the memory that the server may have, because random sizes of items take steps of whole slabs.
     "memcached": (
         LoadProposal(
-            "memtier_benchmark -P memcache_text -p {port} -t 1 -c 1 -n 5000 -d 512 --key-maximum=100000 "
-            "--hide-histogram",
+            f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 5000",
             output="memtier",
+            fill=f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 60000 --ratio=1:0",
         ),
         LoadProposal(
-            "memcslap --servers=127.0.0.1:{port} --concurrency=1 --execute-number=5000 --test=set",
+            f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=5000",
             output="regex",
             pattern=r"Time to set\s+(?P<operations>\d+) keys by .*?(?P<seconds>\d+\.\d+) seconds",
+            fill=f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=15000",
         ),
     ),
     "http": (
@@ -97,7 +101,7 @@ KNOWN_SERVERS: Mapping[str, _KnownServer] = {
     "valkey-server": _REDIS_SERVER,
     "keydb-server": _REDIS_SERVER,
     # As root it asks for a user. An ordinary user stays itself.
-    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 64 -u root", "memcached"),
+    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 16 -u root", "memcached"),
     "nginx": _KnownServer(
         _start_with_file(
             "daemon off; worker_processes 1; pid nginx.pid; error_log stderr; events {} http { access_log off; "
