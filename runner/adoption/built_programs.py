@@ -10,7 +10,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from runner.adoption.proposal import RunProposal
-from runner.adoption.sources import THIRD_PARTY_FOLDERS
+from runner.adoption.servers import KNOWN_SERVERS
+from runner.adoption.sources import THIRD_PARTY_FOLDERS, is_auxiliary, is_third_party
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -58,6 +59,32 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
         if state.st_mode & stat.S_IXUSR and (program := _read_program(Path(entry.path), name)):
             programs.append(program)
     return sorted(programs, key=lambda program: program.name)
+
+
+def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
+    """Return the paths of programs in a built tree that have the name of a server, at most one for each name.
+
+    A script counts too, such as one that a build wrote, unless there is a program of the name.
+    """
+    tracked_files = set(tracked)
+    ranks: dict[str, tuple[bool, bool, int, str]] = {
+        program.name: (False, False, program.name.count("/"), program.name)
+        for program in programs
+        if PurePosixPath(program.name).name in KNOWN_SERVERS
+    }
+    for entry in walk_tree(tree):
+        name = os.path.relpath(entry.path, tree)
+        if entry.name not in KNOWN_SERVERS or name in ranks or not _is_candidate_name(name):
+            continue
+        if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & stat.S_IXUSR:
+            # A tracked script may be one that starts the installed server.
+            is_tracked = name in tracked_files
+            if not (is_tracked and is_auxiliary(name)):
+                ranks[name] = (True, is_tracked, name.count("/"), name)
+    chosen: dict[str, str] = {}
+    for name in sorted((name for name in ranks if not is_third_party(name)), key=ranks.__getitem__):
+        chosen.setdefault(PurePosixPath(name).name, name)
+    return list(chosen.values())
 
 
 def _is_candidate_name(name: str) -> bool:

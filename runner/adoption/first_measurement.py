@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,18 +11,30 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from runner.adoption.built_programs import find_built_programs, list_commands
+from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
-from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
+from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
+from runner.adoption.servers import (
+    get_program,
+    get_start,
+    list_service_runs,
+    propose_known_server,
+    propose_listening_server,
+)
 from runner.adoption.sources import Sources
 from runner.adoption.systems import scripts
-from runner.adoption.workload_text import render_workload
+from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.execution.execute import Finished, execute
+from runner.execution.environment_padding import PROCESS_VARIABLES
+from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
+from runner.measuring.trial import Subject, Trial
+from runner.perf.session import ExecutionFailure
+from runner.servers.listening import Listener
+from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
 from runner.subject.built_tree import restore_tree
 from runner.subject.confined_build import execute_confined
@@ -48,6 +61,15 @@ _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
 """Examples that are tried, of which the one with the most faults does the most work."""
 _PLACEHOLDER_RUN = RunProposal("true")
+_LISTEN_SECONDS = 5.0
+"""Seconds within which a program that is a server listens."""
+_ANSWER_SECONDS = 2.0
+_OTHER_PORT = 29_999
+"""A port that a program is told to listen at, to see whether it obeys."""
+_ASK_HTTP = (
+    r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 5 <&3'
+)
+"""Asks for a page, in the network of the server, which only its own commands see."""
 _MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
@@ -135,7 +157,20 @@ class FirstMeasurement:
     def list_runs(self, proposal: BuildProposal, tree: Path) -> list[RunProposal]:
         """Return the commands to try after a build, the most promising first."""
         programs = find_built_programs(tree, self.sources.files)
-        runs = [*proposal.runs, *list_commands(programs, self.sources.name, list_input_files(self.sources))]
+
+        def find_generator(name: str) -> str:
+            return _find_load_generator(name, programs)
+
+        names = find_known_servers(tree, self.sources.files, programs)
+        servers = [run for name in names if (run := propose_known_server(name, find_generator))]
+        started = {run.program for run in servers}
+        services = [
+            run
+            for run in list_service_runs(self.sources, [program.name for program in programs])
+            if run.program not in started
+        ]
+        commands = list_commands(programs, self.sources.name, list_input_files(self.sources))
+        runs = [*servers, *services, *proposal.runs, *commands]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_runs(self.sources)
 
@@ -149,8 +184,11 @@ class FirstMeasurement:
         """
         programs: dict[str, list[Tried]] = {}
         for run in runs:
-            program, *arguments = run.command.split()
+            program = get_program(run)
+            arguments = run.command.split()[1:]
             before = programs.get(program, [])
+            if any(result.run.is_server for result in before):
+                continue
             if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
                 continue
             worked = [
@@ -163,7 +201,7 @@ class FirstMeasurement:
                 candidates.append(redirect_file_to_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
-                tried = self._try_run(proposal, candidate, tree)
+                tried = self._try_program_or_server(proposal, candidate, tree)
                 if candidate is not run and tried.faults and not self._reads_standard_input(proposal, run, tree):
                     tried = Tried(
                         candidate,
@@ -172,8 +210,65 @@ class FirstMeasurement:
                     )
                 programs.setdefault(program, []).append(tried)
                 yield tried
-                if tried.faults:
+                if tried.faults or tried.run.is_server:
                     break
+
+    def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        """Try a command; if it does not end because it is a server, load it."""
+        if run.lacks:
+            return Tried(run, (), run.lacks)
+        if run.is_service:
+            server = self._find_server(proposal, run, tree)
+            return self._try_server(proposal, server, tree) if server else self._try_run(proposal, run, tree)
+        tried = self._try_run(proposal, run, tree)
+        if TIMEOUT_WORDS in tried.problem and not run.is_server and (server := self._find_server(proposal, run, tree)):
+            return self._try_server(proposal, server, tree)
+        return tried
+
+    def _try_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
+        """Start and load a server that was seen to listen."""
+        if run.lacks:
+            return Tried(run, (), run.lacks)
+        tried = self._try_run(proposal, run, tree)
+        return tried if tried.faults else Tried(run, (), f"{run.program} is a server: {tried.problem}")
+
+    def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
+        """Start a command, and propose how to load it if it listens; None if it does not."""
+        port, listener = self._observe(proposal, run, tree)
+        if listener is None:
+            return None
+        if listener.port and str(listener.port) not in run.command:
+            # Many services take their port from this variable.
+            other = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
+            other_port, other_listener = self._observe(proposal, other, tree)
+            if other_listener and other_listener.port == _OTHER_PORT:
+                run, port, listener = other, other_port, other_listener
+        programs = find_built_programs(tree, self.sources.files)
+        return propose_listening_server(
+            run,
+            str(listener.port or listener.path),
+            listener.port,
+            speaks_http=port > 0,
+            find_generator=lambda name: _find_load_generator(name, programs),
+        )
+
+    def _observe(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
+        """Start a command; return the port at which it answers to HTTP, or 0, and where it listens.
+
+        That is the port if there is one.
+        """
+        observed = replace(run, command=escape_braces(run.command), ready_command="true", load=LoadProposal("true"))
+        workload = self._make_workload(proposal, observed, TRIAL_SECONDS)
+        subject = Subject(self.repository.name, self.revision, list_cases(workload)[0])
+        try:
+            with Trial(workload, subject, self._workbench.bench, tree).start_server() as server:
+                listeners = server.find_listeners(_LISTEN_SECONDS)
+                for listener in listeners:
+                    if listener.port and _speaks_http(server, listener.port):
+                        return listener.port, listener
+                return 0, listeners[0] if listeners else None
+        except ExecutionFailure:
+            return 0, None
 
     def find_stable_environment(self, proposal: BuildProposal, tried: Tried, tree: Path) -> Tried:
         """Return a command with environment variables under which its count repeats, or at least varies much less.
@@ -181,6 +276,8 @@ class FirstMeasurement:
         The libraries of a Python program start threads that few executions do not show: it gets a single one if that
         moves its count at all.
         """
+        if tried.run.is_server:
+            return tried
         varies = len(set(tried.faults)) > 1
         if not varies and not tried.run.command.startswith(("venv/bin/python ", "python3 ")):
             return tried
@@ -228,7 +325,9 @@ class FirstMeasurement:
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
         rule = Sampling.from_workload(workload)
-        sampling = Sampling(max(rule.least, _MIN_SAMPLES), max(rule.most, _MIN_SAMPLES), rule.precision)
+        # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
+        most = _MIN_SAMPLES if workload.server else max(rule.most, _MIN_SAMPLES)
+        sampling = Sampling(min(max(rule.least, _MIN_SAMPLES), most), most, rule.precision)
         progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
             measure(
@@ -250,7 +349,11 @@ class FirstMeasurement:
         return Workload.model_validate(tomllib.loads(text) | {"path": self._file})
 
     def _try_run(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        """Execute a proposed command a few times, and return its counts, or why it cannot be measured."""
+        """Execute a proposed command a few times, and return its counts, or why it cannot be measured.
+
+        A server is started once, which shows whether its load works.
+        """
+        runs = 1 if run.load else _RUNS_PER_TRIAL
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
         report = measure(
             workload,
@@ -259,11 +362,11 @@ class FirstMeasurement:
             bench=self._workbench.bench,
             subject=self.repository.name,
             revision=self.revision,
-            sampling=Sampling(least=_RUNS_PER_TRIAL, most=_RUNS_PER_TRIAL),
+            sampling=Sampling(least=runs, most=runs),
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" else self._execute(workload, tree).output
+            text = "" if run.output != "none" or run.load else self._execute(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and ignores that program's failure.
@@ -301,6 +404,21 @@ class FirstMeasurement:
 
     def _make_workload(self, proposal: BuildProposal, run: RunProposal, timeout: int) -> Workload:
         return self.parse_workload(render_workload(self.sources.name, proposal, run, timeout=timeout, schema=""))
+
+
+def _find_load_generator(name: str, programs: Iterable[BuiltProgram]) -> str:
+    """Return how a load generator is started: that of the host, else that of the build; empty if there is none."""
+    if shutil.which(name, path=PROCESS_VARIABLES["PATH"]):
+        return name
+    return next((get_start(program.name) for program in programs if Path(program.name).name == name), "")
+
+
+def _speaks_http(server: ServerExecution, port: int) -> bool:
+    """Return whether a server answers to HTTP at a port."""
+    try:
+        return server.execute_beside(("bash", "-c", _ASK_HTTP, "ask", str(port)), _ANSWER_SECONDS).output == "HTTP/"
+    except ExecutionFailure:
+        return False
 
 
 def redirect_file_to_input(run: RunProposal) -> RunProposal:

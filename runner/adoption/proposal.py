@@ -5,8 +5,30 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 
+class LoadProposal(Struct, frozen=True):
+    """What loads a server, as ``[load]`` of a workload file has it.
+
+    Attributes
+    ----------
+    command
+        The command line of one window, with the placeholders ``{port}`` and ``{socket}``.
+    output, pattern
+        The format in which it reports its work; for ``regex``, the pattern.
+    fill
+        A command line that fills the server once; empty for none.
+    operations
+        The operations of a window, if the command does not report them.
+    """
+
+    command: str
+    output: str = "none"
+    pattern: str = ""
+    fill: str = ""
+    operations: int | None = None
+
+
 class RunProposal(Struct, frozen=True):
-    """A command to measure, as ``[run]`` of a workload file has it.
+    """A command to measure, as ``[run]`` or ``[server]`` of a workload file has it.
 
     Attributes
     ----------
@@ -22,6 +44,18 @@ class RunProposal(Struct, frozen=True):
         Variables of the measured process.
     test
         Whether it is a test program of the project: it has its own input, but does not do the work that users wait for.
+    program
+        The program that the command starts; empty if it is the first word.
+    load
+        What loads the command, if it is a server.
+    lacks
+        Why a command that is a server cannot be measured, in a sentence; empty if nothing is known against it.
+    ready_command
+        A command line that succeeds as soon as a server is ready, if that is not when it listens at ``{port}``.
+    stop_signal
+        The signal that stops a server; empty for the default.
+    is_service
+        Whether a file of the project starts it as a service, so that it probably does not end.
     """
 
     command: str
@@ -30,6 +64,17 @@ class RunProposal(Struct, frozen=True):
     idle: bool = False
     stand_in: str = ""
     test: bool = False
+    program: str = ""
+    load: LoadProposal | None = None
+    lacks: str = ""
+    ready_command: str = ""
+    stop_signal: str = ""
+    is_service: bool = False
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is known to be a server. Only then its command has placeholders, and its braces are escaped."""
+        return self.load is not None or bool(self.lacks)
 
     @property
     def promising(self) -> bool:

@@ -4,30 +4,38 @@ from runner.contract.level import Number
 
 _SLOW_SECONDS = 2.0
 """Seconds of an execution from which it is worth a word."""
+_SLOW_SERVER_SECONDS = 10.0
+"""The same for all windows of a server."""
 _RUNS_PER_SESSION = 3
 """Executions of a session whose counts repeat: the first, which warms the page cache, and two samples."""
 _RUNS_PER_GATE = 42
 """Executions of a gate whose counts repeat: 20 pairs, and the first one of each side."""
 
 
-def describe_slowness(seconds: Number, cases: int = 1) -> str:
+def describe_slowness(seconds: Number, cases: int = 1, *, is_server: bool = False) -> str:
     """Return how long a session and a gate will take, and how to shorten them; empty if executions are short.
 
     Parameters
     ----------
     cases
         How many cases are measured, each in its own executions.
+    is_server
+        Whether an execution is the start of a server with the load of all windows.
     """
-    if seconds < _SLOW_SECONDS:
+    if seconds < (_SLOW_SERVER_SECONDS if is_server else _SLOW_SECONDS):
         return ""
     session, gate = (
         _format_duration(seconds * executions * cases) for executions in (_RUNS_PER_SESSION, _RUNS_PER_GATE)
     )
+    remedy = (
+        "Give `command` in [load] fewer operations: a window of one second shows the same faults"
+        if is_server
+        else "Give `command` in [run] less work, such as a smaller input or a single benchmark: an execution of one "
+        "second shows the same faults"
+    )
     return (
         f"An execution takes {seconds:.0f} s, so measuring one commit takes {session} or more in addition to its "
-        f"build, and a gate takes about {gate}. Give `command` in [run] less work, such as a smaller input or a "
-        f"single benchmark: an execution of one second shows the same faults. `max_samples` in [workload] limits the "
-        f"number of executions"
+        f"build, and a gate takes about {gate}. {remedy}. `max_samples` in [workload] limits the number of executions"
     )
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
@@ -33,15 +33,31 @@ def render_workload(
         if build.incomplete:
             lines.append("incomplete = true")
         lines += _format_table("build.environment", build.environment)
-    lines += ["", "[run]", f"command = {_format_string(_escape_braces(run.command))}"]
-    if run.output != "none":
-        lines.append(f"output = {_format_string(run.output)}")
+    if run.load:
+        lines += format_server(run, run.load)
+    lines += ["", "[run]"]
+    if run.load is None:
+        lines.append(f"command = {_format_string(escape_braces(run.command))}")
+        if run.output != "none":
+            lines.append(f"output = {_format_string(run.output)}")
     lines.append('huge_pages = "never"')
     lines += _format_table("run.environment", run.environment)
     return "\n".join(lines) + "\n"
 
 
-def _escape_braces(command: str) -> str:
+def format_server(run: RunProposal, load: LoadProposal) -> list[str]:
+    """Return the lines of the tables of a server, each after an empty line."""
+    keys = {"command": run.command, "ready_command": run.ready_command, "stop_signal": run.stop_signal}
+    load_keys = {"fill": load.fill, "command": load.command, "output": load.output, "pattern": load.pattern}
+    lines = []
+    for table, texts in (("server", keys), ("load", load_keys)):
+        lines += ["", f"[{table}]"]
+        lines += [f"{key} = {_format_string(text)}" for key, text in texts.items() if text not in {"", "none"}]
+    return [*lines, f"operations = {load.operations}"] if load.operations else lines
+
+
+def escape_braces(command: str) -> str:
+    """Return a command in which no brace begins a placeholder."""
     return command.replace("{", "{{").replace("}", "}}")
 
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from runner.adoption.exactness import Exactness
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.gate_trial import GateTrial
+    from runner.adoption.proposal import RunProposal
     from runner.cli.init_choice import Choice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
     from runner.subject.repository import Repository
     from runner.workload import Workload
 
+_DEFAULT_WINDOWS = 3
+"""Measured windows of a proposed server."""
 _DO_WORK_HINT = (
     "Change `command` in [run] of workload.toml to the work that users wait for; `faultwatch measure` then counts its "
     "faults with the same build"
@@ -46,6 +49,14 @@ _FAILED_REMARK = (
     "workload.toml create the files that it needs, or reduce its work, and make it the `command` in [run]"
 )
 
+_SERVER_REMARK = (
+    "{}. To measure it under load, replace `command` in [run] by the tables at the end of workload.toml, with a load "
+    "generator or a script: {}"
+)
+_FIXED_PORT_REMARK = (
+    "`{}` always listens at the same port, so two of its servers cannot be alive at once, and other programs can take "
+    "it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
+)
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "
     "contain the same tools and packages; the first `faultwatch measure` there downloads the packages"
@@ -276,16 +287,34 @@ def _propose_workload(
     missing
         Submodules that the clone lacks.
     """
+    from runner.adoption.servers import list_example_lines
     from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose_build_and_run
 
     choice = choose_build_and_run(first, questions, build=build, run=run, missing=missing)
-    seconds = choice.tried.seconds
+    # Of a server, each window has the limit.
+    seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
     text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
-    remarks = [_describe_weakness(choice.tried), *_describe_rejected_commands(choice)]
+    server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
+    if server and not choice.tried.run.load:
+        text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
+    remarks = [
+        _describe_weakness(choice.tried),
+        *_describe_rejected_commands(choice),
+        _describe_server(choice.tried.run, server),
+    ]
     return text, first.parse_workload(text), list(dict.fromkeys(filter(None, remarks))), choice.tried.faults
+
+
+def _describe_server(run: "RunProposal", other: "RunProposal | None") -> str:
+    """Return what a user should know about a server that is proposed, or was seen; empty if there is nothing."""
+    from runner.adoption.servers import HOW_TO
+
+    if run.load:
+        return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
+    return _SERVER_REMARK.format(other.lacks, HOW_TO) if other else ""
 
 
 def _describe_weakness(tried: "Tried") -> str:
@@ -485,7 +514,9 @@ def _show_result(
             prefix = f"{report.case.name}: " if len(reports) > 1 else ""
             click.echo(strip_terminal_commands(f"{prefix}{judged.sentence}"))
     longest = max((max(report.values("elapsed"), default=0.0) for report in reports), default=0.0)
-    for remark in filter(None, [describe_slowness(longest, len(reports)), *remarks]):
+    is_server = any(sample.windows for report in reports for sample in report.samples)
+    slowness = describe_slowness(longest, len(reports), is_server=is_server)
+    for remark in filter(None, [slowness, *remarks]):
         click.echo(f"  → {strip_terminal_commands(remark)}")
     if written:
         click.echo(strip_terminal_commands(f"\nWritten: {', '.join(written)}"))

@@ -250,8 +250,15 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module
+    from runner.adoption.servers import list_example_lines
 
     first = failures[0]
+    if server := next((tried.run for tried in failures if tried.run.lacks), None):
+        return FaultwatchError(
+            f"no program could be measured: {server.lacks}",
+            "write a workload.toml with the tables of a server, and a load generator or a script as its load:\n"
+            + "\n".join(f"    {line}" for line in list_example_lines(server)),
+        )
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:

@@ -10,7 +10,7 @@ from rich.table import Table
 from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status, Window
-from runner.contract.steady_state import describe_still_faulting_samples
+from runner.contract.steady_state import align_windows, describe_still_faulting_samples
 
 THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
 _DEFAULT_REASONS = {
@@ -82,10 +82,9 @@ def _show_windows(console: Console, report: Report) -> None:
     names = [name for name in _WINDOW_METRICS if any(name in windows[0].readings for windows in starts)]
     for name in names:
         table.add_column(escape_text(name), justify="right")
-    for number in range(min(len(windows) for windows in starts)):
-        windows = [windows[number] for windows in starts]
-        title = f"{number + 1}, warm-up" if windows[0].is_warm_up else str(number + 1)
-        table.add_row(title, *(_format_window_cell(windows, name) for name in names))
+    for row in align_windows(starts):
+        title = f"{row.number}, warm-up" if row.is_warm_up else str(row.number)
+        table.add_row(title, *(_format_window_cell(row.windows, name) for name in names))
     console.print(f"By window, {len(starts)} starts", style="italic", highlight=False)
     console.print(table)
     if sentence := describe_still_faulting_samples(report.samples):

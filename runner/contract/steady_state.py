@@ -39,6 +39,33 @@ class WindowFaults(Struct, frozen=True):
         return max(0.0, self.faults - max(0.0, self.growth) / _PAGE_BYTES) / self.operations
 
 
+class AlignedWindows(Struct, frozen=True):
+    """The same window of all starts: its number, and those starts' windows that have it."""
+
+    number: int
+    is_warm_up: bool
+    windows: tuple[Window, ...]
+
+
+def count_warm_up(windows: Sequence[Window]) -> int:
+    """Return how many windows come before the measured ones."""
+    return next((index for index, window in enumerate(windows) if not window.is_warm_up), len(windows))
+
+
+def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
+    """Return the windows of some starts by number, so that the first measured window of each has the same.
+
+    Starts that warm up until they are steady have different numbers of windows. The numbers are those of the start that
+    warmed up for longest.
+    """
+    warm_up = max((count_warm_up(windows) for windows in starts), default=0)
+    rows: dict[int, list[Window]] = {}
+    for windows in starts:
+        for number, window in enumerate(windows, warm_up - count_warm_up(windows) + 1):
+            rows.setdefault(number, []).append(window)
+    return [AlignedWindows(number, number <= warm_up, tuple(rows[number])) for number in sorted(rows)]
+
+
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
     """Return whether the last two windows have the same rate of faults."""
     if len(windows) < 2:

@@ -3,8 +3,11 @@
 A connection would be work for the server that its load did not cause.
 """
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+from msgspec import Struct
 
 _TCP_LISTEN = "0A"
 _UNIX_ACCEPTS = 0x10000
@@ -29,6 +32,45 @@ def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
         if len(fields) == 8 and fields[7] == path and int(fields[3], 16) & _UNIX_ACCEPTS:
             return True
     return False
+
+
+class Listener(Struct, frozen=True, order=True):
+    """Where a program listens: at a TCP port, or else at the path of a Unix socket."""
+
+    port: int = 0
+    path: str = ""
+
+    @property
+    def place(self) -> str:
+        """The place in words."""
+        return f"port {self.port}" if self.port else f"the socket {self.path}"
+
+
+def find_listeners(processes: Sequence[int], proc: Path = Path("/proc")) -> list[Listener]:
+    """Return where some processes listen, ports first. Others in their network are left out."""
+    sockets = {inode for pid in processes for inode in _list_sockets(proc / str(pid) / "fd")}
+    listeners = set()
+    for pid in processes[:1]:
+        for name in ("tcp", "tcp6"):
+            for line in _read_lines(proc / str(pid) / "net" / name):
+                fields = line.split()
+                if len(fields) > 9 and fields[3] == _TCP_LISTEN and fields[9] in sockets:
+                    listeners.add(Listener(port=int(fields[1].rpartition(":")[2], 16)))
+        for line in _read_lines(proc / str(pid) / "net" / "unix"):
+            fields = line.split(maxsplit=7)
+            if len(fields) == 8 and int(fields[3], 16) & _UNIX_ACCEPTS and fields[6] in sockets:
+                listeners.add(Listener(path=fields[7]))
+    return sorted(listeners, key=lambda listener: (not listener.port, listener))
+
+
+def _list_sockets(folder: Path) -> Iterator[str]:
+    """Yield the inodes of the sockets that a process has open, as the kernel's lists name them."""
+    with suppress(OSError):
+        for file in folder.iterdir():
+            with suppress(OSError):
+                target = str(file.readlink())
+                if target.startswith("socket:["):
+                    yield target[len("socket:[") : -1]
 
 
 def _read_lines(file: Path) -> list[str]:

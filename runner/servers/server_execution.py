@@ -38,7 +38,7 @@ from runner.perf.session import ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
-from runner.servers.listening import is_port_open, is_socket_open
+from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
 from runner.servers.places import provide_places
 from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
 from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
@@ -56,6 +56,8 @@ _MAX_SETTLE_SECONDS = 1.0
 """Seconds after which a window ends although the server still works by itself."""
 _END_SECONDS = 5.0
 """Seconds within which a server that has failed is known to have ended, after its load has failed."""
+_LISTEN_SECONDS = 0.2
+"""For how long a program that listens may begin to listen elsewhere too."""
 _READY_PERIOD_SECONDS = 0.05
 """Seconds between two attempts of a command that says whether the server is ready."""
 
@@ -169,6 +171,21 @@ class ServerExecution:
                 raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}")
         if self._bound.ready_command:
             self._wait_for_ready_command(deadline)
+
+    def find_listeners(self, seconds: float) -> list[Listener]:
+        """Return where the program listens, as soon as it does, or nothing after some seconds or its end."""
+
+        def find() -> list[Listener]:
+            return find_listeners(self._counted.list_processes()) if self._counted.launch.is_started else []
+
+        self._live.wait_until(lambda: bool(find()), time.monotonic() + seconds)
+        # It may listen at several places, one after the other.
+        self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
+        return find()
+
+    def execute_beside(self, command: Sequence[str], seconds: float) -> SideResult:
+        """Run a command in the network of the server."""
+        return self._start_side_command(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
         """Load the server once, and count it meanwhile.

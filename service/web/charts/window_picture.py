@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from runner.contract.metric import Metric
 from runner.contract.metrics import metric
 from runner.contract.report import Sample, Window
-from runner.contract.steady_state import describe_still_faulting_samples, list_window_faults
+from runner.contract.steady_state import (
+    AlignedWindows,
+    align_windows,
+    count_warm_up,
+    describe_still_faulting_samples,
+    list_window_faults,
+)
 from service.text.numbers import Number
 
 WIDTH, HEIGHT = 1000, 200
@@ -67,42 +73,47 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
     starts = [sample.windows for sample in samples if sample.windows]
     if not starts:
         return None
-    # All starts have the same windows, except while they warm up until they are steady.
-    count = min(len(windows) for windows in starts)
+    aligned = align_windows(starts)
+    warm_up = max(count_warm_up(windows) for windows in starts)
     has_operations = all(window.operations for windows in starts for window in windows)
-    rates = [[faults.rate for faults in list_window_faults(windows)] for windows in starts]
-    highest = max((rate for line in rates for rate in line), default=0.0)
-    step = WIDTH / max(1, *(len(windows) for windows in starts))
+    # A start that is steady earlier begins further to the right, so that the measured windows are below each other.
+    rates = [
+        [
+            (index, faults.rate)
+            for index, window in enumerate(windows, warm_up - count_warm_up(windows))
+            for faults in list_window_faults([window])
+        ]
+        for windows in starts
+    ]
+    highest = max((rate for line in rates for _, rate in line), default=0.0)
+    step = WIDTH / len(aligned)
 
     def place(index: int, rate: float) -> tuple[float, float]:
         share = rate / highest if highest else 0.0
         return round((index + 0.5) * step, 1), round(HEIGHT * (1 - _MARGIN_SHARE - share * (1 - 2 * _MARGIN_SHARE)), 1)
 
-    lines = [[place(index, rate) for index, rate in enumerate(line)] for line in rates]
+    lines = [[place(index, rate) for index, rate in line] for line in rates]
     names = [name for name in COLUMNS if any(name in window.readings for windows in starts for window in windows)]
     return WindowPicture(
         starts=len(starts),
         paths=tuple("M" + " ".join(f"{x:g},{y:g}" for x, y in line) for line in lines if line),
         dots=tuple(point for line in lines for point in line),
-        warm_up=round(step * min(sum(window.is_warm_up for window in windows) for windows in starts), 1),
+        warm_up=round(step * warm_up, 1),
         highest=highest,
         unit="faults/operation" if has_operations else "faults",
         columns=tuple(metric(name) for name in names),
-        rows=tuple(
-            _describe_window(index, [windows[index] for windows in starts], names, has_operations)
-            for index in range(count)
-        ),
+        rows=tuple(_describe_window(row, names, has_operations) for row in aligned),
         still_faulting=describe_still_faulting_samples(samples),
     )
 
 
-def _describe_window(index: int, windows: Sequence[Window], names: Sequence[str], has_operations: bool) -> WindowRow:
-    rates = [faults.rate for faults in list_window_faults(windows)]
+def _describe_window(row: AlignedWindows, names: Sequence[str], has_operations: bool) -> WindowRow:
+    rates = [faults.rate for faults in list_window_faults(row.windows)]
     return WindowRow(
-        number=index + 1,
-        is_warm_up=windows[0].is_warm_up,
+        number=row.number,
+        is_warm_up=row.is_warm_up,
         rate=(min(rates), max(rates)) if rates and has_operations else None,
-        spans=tuple(_find_span(windows, name) for name in names),
+        spans=tuple(_find_span(row.windows, name) for name in names),
     )
 
 

@@ -11,3 +11,8 @@ def test_a_slow_program_is_told_what_it_costs_and_what_to_change() -> None:
 
 def test_nothing_is_said_of_a_quick_one() -> None:
     assert describe_slowness(1.9) == ""
+
+
+def test_a_slow_server_gets_fewer_operations() -> None:
+    assert describe_slowness(9, is_server=True) == ""
+    assert "`command` in [load] fewer operations" in describe_slowness(11, is_server=True)

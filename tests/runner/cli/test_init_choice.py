@@ -7,12 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from runner.adoption.first_measurement import FirstMeasurement, Tried
-from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 from runner.cli import init_choice
 from runner.cli.init import (
     _assess_exactness,
     _describe_kept_ci_file,
     _describe_rejected_commands,
+    _describe_server,
     _describe_weakness,
     command,
 )
@@ -195,3 +196,25 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
     judged = _assess_exactness(report().model_copy(update={"samples": samples}), before)
     assert judged
     assert judged.exact is exact
+
+
+def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    lacks = "./srv 80 listens at port 80: it is a server, and init does not know what loads it"
+    server = RunProposal("./srv {port}", program="./srv", lacks=lacks)
+    host = Host({})
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), run.lacks) for run in runs])
+    with pytest.raises(FaultwatchError) as failure:
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=(server,)))
+    assert failure.value.what == f"no program could be measured: {lacks}"
+    assert '    # command = "./srv {port}"\n' in failure.value.remedy
+
+
+def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() -> None:
+    load = LoadProposal("ab http://127.0.0.1:80/", output="ab")
+    assert "`./srv` always listens at the same port" in _describe_server(
+        RunProposal("./srv", load=load, ready_command="true"), None
+    )
+    assert _describe_server(RunProposal("./srv {port}", load=load), None) == ""
+    assert _describe_server(RunProposal("./x"), None) == ""
+    remark = _describe_server(RunProposal("./x"), RunProposal("./srv {port}", lacks="./srv is a server"))
+    assert remark.startswith("./srv is a server. To measure it under load, ")

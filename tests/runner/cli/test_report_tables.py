@@ -3,7 +3,7 @@
 import pytest
 
 from runner.cli.report_tables import show_reports
-from runner.contract.report import Case, Failure, Outcome, Reading, Report, Sample, Stage, Status
+from runner.contract.report import Case, Failure, Outcome, Reading, Report, Sample, Stage, Status, Window
 from tests.runner.sample_reports import report
 
 
@@ -99,3 +99,19 @@ def test_what_a_measurement_leaves_to_be_said_is_printed_once(capsys: pytest.Cap
     remark = "an execution leaves dump.rdb, which the next execution reads"
     reports = [made(allocator, 5001).model_copy(update={"remarks": (remark,)}) for allocator in ("glibc", "jemalloc")]
     assert " ".join(shown(reports, capsys).split()).count(remark) == 1
+
+
+def test_starts_that_warm_up_for_different_times_are_aligned_by_their_measured_windows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def start(*faults: int, warm_up: int) -> Sample:
+        windows = tuple(
+            Window(is_warm_up=number < warm_up, readings={"minor-faults": Reading(value=count)}, resident=0)
+            for number, count in enumerate(faults)
+        )
+        return Sample(readings={"minor-faults": Reading(value=7)}, windows=windows)
+
+    server = report().model_copy(update={"samples": (start(90, 7, 5, warm_up=1), start(95, 91, 7, 6, warm_up=2))})
+    lines = [line.split() for line in shown([server], capsys).splitlines()]
+    table = lines[lines.index(["window", "minor-faults"]) + 2 :]
+    assert table[:4] == [["1,", "warm-up", "95"], ["2,", "warm-up", "90", "–", "91"], ["3", "7"], ["4", "5", "–", "6"]]

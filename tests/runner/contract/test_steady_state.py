@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.contract.report import Window
 from runner.contract.steady_state import (
     WindowFaults,
+    align_windows,
+    count_warm_up,
     describe_still_faulting,
     find_still_faulting_rate,
     has_levelled_off,
@@ -63,3 +66,21 @@ def test_a_rate_that_is_named_is_one_of_the_last_window(windows: list[WindowFaul
     rate = find_still_faulting_rate(windows)
     assert rate is None or 0.1 <= rate <= windows[-1].rate
     assert (describe_still_faulting(windows) == "") is (rate is None)
+
+
+def windows(warm_up: int, measured: int) -> list[Window]:
+    return [Window(is_warm_up=number < warm_up, readings={}, resident=0) for number in range(warm_up + measured)]
+
+
+def test_the_first_measured_windows_of_all_starts_have_one_number() -> None:
+    rows = align_windows([windows(1, 3), windows(3, 3), windows(0, 2)])
+    assert [(row.number, row.is_warm_up, len(row.windows)) for row in rows] == [
+        *((1, True, 1), (2, True, 1), (3, True, 2)),
+        *((4, False, 3), (5, False, 3), (6, False, 2)),
+    ]
+    assert all(window.is_warm_up is row.is_warm_up for row in rows for window in row.windows)
+
+
+def test_without_starts_there_are_no_rows() -> None:
+    assert align_windows([]) == []
+    assert count_warm_up(windows(2, 0)) == 2

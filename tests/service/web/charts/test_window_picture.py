@@ -23,7 +23,8 @@ def test_a_program_that_runs_once_has_no_windows() -> None:
 
 
 def test_each_start_is_a_line_and_each_window_a_row() -> None:
-    picture = draw_windows([start(window(2000, is_warm_up=True), window(1000)), start(window(2000), window(1500))])
+    warm = window(2000, is_warm_up=True)
+    picture = draw_windows([start(warm, window(1000)), start(warm, window(1500))])
     assert picture
     assert (len(picture.paths), len(picture.dots), picture.highest) == (2, 4, 2)
     assert [row.rate for row in picture.rows] == [(2, 2), (1, 1.5)]
@@ -36,12 +37,18 @@ def test_more_faults_are_drawn_higher() -> None:
     assert picture.dots[0][1] < picture.dots[1][1]
 
 
-def test_what_warmed_up_in_every_start_is_shaded() -> None:
-    warm = window(1, is_warm_up=True)
-    picture = draw_windows([start(warm, warm, window(1)), start(warm, window(1))])
+def test_windows_are_aligned_by_the_first_measured_one() -> None:
+    warm = window(9000, is_warm_up=True)
+    picture = draw_windows([start(warm, window(1000), window(2000)), start(warm, warm, window(1500), window(2000))])
     assert picture
-    assert picture.warm_up == 333.3
-    assert len(picture.rows) == 2
+    assert picture.warm_up == 500
+    assert [(row.number, row.is_warm_up, row.rate) for row in picture.rows] == [
+        (1, True, (9, 9)),
+        (2, True, (9, 9)),
+        (3, False, (1, 1.5)),
+        (4, False, (2, 2)),
+    ]
+    assert [x for x, _ in picture.dots] == [375, 625, 875, 125, 375, 625, 875]
 
 
 def test_windows_without_operations_show_faults() -> None:
