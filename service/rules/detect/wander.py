@@ -21,15 +21,15 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 from service.rules.detect.outliers import CLIP_SIGMA
 
-MIN_MARGIN = 5.0
-"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
+MIN_MARGIN = 8.0
+"""By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
 
-Each further small change nearby must add as much.
+Each further change nearby must add as much.
 """
+FITTED_PARAMETERS = 8
+"""Parameters that are fitted to the runs: two levels, a position and the noise of both explanations."""
 MIN_MARGIN_IN_DOUBT = 2.0
 """The same for a change that more runs can settle."""
-OVERWHELMING_MARGIN = 25.0
-"""The same for a step no larger than those that this host is seen to wander."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MAX_POINTS = 512
@@ -42,6 +42,16 @@ EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+
+
+def find_needed_margin(n: int) -> float:
+    """Return by how much a change must explain n runs better than any wander to be certain.
+
+    Few runs fit any explanation too well: by the factor n / (n - k - 2) for k parameters (Hurvich and Tsai, "Regression
+    and time series model selection in small samples", Biometrika 76, 1989).
+    """
+    free = n - FITTED_PARAMETERS - 2
+    return MIN_MARGIN * n / free if free > 0 else math.inf
 
 
 class Shape(NamedTuple):
@@ -149,8 +159,6 @@ class Explanations:
                 margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
             each = others.pop(strongest)
-            if each == own and margin >= OVERWHELMING_MARGIN:
-                return margin
             # Project the selected change out of the others.
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
             right -= part * right[:, each, None]
