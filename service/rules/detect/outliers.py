@@ -24,10 +24,10 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     return result
 
 
-def clip_outliers(x: Floats) -> Floats:
-    """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
+def replace_outliers(x: Floats) -> Floats:
+    """Return values, in sigma, with outliers replaced by the running median; of fewer than nine, by their median."""
     middle = compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
-    return np.asarray(middle + _clip_values(x - middle, CLIP_SIGMA))
+    return np.where(np.abs(x - middle) <= CLIP_SIGMA, x, middle)
 
 
 def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
-from service.rules.detect.outliers import CLIP_SIGMA
+from service.rules.detect.outliers import replace_outliers
 
 MIN_MARGIN = 8.0
 """By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
@@ -195,24 +195,17 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
 
-    # Residuals around these levels, clipped: an outlier is no wander.
-    rest = around - levels[0]
-    for size, part in zip(sizes, parts, strict=True):
-        rest -= size * part
-    far = CLIP_SIGMA * math.sqrt(noise.inflation)
-    runs = np.minimum(np.maximum(rest, -far), far)
-
-    # Put back the changes that are judged together: this one, and all small ones unless it is large.
+    # Changes that are judged together: this one and the small ones. The large ones are taken out.
     own = changes.index(change)
-    large = abs(sizes[own]) >= LARGE_STEP_SIGMA
-    together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE_STEP_SIGMA)]
-    for i in together:
-        runs += sizes[i] * parts[i]
+    together = [i for i, size in enumerate(sizes) if i == own or abs(size) < LARGE_STEP_SIGMA]
+    runs = replace_outliers(around)
+    for i in set(range(len(changes))).difference(together):
+        runs -= sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
     own = together.index(own)
-    return Explanations(compute_normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
+    return Explanations(compute_normal_scores(runs) if noise.has_modes and abs(sizes[together[own]]) < LARGE_STEP_SIGMA else runs, shapes).margin(own)
 
 
 def _compute_median(values: Floats) -> float:
