@@ -430,8 +430,13 @@ class _ExactSearch:
 
     @property
     def _innocent(self) -> int:
-        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits."""
-        return (self._in_agreement | self._in_explained) & ~self._suspected
+        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits.
+
+        Two that agree around a culprit say nothing: another commit between them undoes it.
+        """
+        suspected = self._suspected
+        in_agreement = reduce(or_, (between for _, between in self._agreements if not between & suspected), 0)
+        return (in_agreement | self._in_explained) & ~suspected
 
     @property
     def _suspected(self) -> int:
@@ -465,11 +470,6 @@ class _ExactSearch:
             betweens = (self._list_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
-
-    @cached_property
-    def _in_agreement(self) -> int:
-        """The commits between measured ones that agree, as a bit set."""
-        return reduce(or_, (between for _, between in self._agreements), 0)
 
     def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""

@@ -21,7 +21,7 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 from service.rules.detect.outliers import replace_outliers
 
-MIN_MARGIN = 8.0
+MIN_MARGIN = 7.5
 """By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
 
 Each further change nearby must add as much.
@@ -38,6 +38,8 @@ MAX_UNCUT_POINTS = 64
 """Longer stretches are cut to a multiple of eight, so that few spectra need to be stored."""
 MAX_STORED_SPECTRA = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
+MIN_SQUARES = 1e-9
+"""Squared sigma that runs differ by at least: those that all agree leave nothing to explain."""
 EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
@@ -121,7 +123,7 @@ class Explanations:
         self._normal = weighted @ x.T
         self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
         self._right = weighted @ y
-        self._total = inverse @ (y * y)
+        self._total = inverse @ (y * y) + MIN_SQUARES
         self._without = float(self._compute_likelihoods(np.zeros((len(self._total), 1))).max())
 
     def _compute_likelihoods(self, explained: Floats) -> Floats:
@@ -195,17 +197,21 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
 
-    # Changes that are judged together: this one and the small ones. The large ones are taken out.
+    # Without outliers, which are no wander; the few runs beside a change are none.
+    cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
+    runs = np.concatenate([replace_outliers(side) for side in (around[:cut], around[cut:]) if len(side)])
+
+    # This change and the small ones are judged together; the large ones are taken out.
     own = changes.index(change)
     together = [i for i, size in enumerate(sizes) if i == own or abs(size) < LARGE_STEP_SIGMA]
-    runs = replace_outliers(around)
     for i in set(range(len(changes))).difference(together):
         runs -= sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
-    own = together.index(own)
-    return Explanations(compute_normal_scores(runs) if noise.has_modes and abs(sizes[together[own]]) < LARGE_STEP_SIGMA else runs, shapes).margin(own)
+    if noise.has_modes and abs(sizes[own]) < LARGE_STEP_SIGMA:
+        runs = compute_normal_scores(runs)
+    return Explanations(runs, shapes).margin(together.index(own))
 
 
 def _compute_median(values: Floats) -> float:
