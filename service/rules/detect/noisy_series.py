@@ -171,39 +171,32 @@ class NoisySeries:
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
         change = replace(change, high=min(change.high, self._done - 1))
-        if self._rows[-1].in_doubt and end == self._rows[-1].at:
-            end = self._done  # a suspicion does not end a level
         shape = Shape(change.low, change.high) if change.rule == "ramp" else Shape(change.index, change.index)
 
-        # By the runs around it and the other changes there; but a later change does not withdraw a certain one.
-        last = min(self._done, shape.high + POINTS_AFTER)
-        margin = self._compute_margin(shape, begin, end, last)
-        if not change.wants_rerun and (
-            margin >= find_needed_margin(last - self._find_first(shape))
-            or any(
-                self._compute_margin(shape, begin, end, earlier)
-                >= find_needed_margin(earlier - self._find_first(shape))
-                for earlier in self._list_earlier_ends(shape, last)
-            )
-        ):
-            return change
-        newest = end == self._done < shape.high + MAX_POINTS_IN_DOUBT
-        return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
+        # By the runs around it and the other changes there; but no later change withdraws it.
+        likely = False
+        for last in self._list_ends(shape):
+            margin = self._compute_margin(shape, begin, end, last)
+            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first(shape)):
+                return change
+            likely |= margin >= MIN_MARGIN_IN_DOUBT
+        return replace(change, wants_rerun=True) if likely and self._done < shape.high + MAX_POINTS_IN_DOUBT else None
 
     def _find_first(self, shape: Shape) -> int:
         """Return the first of the runs that a change is judged by."""
         return max(0, shape.low - POINTS_BEFORE)
 
-    def _list_earlier_ends(self, shape: Shape, last: int) -> list[int]:
-        """Return where the runs of a change's level end if a later change ends it.
+    def _list_ends(self, shape: Shape) -> list[int]:
+        """Return where the runs that a change is judged by may end.
 
-        That is at the next change, known or suspected, or in front of some of the newest runs.
+        A later change may begin at the next one of the rows, certain or in doubt, or with some of the newest runs.
         """
+        last = min(self._done, shape.high + POINTS_AFTER)
         following = bisect_right(self._rows, shape.high, key=_position)
         ends = [self._rows[following].at] if following < len(self._rows) else []
         if last == self._done:
             ends += range(last - EARLY_UPDATE_POINTS, last - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
-        return [end for end in ends if shape.high < end < last]
+        return [last, *(end for end in ends if shape.high < end < last)]
 
     def _compute_margin(self, shape: Shape, begin: int, end: int, last: int) -> float:
         """Return the margin of a change over wander in the runs before ``last``.
@@ -212,7 +205,7 @@ class NoisySeries:
         """
         first = self._find_first(shape)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        apart = [row for row in near if row.at <= begin or row.at >= end or (row.in_doubt and row.at != shape.low)]
+        apart = [row for row in near if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]
         key = (shape, last, *others)
         margin = self._margins.get(key)
