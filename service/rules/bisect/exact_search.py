@@ -236,11 +236,11 @@ class _ExactSearch:
             if commit == good or not contained & 1 or self._contains_some_candidates(contained):
                 continue
             before = contained & ~(1 << self.graph.place[commit])
-            self._update_culprit(commit, self.values[good] + self._sum_effects(before))
-            expected = self.values[good] + self._sum_effects(contained)
-            if self.do_differ(expected, self.values[commit]):
+            without_own = self.values[good] + self._sum_effects(before)
+            self._update_culprit(commit, without_own)
+            if self.do_differ(self.values[good] + self._sum_effects(contained), self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
-                return self._explain_level(commit, expected, explained) and self.explain_inner_commits(good)
+                return self._explain_level(commit, without_own, explained) and self.explain_inner_commits(good)
             explained.append(commit)
         return True
 
@@ -258,7 +258,10 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
-        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains."""
+        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains.
+
+        ``expected`` is the level of the commit without its own change.
+        """
         graph = self.graph
         contained = graph.collect_ancestry(commit)
         older = [name for name in explained if contained >> graph.place[name] & 1]
