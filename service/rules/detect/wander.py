@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
-from service.rules.detect.outliers import replace_outliers
+from service.rules.detect.outliers import CLIP_SIGMA, replace_outliers
 
 MIN_MARGIN = 7.5
 """By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
@@ -199,7 +199,7 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
 
     # Without outliers, which are no wander; the few runs beside a change are none.
     cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
-    runs = np.concatenate([replace_outliers(side) for side in (around[:cut], around[cut:]) if len(side)])
+    runs = replace_outliers(around, cut, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.
     own = changes.index(change)
