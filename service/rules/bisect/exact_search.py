@@ -236,11 +236,11 @@ class _ExactSearch:
             if commit == good or not contained & 1 or self._contains_some_candidates(contained):
                 continue
             before = contained & ~(1 << self.graph.place[commit])
-            self._update_culprit(commit, self.values[good] + self._sum_effects(before))
-            expected = self.values[good] + self._sum_effects(contained)
-            if self.do_differ(expected, self.values[commit]):
+            without_own = self.values[good] + self._sum_effects(before)
+            self._update_culprit(commit, without_own)
+            if self.do_differ(self.values[good] + self._sum_effects(contained), self.values[commit]):
                 # With one culprit more, the levels of the earlier commits may no longer be explained.
-                return self._explain_level(commit, expected, explained) and self.explain_inner_commits(good)
+                return self._explain_level(commit, without_own, explained) and self.explain_inner_commits(good)
             explained.append(commit)
         return True
 
@@ -258,7 +258,10 @@ class _ExactSearch:
             del self.culprits[commit]
 
     def _explain_level(self, commit: str, expected: Number, explained: Collection[str]) -> bool:
-        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains."""
+        """Add the culprit of an unexpected level: it is among the commits that no explained commit contains.
+
+        ``expected`` is the level of the commit without its own change.
+        """
         graph = self.graph
         contained = graph.collect_ancestry(commit)
         older = [name for name in explained if contained >> graph.place[name] & 1]
@@ -430,8 +433,13 @@ class _ExactSearch:
 
     @property
     def _innocent(self) -> int:
-        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits."""
-        return (self._in_agreement | self._in_explained) & ~self._suspected
+        """As a bit set: commits between two measured ones that agree, or in an explained gap, without the culprits.
+
+        Two that agree around a culprit say nothing: another commit between them undoes it.
+        """
+        suspected = self._suspected
+        in_agreement = reduce(or_, (between for _, between in self._agreements if not between & suspected), 0)
+        return (in_agreement | self._in_explained) & ~suspected
 
     @property
     def _suspected(self) -> int:
@@ -465,11 +473,6 @@ class _ExactSearch:
             betweens = (self._list_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
-
-    @cached_property
-    def _in_agreement(self) -> int:
-        """The commits between measured ones that agree, as a bit set."""
-        return reduce(or_, (between for _, between in self._agreements), 0)
 
     def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""

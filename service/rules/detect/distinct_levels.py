@@ -20,7 +20,7 @@ from service.rules.detect.exchangeability import (
     is_rare,
 )
 from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import LARGE_STEP_SIGMA, MIN_POINTS_TO_KNOW_RHO, Noise
+from service.rules.detect.noise import MIN_POINTS_TO_KNOW_RHO, Noise
 
 MAX_SPURIOUS_PROPOSALS = 2
 """How many of the next proposals may be spurious, so that the level after a change extends beyond them."""
@@ -32,10 +32,6 @@ MAX_INFLATION = 20.0
 """Bound of the inflation by autocorrelation: a change of level looks like autocorrelation, too."""
 MIN_CHANGE_RUNS = 3
 """Measurements without which no change is certain."""
-MIN_RUNS_TO_KNOW_NOISE = 30
-"""Runs of a side that hardly show how its noise moves."""
-MIN_SQUARED_SIGMA = 100.0
-"""Squared sigma that so few runs must explain together; with more runs less, with ``MAX_POINTS_PER_SIDE`` nothing."""
 MIN_UNPRECEDENTED_SIGMA = 8.0
 """Sigma of a step to an unprecedented level."""
 UNPRECEDENTED_POINTS, UNPRECEDENTED_SIGMA = 128, 6.0
@@ -144,12 +140,6 @@ def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise
     )
     distances = np.abs(values[max(0, at - UNPRECEDENTED_POINTS) : at] - levels[1])
     return bool(min(agreeing) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)
-
-
-def compute_least_step(shorter: int) -> float:
-    """Return the smallest step, in sigma, that is certain if its shorter side has this many runs."""
-    unknown = min(1.0, max(0.0, (MAX_POINTS_PER_SIDE - shorter) / (MAX_POINTS_PER_SIDE - MIN_RUNS_TO_KNOW_NOISE)))
-    return min(LARGE_STEP_SIGMA, math.sqrt(unknown * MIN_SQUARED_SIGMA / max(1, shorter)))
 
 
 def _compute_shifts(values: Floats) -> Floats:

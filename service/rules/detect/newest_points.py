@@ -11,12 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from service.rules.detect.distinct_levels import find_lacking_shift
-from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE, compute_normal_scores
+from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import count_runs_between, find_agreed_level
-from service.rules.detect.median_of_nine import Floats
-from service.rules.detect.noise import MAX_INDEPENDENT_RHO, Noise
-from service.rules.detect.wander import MIN_MARGIN, Shape, margin
+from service.rules.detect.noise import Noise
 
 MAX_NEWEST_POINTS = 36  # newest points that are judged here; the partition finds older changes
 REFERENCE_POINTS = 32  # points before them from which the level is taken
@@ -25,8 +23,6 @@ MIN_MEAN_DEVIATIONS = 5.0  # standard deviations of the mean of several points: 
 MAX_POINT_SIGMA = 5.0  # sigma: the most that one point contributes to that mean
 NOISE_CAUTION_POINTS = 8  # points from which the noise is known half as well as necessary
 MIN_EACH_SIGMA = (0.0, 5.0, 2.5, 1.4, 1.2)  # sigma: how far each of 1, 2, 3, 4 points must be off at least
-MAX_RUNS_WITHOUT_WANDER = 20  # runs in which no host wanders by two sigma unless they follow each other
-MIN_POINTS_TO_KNOW_WANDER = 64  # points that show whether they do
 MIN_FOLLOWED_SIGMA = 0.5  # sigma: a smaller mean of three points or more is not followed further back
 FAR_STEP_SIGMA = 8.0  # sigma from which on a step is so large that a run at an eighth of it has not taken it
 MIN_MEAN_SIGMA = 2.2  # sigma: smallest mean of several points
@@ -43,6 +39,8 @@ def find_newest_change(
     recent: Sequence[float], noise: Noise, outlier: Callable[[], float], reruns: Sequence[float] = ()
 ) -> LevelChange | None:
     """Return a change if the newest points left the level before them; None if they did not.
+
+    It is certain that their order is none of chance; whether the host wanders is not judged here.
 
     The statistic is the sum of bounded deviations over the newest k points, for each k: the generalised likelihood
     ratio of Willsky and Jones, "A generalized likelihood ratio approach to the detection and estimation of jumps",
@@ -89,16 +87,9 @@ def find_newest_change(
         runs = [*recent[n - length : n - 1], *(reruns or recent[-1:])]
         values = np.array([*recent[max(0, n - length - MAX_POINTS_PER_SIDE) : n - length], *runs])
         split = len(values) - len(runs)
-        large = abs(compute_median(runs) - level) >= noise.least
         z_scores = [(value - level) / unit * direction for value in runs]
         certain = (
-            large
-            and _is_shift_significant(z_scores, noise.inflation, len(before))
-            and find_lacking_shift(values, split) == 0
-            and (
-                _is_too_short_to_wander(values, split, noise)
-                or _is_change_likelier_than_wander(values / unit, split, noise)
-            )
+            _is_shift_significant(z_scores, noise.inflation, len(before)) and find_lacking_shift(values, split) == 0
         )
         after = compute_median(runs)
         level = find_agreed_level(np.array(before[::-1]), level, unit)
@@ -189,20 +180,3 @@ def _is_shift_significant(z_scores: Sequence[float], inflation: float, reference
     limit = min(MAX_POINT_SIGMA, 1.5 * compute_median(z_scores))
     deviation = math.sqrt(len(z_scores) * inflation * (1 + len(z_scores) / reference))
     return sum(min(z_score, limit) for z_score in z_scores) >= MIN_MEAN_DEVIATIONS * deviation
-
-
-def _is_too_short_to_wander(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether the change is too quick for a wandering host, because the runs before it were independent."""
-    if (
-        len(values) - split > MAX_RUNS_WITHOUT_WANDER
-        or noise.rho > MAX_INDEPENDENT_RHO
-        or noise.points < MIN_POINTS_TO_KNOW_WANDER
-    ):
-        return False
-    scores = compute_normal_scores(values[:split])
-    return float((scores[1:] * scores[:-1]).sum()) <= MAX_INDEPENDENT_RHO * float((scores * scores).sum())
-
-
-def _is_change_likelier_than_wander(values: Floats, split: int, noise: Noise) -> bool:
-    """Return whether a change explains the values, in sigma, better than a wandering host does."""
-    return margin(values, 0, Shape(split, split), noise) >= MIN_MARGIN + noise.caution

@@ -16,12 +16,8 @@ _TRIM_35 = 0.2231 * 2**0.5
 _TRIM_90 = 0.6573 * 2**0.5
 _TRIM_95 = 0.7169 * 2**0.5
 MIN_SIGMA_SHARE = 1e-9  # sigma of a noisy series is at least this part of its span; less is rounding
-MAX_CARRIED_SIGMA = 5.0  # sigma that a series carries as its autocorrelation approaches 1
 LARGE_STEP_SIGMA = 4.0  # sigma from which on a change is judged by itself
-MAX_INDEPENDENT_RHO = 0.2  # autocorrelation up to which a large change cannot be wander
 MIN_POINTS_TO_KNOW_RHO = 64  # points that show whether successive runs are independent
-CAUTION_BY_RHO = 20.0  # log-likelihood that an autocorrelation of 1 adds to the margin over wander
-CAUTION_IF_UNKNOWN = 4.0  # the same where no point shows the autocorrelation
 MAX_MODE_SPREAD = 0.5  # part of sigma: a smaller spread around the nearest of several modes shows them
 RHO_SHRINKAGE = 1.5  # standard errors by which the autocorrelation is shrunk towards 0
 
@@ -56,28 +52,6 @@ class Noise:
     def has_modes(self) -> bool:
         """Whether runs are much nearer to one of several modes than to the level, so that only their order is exact."""
         return self.narrow < MAX_MODE_SPREAD * self.sigma
-
-    @property
-    def least(self) -> float:
-        """The smallest change that can be distinguished from correlated noise, in the unit of the series.
-
-        Zero if successive runs are independent, five sigma if they are almost fully correlated.
-        """
-        return MAX_CARRIED_SIGMA * self.rho**2 * self.sigma
-
-    @property
-    def caution(self) -> float:
-        """By how much better than wander a change must explain the runs to be certain without further evidence.
-
-        Larger if successive runs are correlated, and if there are too few runs to tell.
-        """
-        unknown = max(0.0, 1 - self.points / MIN_POINTS_TO_KNOW_RHO)
-        return max(CAUTION_BY_RHO * self.rho**3, CAUTION_IF_UNKNOWN * unknown)
-
-    def jumps(self, size: float) -> bool:
-        """Return whether a change is too large for a wandering host, because successive runs are independent."""
-        is_rho_known = self.points >= MIN_POINTS_TO_KNOW_RHO
-        return is_rho_known and self.rho <= MAX_INDEPENDENT_RHO and size >= LARGE_STEP_SIGMA * self.sigma
 
 
 def count_points_for_noise(n: int) -> int:

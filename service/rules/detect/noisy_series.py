@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 from service.rules.detect import ramps, wander
 from service.rules.detect.change_points import ChangePoints
 from service.rules.detect.clipped_series import CLIP_LOOKAHEAD, ClippedSeries
-from service.rules.detect.distinct_levels import DistinctLevels, compute_least_step
+from service.rules.detect.distinct_levels import DistinctLevels
 from service.rules.detect.exchangeability import MAX_POINTS_PER_SIDE
 from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import POSITION_POINTS, MeasuredChange, measure_changes
@@ -30,12 +29,11 @@ from service.rules.detect.noise import (
     sort_sizes,
 )
 from service.rules.detect.wander import (
-    MIN_MARGIN,
     MIN_MARGIN_IN_DOUBT,
-    OVERWHELMING_MARGIN,
     POINTS_AFTER,
     POINTS_BEFORE,
     Shape,
+    find_needed_margin,
 )
 
 UPDATE_POINTS = 32  # points after which the partition is updated
@@ -43,8 +41,6 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-MAX_WANDER_SIGMA = 2.3  # sigma that a host wanders at most
-WANDER_POINTS_BEFORE = 512  # points before a step whose small steps show how far this host wanders
 MAX_POINTS_IN_DOUBT = POINTS_AFTER  # points after a change that end its suspicion: it is certain then, or none
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
@@ -153,10 +149,6 @@ class NoisySeries:
             if climb:
                 self.slow_ramps[begin] = climb
 
-    def _is_small(self, row: MeasuredChange) -> bool:
-        """Return whether a change is certain but too small to end a stretch."""
-        return not (row.in_doubt or self._is_large(row))
-
     def _is_large(self, row: MeasuredChange) -> bool:
         """Return whether a change is so large that it is considered by itself."""
         return abs(row.after - row.before) >= LARGE_STEP_SIGMA * self.noise.sigma
@@ -178,51 +170,51 @@ class NoisySeries:
 
     def _confirm_change(self, change: LevelChange, begin: int, end: int) -> LevelChange | None:
         """Return a change if it explains the runs around it better than a host that wanders."""
-        # Size: above what the noise carries; a large jump needs no more.
         change = replace(change, high=min(change.high, self._done - 1))
-        if self._rows[-1].in_doubt and end == self._rows[-1].at:
-            end = self._done  # a suspicion does not end a level
-        low, high = (change.low, change.high) if change.rule == "ramp" else (change.index, change.index)
-        size = abs(change.after - change.before)
-        if size < self.noise.least:
-            return None
-        if self.noise.jumps(size):
-            return change
+        shape = Shape(change.low, change.high) if change.rule == "ramp" else Shape(change.index, change.index)
 
-        # Margin over the best wander in the runs around it, together with the other changes there.
-        first, last = max(0, low - POINTS_BEFORE), min(self._done, high + POINTS_AFTER)
+        # By the runs around it and the other changes there; but no later change withdraws it.
+        likely = False
+        for last in self._list_ends(shape):
+            margin = self._compute_margin(shape, begin, end, last)
+            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first(shape)):
+                return change
+            likely |= margin >= MIN_MARGIN_IN_DOUBT
+        return replace(change, wants_rerun=True) if likely and self._done < shape.high + MAX_POINTS_IN_DOUBT else None
+
+    def _find_first(self, shape: Shape) -> int:
+        """Return the first of the runs that a change is judged by."""
+        return max(0, shape.low - POINTS_BEFORE)
+
+    def _list_ends(self, shape: Shape) -> list[int]:
+        """Return where the runs that a change is judged by may end.
+
+        A later change may begin at the next one of the rows, certain or in doubt, or with some of the newest runs.
+        """
+        last = min(self._done, shape.high + POINTS_AFTER)
+        following = bisect_right(self._rows, shape.high, key=_position)
+        ends = [self._rows[following].at] if following < len(self._rows) else []
+        if last == self._done:
+            ends += range(last - EARLY_UPDATE_POINTS, last - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
+        return [last, *(end for end in ends if shape.high < end < last)]
+
+    def _compute_margin(self, shape: Shape, begin: int, end: int, last: int) -> float:
+        """Return the margin of a change over wander in the runs before ``last``.
+
+        ``begin`` and ``end`` are those of the levels beside it: the other changes lie there and outside.
+        """
+        first = self._find_first(shape)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        apart = [row for row in near if row.at <= begin or row.at >= end or (row.in_doubt and row.at != low)]
+        apart = [row for row in near if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]
-        shape = Shape(low, high)
         key = (shape, last, *others)
         margin = self._margins.get(key)
         if margin is None:
-            runs = self._values[first:last] / self.noise.sigma
-            margin = wander.margin(runs, first, shape, self.noise, others)
+            margin = wander.margin(self._values[first:last] / self.noise.sigma, first, shape, self.noise, others)
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
-        if change.rule == "step" and margin < OVERWHELMING_MARGIN and size < self._estimate_wander(change.index):
-            return None
-        certain = margin >= MIN_MARGIN + self.noise.caution
-        if change.rule == "step":
-            certain &= size >= compute_least_step(min(change.index - begin, end - change.index)) * self.noise.sigma
-        if certain and not change.wants_rerun:
-            return change
-        newest = end == self._done < high + MAX_POINTS_IN_DOUBT
-        return replace(change, wants_rerun=True) if newest and margin >= MIN_MARGIN_IN_DOUBT else None
-
-    def _estimate_wander(self, at: int) -> float:
-        """Return the size below which a step is what this host is seen to wander.
-
-        That is twice what the other small steps near it measure, but no more than ``MAX_WANDER_SIGMA`` sigma.
-        """
-        first = bisect_left(self._rows, at - WANDER_POINTS_BEFORE, key=_position)
-        last = bisect_left(self._rows, at + POINTS_AFTER, key=_position)
-        near = [row.after - row.before for row in self._rows[first:last] if row.at != at and self._is_small(row)]
-        observed_wander = 2 * math.sqrt(sum(size * size for size in near) / len(near)) if near else 0.0
-        return min(MAX_WANDER_SIGMA * self.noise.narrow, observed_wander)
+        return margin
 
     def updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
@@ -236,7 +228,23 @@ class NoisySeries:
         change = find_newest_change(
             self._values[begin : self.n].tolist(), self.noise, self._get_outlier_distance, reruns
         )
-        return change and replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
+        if change is None:
+            return None
+        change = replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
+        if not (change.wants_rerun or self._is_newest_certain(change.index, reruns)):
+            change = replace(change, wants_rerun=True)
+        return change
+
+    def _is_newest_certain(self, at: int, reruns: Sequence[float]) -> bool:
+        """Return whether a change among the newest points explains the runs before and after it better than wander."""
+        first = max(0, at - POINTS_BEFORE)
+        runs = self._values[first : self.n]
+        if reruns:
+            runs = np.concatenate([runs[:-1], reruns])
+        near = self._rows[bisect_right(self._rows, first, key=_position) :]
+        others = [Shape(row.at, row.at) for row in near if row.at < at and not row.in_doubt]
+        margin = wander.margin(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
+        return margin >= find_needed_margin(len(runs))
 
     def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""

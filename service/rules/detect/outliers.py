@@ -24,10 +24,20 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     return result
 
 
-def clip_outliers(x: Floats) -> Floats:
-    """Return values, in sigma, clipped around their running median; fewer than nine around their median."""
-    middle = compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.median(x)
-    return np.asarray(middle + _clip_values(x - middle, CLIP_SIGMA))
+def replace_outliers(x: Floats, cut: int, far: float) -> Floats:
+    """Return values without outliers: those far off the running median, across a cut and on their side of it.
+
+    The running median of their side takes their place. Few values after a change are not far off it, and where the
+    level wanders they are not far off the one across the cut.
+    """
+    sides = np.concatenate([_compute_middle(side) for side in (x[:cut], x[cut:]) if len(side)])
+    are_far = np.minimum(np.abs(x - sides), np.abs(x - _compute_middle(x))) > far
+    return np.where(are_far, sides, x)
+
+
+def _compute_middle(x: Floats) -> Floats:
+    """Return the running median of values; of fewer than nine, their median."""
+    return compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.full(len(x), np.median(x))
 
 
 def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:

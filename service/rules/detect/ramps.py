@@ -14,11 +14,10 @@ from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.wander import Shape, margin
+from service.rules.detect.wander import Shape, find_needed_margin, margin
 
 MIN_CLIMB_RUNS = 256  # runs of one level from which on it may climb too slowly for steps
 MIN_CLIMB_SIGMA = 2.0  # sigma: the least that such a level climbs
-MIN_CLIMB_MARGIN = 5.5  # by how much it must explain the runs better than wander: a random walk climbs as well
 RUNS_PER_END = 32  # runs at each end of it that show how far
 MAX_STEPS = 64  # a longer succession of changes in one direction is a ramp in any case
 MAX_OPPOSED_STEP_SIGMA = 1.0  # sigma: a smaller step against a climb may be due to how imprecisely a level is known
@@ -128,6 +127,6 @@ def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None
     if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < MIN_CLIMB_MARGIN:
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < find_needed_margin(len(runs)):
         return None
     return LevelChange(first, before, after, first, last, "ramp")

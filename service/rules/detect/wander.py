@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from service.rules.detect.exchangeability import compute_normal_scores
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
-from service.rules.detect.outliers import CLIP_SIGMA
+from service.rules.detect.outliers import CLIP_SIGMA, replace_outliers
 
-MIN_MARGIN = 5.0
-"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
+MIN_MARGIN = 7.5
+"""By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
 
-Each further small change nearby must add as much.
+Each further change nearby must add as much.
 """
+FITTED_PARAMETERS = 8
+"""Parameters that are fitted to the runs: two levels, a position and the noise of both explanations."""
 MIN_MARGIN_IN_DOUBT = 2.0
 """The same for a change that more runs can settle."""
-OVERWHELMING_MARGIN = 25.0
-"""The same for a step no larger than those that this host is seen to wander."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MAX_POINTS = 512
@@ -38,10 +38,22 @@ MAX_UNCUT_POINTS = 64
 """Longer stretches are cut to a multiple of eight, so that few spectra need to be stored."""
 MAX_STORED_SPECTRA = 128
 """Lengths whose spectra are stored: at most 0.5 MB each."""
+MIN_SQUARES = 1e-9
+"""Squared sigma that runs differ by at least: those that all agree leave nothing to explain."""
 EXTRA_MARGIN = 6.0
 """How much more the margin must be if the noise around the change wanders, too."""
 _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
+
+
+def find_needed_margin(n: int) -> float:
+    """Return by how much a change must explain n runs better than any wander to be certain.
+
+    Few runs fit any explanation too well: by the factor n / (n - k - 2) for k parameters (Hurvich and Tsai, "Regression
+    and time series model selection in small samples", Biometrika 76, 1989).
+    """
+    free = n - FITTED_PARAMETERS - 2
+    return MIN_MARGIN * n / free if free > 0 else math.inf
 
 
 class Shape(NamedTuple):
@@ -111,7 +123,7 @@ class Explanations:
         self._normal = weighted @ x.T
         self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
         self._right = weighted @ y
-        self._total = inverse @ (y * y)
+        self._total = inverse @ (y * y) + MIN_SQUARES
         self._without = float(self._compute_likelihoods(np.zeros((len(self._total), 1))).max())
 
     def _compute_likelihoods(self, explained: Floats) -> Floats:
@@ -149,8 +161,6 @@ class Explanations:
                 margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
             each = others.pop(strongest)
-            if each == own and margin >= OVERWHELMING_MARGIN:
-                return margin
             # Project the selected change out of the others.
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
             right -= part * right[:, each, None]
@@ -187,24 +197,21 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     sizes = [after - before for before, after in pairwise(levels)]
     parts = [each.levels(first, last) for each in changes]
 
-    # Residuals around these levels, clipped: an outlier is no wander.
-    rest = around - levels[0]
-    for size, part in zip(sizes, parts, strict=True):
-        rest -= size * part
-    far = CLIP_SIGMA * math.sqrt(noise.inflation)
-    runs = np.minimum(np.maximum(rest, -far), far)
+    # Without outliers, which are no wander; the few runs beside a change are none.
+    cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
+    runs = replace_outliers(around, cut, CLIP_SIGMA * math.sqrt(noise.inflation))
 
-    # Put back the changes that are judged together: this one, and all small ones unless it is large.
+    # This change and the small ones are judged together; the large ones are taken out.
     own = changes.index(change)
-    large = abs(sizes[own]) >= LARGE_STEP_SIGMA
-    together = [i for i, size in enumerate(sizes) if i == own or not (large or abs(size) >= LARGE_STEP_SIGMA)]
-    for i in together:
-        runs += sizes[i] * parts[i]
+    together = [i for i, size in enumerate(sizes) if i == own or abs(size) < LARGE_STEP_SIGMA]
+    for i in set(range(len(changes))).difference(together):
+        runs -= sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
-    own = together.index(own)
-    return Explanations(compute_normal_scores(runs) if noise.has_modes and not large else runs, shapes).margin(own)
+    if noise.has_modes and abs(sizes[own]) < LARGE_STEP_SIGMA:
+        runs = compute_normal_scores(runs)
+    return Explanations(runs, shapes).margin(together.index(own))
 
 
 def _compute_median(values: Floats) -> float:

@@ -67,6 +67,20 @@ def test_a_branch_that_cancels_what_it_merged_is_found_with_it():
     assert {culprit.commit: culprit.own_change for culprit in answer.culprits} == {"a": 10, "x": -10, "m": 3}
 
 
+def test_a_merge_undone_among_commits_that_cannot_be_built_is_explained_once():
+    nodes = (
+        Node(commit="c1", parents=("c0",)),
+        Node(commit="c2", parents=("c1", "c0")),
+        Node(commit="c3", parents=("c0",)),
+        Node(commit="c4", parents=("c1", "c3")),
+        Node(commit="c5", parents=("c2",)),
+        Node(commit="c6", parents=("c2", "c4", "c5")),
+    )
+    steps = {"c1": 1, "c2": -1, "c6": 5}
+    answer, _ = lead(search_exact, ask(nodes), levels(nodes, steps), failing={"c2", "c4"})
+    assert all(steps.keys() & set(culprit.candidates) for culprit in answer.culprits)
+
+
 def test_a_culprit_that_merges_older_branches_criss_cross_is_told_from_the_merge_after_it():
     parents = {
         **{"c1": ("c0",), "c2": ("c0",), "c3": ("c0",), "c4": ("c0", "c1"), "c5": ("c1",)},

