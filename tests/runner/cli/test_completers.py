@@ -34,7 +34,7 @@ def offered(line: str) -> list[str]:
         ("job p", ["pause"]),
         ("measure --commi", ["--committed-only"]),
         ("measure --work", []),
-        ("profile mat", ["matrix_scan"]),
+        ("profile mat", ["match_server", "matrix_scan"]),
         ("measure --case copy[mib=8", ["copy[mib=8]"]),
         ("measure --revision ma", ["main"]),
         ("history v1", ["v1.0"]),
