@@ -84,7 +84,7 @@ def _has_temporary_buffers(facts: Facts) -> bool:
     if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
         return False
     if facts.profile.scope == "windows":
-        return True
+        return facts.count_calls("munmap", "brk") > 0
     takes = facts.requests_per_operation
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
