@@ -3,7 +3,7 @@
 ``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server`` and ``redis-benchmark``. Each start
 is filled with 20,000 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf
 stat -p`` of the bench, so the same window is counted twice. Then everything is done again beside programs that keep all
-processors busy.
+processors busy. The two parts take some twenty minutes.
 """
 
 import os
@@ -40,12 +40,16 @@ command = "redis-server --port {port} --save '' --dir {data} --pidfile {data}/pi
 
 [load]
 fill = "redis-benchmark -p {port} -n 20000 -c 1 -r 100000 -d 512 -t set -q"
-command = ["sh", "-c", "exec PERF stat -x ';' -e minor-faults,major-faults -o {data}/counted --append \\
--p $(cat {data}/pid) -- redis-benchmark -p {port} -n 50000 -c 1 -r 100000 -d 512 -t set --csv"]
+command = "sh load.sh {port} {data}"
 output = "redis-benchmark"
 operations = 50000
 windows = 3
 warm_up = 0
+"""
+
+LOAD = """
+exec {perf} stat -x ';' -e minor-faults,major-faults -o "$2/counted" --append -p "$(cat "$2/pid")" -- \\
+    redis-benchmark -p "$1" -n 50000 -c 1 -r 100000 -d 512 -t set --csv
 """
 
 
@@ -91,9 +95,10 @@ def measure_starts(label: str) -> tuple[list[tuple[Window, ...]], list[list[int]
     starts, by_hand = [], []
     with tempfile.TemporaryDirectory(prefix="bench-servers-") as folder:
         file = Path(folder, "workload.toml")
-        file.write_text(WORKLOAD.replace("PERF", get_perf_program()))
+        file.write_text(WORKLOAD)
         tree = Path(folder, "tree")
         tree.mkdir()
+        (tree / "load.sh").write_text(LOAD.format(perf=get_perf_program()))
         workload = load_workload(file)
         for _ in steps(range(STARTS), f"starts, machine {label}"):
             windows, counted = run_start(workload, tree)
