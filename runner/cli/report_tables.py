@@ -10,7 +10,7 @@ from rich.table import Table
 from runner.cli.formatting import escape_text, format_span, format_value, has_own_unit
 from runner.contract.metrics import CATALOGUE, Kind, metric
 from runner.contract.report import Outcome, Report, Status, Window
-from runner.contract.steady_state import align_windows, describe_still_faulting_samples
+from runner.contract.steady_state import align_windows, describe_still_faulting_samples, find_value_span
 
 THEORETICAL_METRICS = ("expected-faults", "unexplained-faults")
 _DEFAULT_REASONS = {
@@ -92,11 +92,10 @@ def _show_windows(console: Console, report: Report) -> None:
 
 
 def _format_window_cell(windows: Sequence[Window], name: str) -> str:
-    readings = [window.readings[name].value for window in windows if name in window.readings]
-    values = [value for value in readings if value is not None]
-    if not values:
+    span = find_value_span(windows, name)
+    if span is None:
         return ""
-    low, high = min(values), max(values)
+    low, high = span
     return format_value(name, low) if low == high else format_span(name, low, high)
 
 

@@ -52,6 +52,13 @@ def count_warm_up(windows: Sequence[Window]) -> int:
     return next((index for index, window in enumerate(windows) if not window.is_warm_up), len(windows))
 
 
+def find_value_span(windows: Sequence[Window], name: str) -> tuple[int | float, int | float] | None:
+    """Return the lowest and the highest value of a metric over some windows; None if none of them has a value."""
+    readings = [window.readings[name].value for window in windows if name in window.readings]
+    values = [value for value in readings if value is not None]
+    return (min(values), max(values)) if values else None
+
+
 def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
     """Return the windows of some starts by number, so that the first measured window of each has the same.
 

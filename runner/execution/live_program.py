@@ -74,14 +74,9 @@ class LiveProgram:
         timeout
             The seconds to say that it was given.
         """
-        while self._selector.get_map() and self._running.process.has_ended():  # what it printed last
-            before = len(self._selector.get_map())
-            if not self._selector.select(0):
-                break
+        while self._running.process.has_ended() and self._selector.select(0):  # what it printed last
             with suppress(EndPrograms):
                 self._answer(0)
-            if len(self._selector.get_map()) == before and not self._selector.select(0):
-                break
         end_programs([self._running])
         return self._running.describe_end(self._started, timeout)
 

@@ -20,6 +20,7 @@ from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
 from runner.execution.environment_padding import PROCESS_VARIABLES, pad_variables
+from runner.execution.execute import TIMEOUT_WORDS
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
 from runner.execution.launcher import get_launcher
@@ -323,7 +324,7 @@ class ServerExecution:
                 if text.strip()
             )
             raise ExecutionFailure(
-                f"{what}: `{shlex.join(command)}` {result.problem}", log, was_stopped="did not finish" in result.problem
+                f"{what}: `{shlex.join(command)}` {result.problem}", log, was_stopped=TIMEOUT_WORDS in result.problem
             )
         return result
 

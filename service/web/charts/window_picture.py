@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from runner.contract.metric import Metric
 from runner.contract.metrics import metric
-from runner.contract.report import Sample, Window
+from runner.contract.report import Sample
 from runner.contract.steady_state import (
     AlignedWindows,
     align_windows,
     count_warm_up,
     describe_still_faulting_samples,
+    find_value_span,
     list_window_faults,
 )
 from service.text.numbers import Number
@@ -113,11 +114,5 @@ def _describe_window(row: AlignedWindows, names: Sequence[str], has_operations: 
         number=row.number,
         is_warm_up=row.is_warm_up,
         rate=(min(rates), max(rates)) if rates and has_operations else None,
-        spans=tuple(_find_span(row.windows, name) for name in names),
+        spans=tuple(find_value_span(row.windows, name) for name in names),
     )
-
-
-def _find_span(windows: Sequence[Window], name: str) -> tuple[Number, Number] | None:
-    readings = [window.readings[name].value for window in windows if name in window.readings]
-    values = [value for value in readings if value is not None]
-    return (min(values), max(values)) if values else None
