@@ -39,7 +39,7 @@ class GateTrial(Struct, frozen=True):
 def try_gate_build(
     repository: Repository, revision: Revision, workload: Workload, prepared: Callable[[], Builder]
 ) -> GateTrial:
-    """Build a revision in the sandbox, with the folders shown that hold the build's tools and packages on this host.
+    """Build a revision in the sandbox as a gate would, which also sees the folders of the build's tools and packages.
 
     Parameters
     ----------

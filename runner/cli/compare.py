@@ -44,7 +44,7 @@ from runner.settings import load_settings
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
-from runner.workload.judging_workload import CasePair
+from runner.workload.gate_cases import CasePair
 from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from runner.subject.merge_bases import GateEnds, prepare_gate_ends
 from runner.subject.repository import Repository
 from runner.system.scratch import make_scratch_folder
 from runner.workload import Workload
-from runner.workload.judging_workload import CasePair, Files, list_case_pairs, list_changes
+from runner.workload.gate_cases import CasePair, Files, list_case_pairs, list_changes
 
 
 class GatePlan(Struct, frozen=True):

@@ -163,7 +163,7 @@ class _Reader:
         return self._real[path]
 
     def _follow_link(self, real: str, links: int) -> str | None:
-        """Record a link, and return the path that it leads to; None after too many links."""
+        """Record that a path is a symbolic link, and return the path that it leads to; None after too many links."""
         self.answer("l", real)
         if links >= _MAX_LINKS:
             return None

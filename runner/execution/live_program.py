@@ -32,12 +32,12 @@ class LiveProgram:
             self.add_companion(companion)
 
     def add_companion(self, companion: Companion) -> None:
-        """Answer a companion too from now on."""
+        """Read and answer the messages of another companion from now on, besides those that the program began with."""
         serve = partial(companion.serve, self._running.process.pid)
         self._selector.register(companion.fileno(), selectors.EVENT_READ, serve)
 
     def remove_companion(self, companion: Companion) -> None:
-        """Answer a companion no longer; it may have said that nothing more comes."""
+        """Stop reading from a companion. It may have been removed before, when it said that nothing more comes."""
         with suppress(KeyError):
             self._selector.unregister(companion.fileno())
 

@@ -15,7 +15,7 @@ _MIN_COMMITS = 2
 
 
 def choose_commits_at_once(pace: Pace) -> int:
-    """Return the number of commits for which a bit takes the least time."""
+    """Return how many commits to build and measure in a step, so that the search takes the least time."""
     if pace.build_seconds is None or pace.measure_seconds is None:
         return min(_MIN_COMMITS, pace.build_jobs)
     return min(range(1, pace.build_jobs + 1), key=lambda n_commits: _estimate_seconds_per_bit(pace, n_commits))

@@ -5,7 +5,7 @@ import pytest
 from runner.contract.gate import JudgeChange
 from runner.errors import FaultwatchError
 from runner.workload import Workload, load_workload
-from runner.workload.judging_workload import Files, list_case_pairs, list_changes
+from runner.workload.gate_cases import Files, list_case_pairs, list_changes
 
 GENERAL = '[workload]\nname = "w"\n'
 RUN = '[run]\ncommand = ["./prog", "{n}"]\n'

@@ -1,4 +1,4 @@
-"""Decides by which workload file each case of a gate is built, run and judged, and lists head's changes to that file.
+"""Pairs the cases of base and head in a gate, and lists what head changes in the workload file.
 
 The file of the target branch says how the gate judges, so that a pull request cannot weaken its own gate. Base and head
 are each built and run according to their own file.
