@@ -87,9 +87,11 @@ class Touch(StrEnum):
     AFTER_MADVISE = "after madvise"
     AFTER_MUNMAP = "after munmap"
     AFTER_BRK = "after brk"
+    AFTER_FORK = "after fork"
+    """The page was shared with another process since a fork: a write copies it, a read maps it again."""
     AGAIN = "again"
-    """The page had faulted before, and the program had not given it back: a copy on write, or a page that the kernel
-    reclaimed."""
+    """The page had faulted before, and the program had not given it back: the kernel had taken it, or write-protected
+    it."""
     UNKNOWN = "unknown"
     """Not every fault was recorded, so it is unknown whether this was the first touch."""
 
@@ -103,12 +105,24 @@ class Access(StrEnum):
     UNKNOWN = "unknown"
 
 
+class FaultKind(Strict):
+    """The faults of one kind of memory and of touch, in one mapped file if the memory is a file's."""
+
+    memory: Memory
+    touch: Touch
+    file: Label = ""
+    """The mapped file; empty for memory without a file, and for the files with the fewest faults together."""
+    faults: Count
+
+
 class Site(Strict):
     """A place in the program where faults happened, and their kind."""
 
     frame: Frame
     memory: Memory
     touch: Touch
+    file: Label = ""
+    """The mapped file that was touched, if any."""
     faults: Count
 
 
@@ -148,6 +162,12 @@ class Anatomy(Strict):
     by_touch: dict[Touch, Count]
     by_access: dict[Access, Count]
     major_by_memory: dict[Memory, Count] = Field(default_factory=dict)
+    kinds: tuple[FaultKind, ...] = Field(default=(), max_length=1000)
+    """The faults by memory, touch and file at once."""
+    major_sites: tuple[Site, ...] = Field(default=(), max_length=1000)
+    """The places with the most major faults. What was there before is unknown."""
+    forks: Count = 0
+    """Number of processes that the program forked."""
     sites: tuple[Site, ...] = Field(default=(), max_length=1000)
     """The places with the most faults; the rest is ``elsewhere``."""
     elsewhere: Count = 0
@@ -168,6 +188,8 @@ class Anatomy(Strict):
                 raise ValueError(f"{name} does not add up to the counted faults")
         if sum(site.faults for site in self.sites) + self.elsewhere != self.counted:
             raise ValueError("the sites do not add up to the counted faults")
+        if self.kinds and sum(kind.faults for kind in self.kinds) != self.counted:
+            raise ValueError("the kinds do not add up to the counted faults")
         return self
 
 
@@ -185,6 +207,8 @@ class Census(Strict):
 
     source: Literal["tracepoints", "strace"]
     calls: dict[Name, Call]
+    advice: dict[Name, Count] = Field(default_factory=dict)
+    """How often madvise was called with each advice, such as ``MADV_RANDOM``; empty if arguments were not recorded."""
 
 
 ProfileScope = Literal["region", "windows", "process"]

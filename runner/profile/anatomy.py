@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract import profile as contract
-from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory, Site, Touch
+from runner.contract.profile import Access, Anatomy, Area, Call, Census, FaultKind, Memory, Site, Touch
 from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
@@ -31,11 +31,19 @@ Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 
 _MAX_SITES = 200
 _MAX_AREAS = 20
+_MAX_FILES = 100
 _ENTRY_PREFIX = "syscalls:sys_enter_"
 _OTHER_MEMORY = Memory.OTHER.value
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
+_ADVICE = {
+    **{0: "MADV_NORMAL", 1: "MADV_RANDOM", 2: "MADV_SEQUENTIAL", 3: "MADV_WILLNEED", 4: "MADV_DONTNEED"},
+    **{8: "MADV_FREE", 9: "MADV_REMOVE", 10: "MADV_DONTFORK", 12: "MADV_MERGEABLE", 14: "MADV_HUGEPAGE"},
+    **{15: "MADV_NOHUGEPAGE", 20: "MADV_COLD", 21: "MADV_PAGEOUT", 22: "MADV_POPULATE_READ"},
+    **{23: "MADV_POPULATE_WRITE", 25: "MADV_COLLAPSE"},
+}
+"""The advice of madvise by its number, as in ``include/uapi/asm-generic/mman-common.h`` of Linux."""
 
 
 class CodePlace(Struct, frozen=True):
@@ -44,6 +52,10 @@ class CodePlace(Struct, frozen=True):
     module: str
     offset: int
     function: str
+
+
+_Place = tuple[int, int, str, Memory, Touch, str]
+"""A place where faults happened, and their kind: process, address, function and module, memory, touch and file."""
 
 
 class _Stretch(Struct):
@@ -74,12 +86,15 @@ class Dissection(Struct):
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
+    advice: Counter[str] = field(default_factory=Counter)
+    forks: int = 0
     _bytes: Counter[str] = field(default_factory=Counter)
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
     _major: Counter[Memory] = field(default_factory=Counter)
     # Updated at each fault; the tables are derived from these only at the end.
-    _faults: dict[tuple[int, int, str, int | None, bool, str, str], int] = field(default_factory=dict)
+    _faults: dict[tuple[int, int, str, int | None, bool, str, str, str], int] = field(default_factory=dict)
+    _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
     _breaks: dict[int, int] = field(default_factory=dict)
@@ -108,6 +123,8 @@ class Dissection(Struct):
                     self._get_mappings(event.pid).add(mapping)
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._get_mappings(event.parent).copy()
+                    self._pages[event.pid] = self._get_pages(event.parent).fork()
+                    self.forks += 1
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
                     self._pages[event.pid] = PageStates(self.page_size)
@@ -123,6 +140,7 @@ class Dissection(Struct):
         apart = Dissection(self.period, self.page_size, self.access)
         apart.add_events(events)
         self.calls.update(apart.calls)
+        self.advice.update(apart.advice)
         self._bytes.update(apart._bytes)
         self.lost += apart.lost
 
@@ -132,8 +150,10 @@ class Dissection(Struct):
         unplaced = counted - self.recorded
         memory, touch, access = Counter({Memory.OTHER: unplaced}), Counter({Touch.UNKNOWN: unplaced}), Counter[Access]()
         access[Access.UNKNOWN] = unplaced
-        for (pid, ip, place, code, at_ip, kind, how), number in self._faults.items():
+        kinds = Counter({(Memory.OTHER, Touch.UNKNOWN, ""): unplaced})
+        for (pid, ip, place, code, at_ip, kind, how, file), number in self._faults.items():
             memory[Memory(kind)] += number
+            kinds[Memory(kind), self._convert_touch(how), file] += number
             touch[self._convert_touch(how)] += number
             instruction = self._locate_instruction(pid, ip, place)
             access[self.access.classify(code, instruction, fetched=at_ip)] += number
@@ -150,6 +170,9 @@ class Dissection(Struct):
             by_touch=dict((+touch).most_common()),
             by_access=dict((+access).most_common()),
             major_by_memory=dict(self._major.most_common()),
+            kinds=_merge_small_files(+kinds),
+            major_sites=self._locate_major_sites(locate),
+            forks=self.forks,
             sites=sites,
             elsewhere=counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
@@ -160,23 +183,26 @@ class Dissection(Struct):
         """Return the number of calls and the bytes of each system call."""
         names = sorted(self.calls)
         return Census(
-            source="tracepoints", calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names}
+            source="tracepoints",
+            calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names},
+            advice=dict(self.advice.most_common()),
         )
 
     def _add_fault(self, event: Fault) -> None:
         """Add one recorded fault: its memory, its page's history, and its place in the program."""
         pid, tid, time, name, address, ip, place, code = event
         mapping = self._get_mappings(pid).find(address)
-        if name == "major-faults":
-            self._major[mapping.memory if mapping else Memory.OTHER] += 1
-            return
-        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
-        kind = mapping.kind if mapping else _OTHER_MEMORY
-        key = pid, ip, place, code, address == ip, kind, pages.record_fault(address // self.page_size)
-        self._faults[key] = self._faults.get(key, 0) + self.period
-        self.recorded += self.period
+        kind, file = (mapping.kind, mapping.file) if mapping else (_OTHER_MEMORY, "")
         if (pid, ip) not in self._modules:
             self._modules[pid, ip] = self._get_mappings(pid).find(ip)
+        if name == "major-faults":
+            self._major[mapping.memory if mapping else Memory.OTHER] += 1
+            self._major_places[pid, ip, place, kind, file] += 1
+            return
+        how = self._get_pages(pid).record_fault(address // self.page_size)
+        key = pid, ip, place, code, address == ip, kind, how, file
+        self._faults[key] = self._faults.get(key, 0) + self.period
+        self.recorded += self.period
         self._span = (self._span[0] or time, time)
         if mapping is not None:
             stretch = self._stretches.get((pid, mapping.start, tid))
@@ -207,7 +233,9 @@ class Dissection(Struct):
             self.calls[name] += 1
             try:
                 arguments = parse_arguments(event.text)
-                size = self._pages.setdefault(event.pid, PageStates(self.page_size)).record_call(name, arguments)
+                size = self._get_pages(event.pid).record_call(name, arguments)
+                if name == "madvise":
+                    self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
                     self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
@@ -218,14 +246,27 @@ class Dissection(Struct):
     def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
+    def _get_pages(self, pid: int) -> PageStates:
+        return self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
+
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
-        """Return the places in the source that fault most, by memory and kind of touch."""
-        merged: Counter[tuple[int, int, str, Memory, Touch]] = Counter()
-        for (pid, ip, text, _, _, kind, how), number in self._faults.items():
-            merged[pid, ip, text, Memory(kind), self._convert_touch(how)] += number
+        """Return the places in the source that fault most, by memory, kind of touch and file."""
+        merged: Counter[_Place] = Counter()
+        for (pid, ip, text, _, _, kind, how, file), number in self._faults.items():
+            merged[pid, ip, text, Memory(kind), self._convert_touch(how), file] += number
+        return self._locate_places(merged, locate)
+
+    def _locate_major_sites(self, locate: Locate) -> tuple[Site, ...]:
+        """Return the places in the source with the most major faults, by memory and file."""
+        merged: Counter[_Place] = Counter()
+        for (pid, ip, text, kind, file), number in self._major_places.items():
+            merged[pid, ip, text, Memory(kind), Touch.UNKNOWN, file] += number
+        return self._locate_places(merged, locate)
+
+    def _locate_places(self, merged: "Counter[_Place]", locate: Locate) -> tuple[Site, ...]:
         common = merged.most_common(_MAX_SITES * 2)
         places = {}
-        for (pid, ip, text, _, _), _ in common:
+        for (pid, ip, text, *_), _ in common:
             function, module = split_place(text)
             mapping = self._modules[pid, ip]
             if mapping is not None and mapping.file:
@@ -233,12 +274,12 @@ class Dissection(Struct):
             else:
                 places[pid, ip, text] = CodePlace(module, 0, function)
         frames = locate(places.values())
-        sites: Counter[tuple[contract.Frame, Memory, Touch]] = Counter()
-        for (pid, ip, text, memory, touch), number in common:
-            sites[frames[places[pid, ip, text]], memory, touch] += number
+        sites: Counter[tuple[contract.Frame, Memory, Touch, str]] = Counter()
+        for (pid, ip, text, memory, touch, file), number in common:
+            sites[frames[places[pid, ip, text]], memory, touch, file[:4000]] += number
         return tuple(
-            Site(frame=frame, memory=memory, touch=touch, faults=number)
-            for (frame, memory, touch), number in sites.most_common(_MAX_SITES)
+            Site(frame=frame, memory=memory, touch=touch, file=file, faults=number)
+            for (frame, memory, touch, file), number in sites.most_common(_MAX_SITES)
         )
 
     def _build_areas(self) -> tuple[Area, ...]:
@@ -261,3 +302,18 @@ class Dissection(Struct):
             threads=len(threads),
             seconds=max(0.0, max(thread.last for thread in threads) - min(thread.first for thread in threads)),
         )
+
+
+def _merge_small_files(kinds: Counter[tuple[Memory, Touch, str]]) -> tuple[FaultKind, ...]:
+    """Return the faults of each kind; those in the files with the fewest are put together, without a name."""
+    sums: Counter[str] = Counter()
+    for (_, _, file), number in kinds.items():
+        sums[file] += number
+    large = {file for file, _ in sums.most_common(_MAX_FILES)}
+    merged: Counter[tuple[Memory, Touch, str]] = Counter()
+    for (memory, touch, file), number in kinds.items():
+        merged[memory, touch, file[:4000] if file in large else ""] += number
+    return tuple(
+        FaultKind(memory=memory, touch=touch, file=file, faults=number)
+        for (memory, touch, file), number in merged.most_common()
+    )

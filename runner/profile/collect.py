@@ -261,9 +261,18 @@ def _make_frame_relative(frame: contract.Frame, root: str) -> contract.Frame:
 
 
 def _make_anatomy_relative(anatomy: Anatomy, root: str) -> Anatomy:
-    sites = tuple(site.model_copy(update={"frame": _make_frame_relative(site.frame, root)}) for site in anatomy.sites)
+    sites, major_sites = (
+        tuple(
+            site.model_copy(
+                update={"frame": _make_frame_relative(site.frame, root), "file": make_relative(site.file, root)}
+            )
+            for site in places
+        )
+        for places in (anatomy.sites, anatomy.major_sites)
+    )
     areas = tuple(area.model_copy(update={"name": make_relative(area.name, root)}) for area in anatomy.areas)
-    return anatomy.model_copy(update={"sites": sites, "areas": areas})
+    kinds = tuple(kind.model_copy(update={"file": make_relative(kind.file, root)}) for kind in anatomy.kinds)
+    return anatomy.model_copy(update={"sites": sites, "major_sites": major_sites, "areas": areas, "kinds": kinds})
 
 
 def compute_expected_counts(readings: Mapping[str, Reading]) -> ExpectedCounts:

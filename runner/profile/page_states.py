@@ -1,6 +1,6 @@
 """Tracks the pages of a process that faulted, and how it gave pages back."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from msgspec import Struct, field
 
@@ -10,7 +10,7 @@ _MAP_FIXED = 0x10
 _RETURNING_ADVICE = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
 # Strings: each fault looks them up, and members of an enumeration hash slowly.
-_FIRST_TOUCH, _REPEATED_TOUCH = Touch.FIRST.value, Touch.AGAIN.value
+_FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 
 
 class PageStates(Struct):
@@ -25,12 +25,22 @@ class PageStates(Struct):
     page_size: int
     _state: dict[int, str] = field(default_factory=dict)
     _brk: int = 0
+    _shared: set[int] = field(default_factory=set)
+    """Pages that were present at a fork, and have not faulted since: another process may have them too."""
 
     def record_fault(self, page: int) -> str:
         """Record a fault; return the previous state of the page: the value of a :class:`Touch`."""
         before = self._state.get(page, _FIRST_TOUCH)
+        if page in self._shared:
+            self._shared.discard(page)
+            before = _AFTER_FORK
         self._state[page] = _REPEATED_TOUCH
         return before
+
+    def fork(self) -> "PageStates":
+        """Record a fork; return the pages of the child, which shares all that are present."""
+        self._shared.update(page for page, state in self._state.items() if state == _REPEATED_TOUCH)
+        return PageStates(self.page_size, _brk=self._brk, _shared=set(self._shared))
 
     def __len__(self) -> int:
         return len(self._state)
@@ -77,11 +87,15 @@ class PageStates(Struct):
     def _mark_returned(self, start: int, size: int, how: Touch) -> None:
         """Mark the pages of a range that had faulted as given back to the kernel."""
         first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
-        state = self._state
-        # Iterate over the smaller set: the pages of the range, or those that ever faulted.
-        pages: Iterable[int] = range(first, last)
-        if last - first > len(state):
-            pages = [page for page in state if first <= page < last]
-        for page in pages:
-            if page in state:
-                state[page] = how.value
+        for page in _select_pages(self._shared, first, last):
+            self._shared.discard(page)
+            self._state[page] = how.value
+        for page in _select_pages(self._state, first, last):
+            self._state[page] = how.value
+
+
+def _select_pages(pages: Collection[int], first: int, last: int) -> list[int]:
+    """Return those of some pages that are in a range, by going through whichever has fewer."""
+    if last - first > len(pages):
+        return [page for page in pages if first <= page < last]
+    return [page for page in range(first, last) if page in pages]

@@ -146,8 +146,65 @@ def test_processes_have_their_own_pages_and_inherit_mappings() -> None:
         fault(0x10000, pid=2, tid=2),
     ]
     anatomy = dissected(events).build_anatomy(3, named)
-    assert anatomy.by_touch == {Touch.FIRST: 3}
+    assert anatomy.by_touch == {Touch.FIRST: 2, Touch.AFTER_FORK: 1}
     assert anatomy.by_memory == {Memory.ANONYMOUS: 2, Memory.OTHER: 1}
+
+
+def test_both_sides_of_a_fork_touch_shared_pages_and_new_ones_for_the_first_time() -> None:
+    events = [
+        mapped(0x10000, 8),
+        fault(0x10000),
+        fault(0x11000),
+        fault(0x12000),
+        call("madvise", "start: 0x12000, len_in: 0x1000, behavior: 0x00000004"),
+        Forked(2, 1),
+        fault(0x10000),
+        fault(0x10000, pid=2, tid=2),
+        fault(0x12000),
+        fault(0x12000, pid=2, tid=2),
+        fault(0x14000, pid=2, tid=2),
+    ]
+    anatomy = dissected(events).build_anatomy(8, named)
+    # The page that was returned before the fork is shared by nobody.
+    assert anatomy.by_touch == {Touch.FIRST: 5, Touch.AFTER_FORK: 2, Touch.AFTER_MADVISE: 1}
+    assert anatomy.forks == 1
+
+
+def test_a_shared_page_that_the_child_unmaps_is_touched_after_munmap() -> None:
+    unmapped = call("munmap", "addr: 0x10000, len: 0x1000")._replace(pid=2)
+    events = [mapped(0x10000, 8), fault(0x10000), Forked(2, 1), unmapped, fault(0x10000, pid=2, tid=2)]
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AFTER_MUNMAP: 1}
+
+
+def test_a_thread_is_no_fork() -> None:
+    events = [mapped(0x10000, 8), fault(0x10000), Forked(1, 1), fault(0x10000)]
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AGAIN: 1}
+
+
+def test_kinds_name_the_files_that_were_touched() -> None:
+    events = [
+        mapped(0x10000, 1, "/srv/data", "r--p"),
+        fault(0x10000, code=4),
+        mapped(0x20000, 1, "/srv/index", "r--p"),
+        fault(0x20000, code=4),
+        mapped(0x30000, 1),
+        fault(0x30000),
+    ]
+    anatomy = dissected(events).build_anatomy(4, named)
+    assert {(kind.memory, kind.file): kind.faults for kind in anatomy.kinds} == {
+        (Memory.FILE_DATA, "/srv/data"): 1,
+        (Memory.FILE_DATA, "/srv/index"): 1,
+        (Memory.ANONYMOUS, ""): 1,
+        (Memory.OTHER, ""): 1,
+    }
+    assert {site.file for site in anatomy.sites} == {"/srv/data", "/srv/index", ""}
+
+
+def test_advice_is_counted_by_its_name() -> None:
+    advise = "start: 0x10000, len_in: 0x1000, behavior: {}"
+    events = [call("madvise", advise.format(word)) for word in ("0x1", "0x1", "0x4", "0x63")]
+    census = dissected(events).build_census()
+    assert census.advice == {"MADV_RANDOM": 2, "MADV_DONTNEED": 1, "other": 1}
 
 
 def test_what_was_lost_is_stated_and_the_tables_still_come_to_the_count() -> None:
