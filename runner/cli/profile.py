@@ -118,16 +118,18 @@ def command(
     parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
 
     def show() -> None:
-        from runner.cli.profile_difference_tables import show_difference
+        from runner.cli.profile_difference_tables import show_causes, show_difference
         from runner.cli.profile_tables import show_diagnosis, show_profile
 
-        show_profile(profile)
-        if earlier:
-            show_difference(earlier, profile)
+        if diagnosis.difference:
+            show_causes(diagnosis.difference)
         target = TypedTarget(workload.name, workload_name, repo, variables)
         show_diagnosis(
             diagnosis, lambda settings: target.suggest("try", "", case.name, ("--revision", newest, *settings))
         )
+        show_profile(profile)
+        if earlier:
+            show_difference(earlier, profile)
 
     output_result(
         {name: part.model_dump(mode="json") for name, part in parts.items() if part},

@@ -5,12 +5,31 @@ from rich.table import Table
 
 from runner.cli.formatting import escape_text
 from runner.cli.profile_tables import format_call_chain
+from runner.contract.diagnosis import Difference
 from runner.contract.function_names import shorten_name
+from runner.contract.number_text import format_quantity
 from runner.contract.profile import Profile
 from runner.contract.profile_difference import Change, Place, compare_by_place, compare_by_stack
 
+_MAX_CAUSES = 5
 _MAX_PLACES = 10
 _MAX_STACKS = 5
+
+
+def show_causes(difference: Difference) -> None:
+    """Print what the difference in faults consists of, the largest part first, each with its line and its price."""
+    console = Console()
+    growth = difference.after - difference.before
+    console.print(
+        f"[bold]{growth:+,} faults[/] ({difference.before:,} → {difference.after:,})" + (":" if growth else "."),
+        highlight=False,
+    )
+    for part in difference.parts[:_MAX_CAUSES]:
+        subject = part.place or "the program"
+        share = f", {part.place_faults:+,} of them there" if 0 != part.place_faults != part.faults else ""
+        price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
+        line = f"  {part.faults:+,}  {subject} {part.sentence} ({part.cause}{share}{price})"
+        console.print(escape_text(line), highlight=False)
 
 
 def show_difference(before: Profile, after: Profile) -> None:

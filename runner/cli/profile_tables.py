@@ -61,13 +61,14 @@ def show_diagnosis(diagnosis: Diagnosis, suggest: Suggest) -> None:
         Returns the command that tries a remedy with the given options.
     """
     console = Console()
-    console.print()
     for number, finding in enumerate(diagnosis.findings):
         _show_finding(console, finding, suggest, first=number == 0)
     if not diagnosis.findings:
-        console.print("[bold]No known pattern matched.[/] The evidence:")
+        if not diagnosis.difference:
+            console.print("[bold]No known pattern matched.[/] The evidence:")
         for line in diagnosis.evidence:
             console.print(f"  • {escape_text(line)}", highlight=False)
+    console.print()
 
 
 def _show_anatomy(console: Console, anatomy: Anatomy) -> None:

@@ -1,11 +1,12 @@
-"""Diagnoses: named pathologies that a profile shows, with evidence and remedies."""
+"""Diagnoses: named pathologies that a profile shows, with evidence and remedies, and the causes of a difference."""
 
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, StringConstraints
+from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
 from runner.contract.base import Name, Strict
-from runner.contract.profile import Profile
+from runner.contract.profile import Count, Label, Profile
 
 Line = Annotated[str, StringConstraints(max_length=1000)]
 
@@ -40,9 +41,67 @@ class Finding(Strict):
     of profiles call the price ``weight``."""
 
 
+class Cause(StrEnum):
+    """Why a page faulted, as one part of the difference of two profiles."""
+
+    NEW_MEMORY = "new memory"
+    AFTER_MADVISE = "returned by madvise"
+    AFTER_MUNMAP = "unmapped"
+    AFTER_BRK = "returned by brk"
+    COPIED = "copied after fork"
+    FILE_PAGES = "file pages"
+    IMAGE = "program and libraries"
+    AGAIN = "touched again"
+    UNKNOWN_TOUCH = "memory"
+    """Not every fault was recorded, so it is unknown whether this was the first touch."""
+    OTHER = "other"
+
+
+class DifferencePart(Strict):
+    """The part of a difference that has one cause."""
+
+    cause: Cause
+    file: Label = ""
+    """The mapped file, if the cause concerns one."""
+    before: Count
+    after: Count
+    place: Line = ""
+    """The line of the program whose faults of this cause changed most, with its function; empty if unknown."""
+    source_file: Label = ""
+    source_line: int = Field(default=0, ge=0, le=2**31)
+    place_faults: int = 0
+    """By how much that line's faults of this cause changed."""
+    sentence: Line
+    """What the program does more or less than before, without a subject."""
+    seconds: float | None = Field(default=None, allow_inf_nan=False)
+    """CPU time that the part takes or saves, at the average cost of a fault; None if that was not measured."""
+
+    @property
+    def faults(self) -> int:
+        """By how much the faults of this cause changed."""
+        return self.after - self.before
+
+
+class Difference(Strict):
+    """The difference of two profiles in faults, whose parts add up to it."""
+
+    before: Count
+    after: Count
+    parts: tuple[DifferencePart, ...] = Field(max_length=100)
+    """The largest first."""
+
+    @model_validator(mode="after")
+    def _check_sum(self) -> Self:
+        if sum(part.faults for part in self.parts) != self.after - self.before:
+            raise ValueError("the parts do not add up to the difference")
+        return self
+
+
 class Diagnosis(Strict):
     """All findings, most important first. If no rule matches, only the evidence."""
 
     findings: tuple[Finding, ...]
     evidence: tuple[Line, ...]
     """All facts that were examined."""
+    difference: Difference | None = None
+    """What changed since the profile before, if there is one."""

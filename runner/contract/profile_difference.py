@@ -56,12 +56,21 @@ def compare_by_place(before: Profile, after: Profile, kind: str = "faults") -> l
     in their order, so that code which only moved has not changed; what can be chance of the recording is left out.
     """
     lines = [_sum_lines(profile, _get_stacks(profile, kind)) for profile in (before, after)]
-    changes = []
-    for where in lines[0].keys() | lines[1].keys():
-        changes += [(Place(where, *pair), change) for pair, change in _pair_lines(lines[0][where], lines[1][where])]
+    changes = pair_places(*lines)
     least = max(_compute_resolution(profile, kind) for profile in (before, after))
     changes = [(place, change) for place, change in changes if abs(change.grown) > least]
     return sorted(changes, key=lambda row: (-abs(row[1].grown), -row[1].grown, row[0]))
+
+
+def pair_places(
+    before: Mapping[Where, Mapping[int, int]], after: Mapping[Where, Mapping[int, int]]
+) -> list[tuple[Place, Change]]:
+    """Return how the weight of each line of each function changed, with the lines of a function paired in order."""
+    changes = []
+    for where in before.keys() | after.keys():
+        pairs = _pair_lines(before.get(where, {}), after.get(where, {}))
+        changes += [(Place(where, *pair), change) for pair, change in pairs]
+    return changes
 
 
 def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> list[StackChange]:
@@ -73,7 +82,7 @@ def compare_by_stack(before: Profile, after: Profile, kind: str = "faults") -> l
     frames_by_stack: dict[tuple[Where, ...], tuple[Frame, ...]] = {}
     for profile in (before, after):
         counted: Counter[tuple[Where, ...]] = Counter()
-        names = [_identify_function(frame) for frame in profile.frames]
+        names = [identify_function(frame) for frame in profile.frames]
         stacks = _get_stacks(profile, kind)
         for stack in stacks.stacks if stacks else ():
             key = tuple(names[index] for index in stack.frames)
@@ -110,6 +119,11 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     return next(reversed([frame for frame in own if _is_own_source(frame)] or own or user), None)
 
 
+def is_own_frame(frame: Frame) -> bool:
+    """Return whether a frame belongs to the subject's own code, as far as its module and its source file show."""
+    return not frame.module.startswith(_SYSTEM_PREFIXES) and not (frame.file and _FOREIGN_SOURCE.search(frame.file))
+
+
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return the subject's innermost function in a stack, and its line; empty if unknown."""
     own = find_own_frame(frames)
@@ -130,11 +144,11 @@ def _sum_lines(profile: Profile, stacks: StackProfile | None) -> defaultdict[Whe
     for stack in stacks.stacks if stacks else ():
         frame = find_own_frame([profile.frames[index] for index in stack.frames])
         if frame is not None:
-            lines[_identify_function(frame)][frame.line] += stack.weight
+            lines[identify_function(frame)][frame.line] += stack.weight
     return lines
 
 
-def _identify_function(frame: Frame) -> Where:
+def identify_function(frame: Frame) -> Where:
     """Return a function's key without the path of its module, which differs from build to build."""
     return Where(frame.function, frame.module.rpartition("/")[2], frame.file)
 

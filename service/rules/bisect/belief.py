@@ -220,7 +220,9 @@ def compute_beliefs(
     factor = -0.5 * np.log1p(k) - freedom / 2 * np.log1p(-fit)
     if size is not None:
         up, down = (
-            -freedom / 2 * np.log1p((size**2 * xx - sign * 2 * size * xy) / np.maximum(yy, 1e-300)) for sign in (1, -1)
+            # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing.
+            -freedom / 2 * np.log1p(((size**2 * xx - sign * 2 * size * xy) / np.maximum(yy, 1e-300)).clip(-1 + 1e-12))
+            for sign in (1, -1)
         )
         factor = np.logaddexp(up, down) - np.log(2)
     factor[:, list(cleared)] = -np.inf

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
-from service.rules.diagnose import compared_profiles, contention, returned_memory, storage_faults
+from service.rules.diagnose import compared_profiles, contention, forked_memory, returned_memory, storage_faults
+from service.rules.diagnose.fault_difference import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
-from service.rules.diagnose.rule import Rule
+from service.rules.diagnose.rule import MIN_SAVING, Rule
 
 RULES: tuple[Rule, ...] = (
     returned_memory.RETURNED_MEMORY,
@@ -13,6 +14,8 @@ RULES: tuple[Rule, ...] = (
     contention.FIRST_TOUCH_STORM,
     contention.CONCURRENT_FIRST_USE,
     returned_memory.TEMPORARY_BUFFERS,
+    forked_memory.COPIES_AFTER_FORK,
+    storage_faults.READ_AHEAD_OFF,
     storage_faults.COLD_START,
     storage_faults.MEMORY_LIMIT,
     compared_profiles.HUGE_PAGES_LOST,
@@ -23,8 +26,19 @@ RULES: tuple[Rule, ...] = (
 
 
 def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
-    """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first."""
+    """Return the diagnosis of a profile: the finding whose remedy can win the most time comes first.
+
+    With a profile before, only what costs more than before is a finding: the rest is not why anything changed.
+    """
     facts = Facts.from_profile(request.profile, request.before)
-    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) is not None]
+    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) is not None and _costs_more(rule, facts)]
     findings.sort(key=lambda finding: -finding.price)
-    return Diagnosis(findings=tuple(findings), evidence=facts.list_lines())
+    return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=decompose_difference(facts))
+
+
+def _costs_more(rule: Rule, facts: Facts) -> bool:
+    """Return whether what a rule recognises costs more time than before the change, or there is no other side."""
+    if facts.before is None:
+        return True
+    before, after = rule.evaluate(facts.before), rule.evaluate(facts)
+    return before is None or (after is not None and after.price - before.price >= MIN_SAVING)

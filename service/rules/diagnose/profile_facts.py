@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runner.contract.function_names import shorten_name
-from runner.contract.profile import Anatomy, Area, Memory, Profile, StackProfile, Touch
+from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, StackProfile, Touch
 from runner.contract.profile_difference import find_own_line
 from service.text.numbers import format_number, format_quantity
 
@@ -25,6 +25,8 @@ _MEMORY_CALLS = re.compile(
     r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULT_FUNCTION.pattern + r"|lock_mm_and_find_vma|vma_.*"
 )
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
+_LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
+_EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
 OWN_MEMORY = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
@@ -75,7 +77,7 @@ class Facts:
     @classmethod
     def from_profile(cls, profile: Profile, before: Profile | None = None) -> Facts:
         """Extract the facts of a profile, and of the one before it if there is one."""
-        anatomy = profile.anatomy or Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
+        anatomy = profile.anatomy or _EMPTY
         timed = profile.on_cpu is not None and profile.on_cpu.samples >= _MIN_STACKS and profile.on_cpu.total > 0
         fault_cost, call_costs = (
             _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
@@ -168,13 +170,25 @@ class Facts:
     @property
     def top_function(self) -> tuple[str, ...]:
         """The function with the most faults, as a sentence; empty if no sites are known."""
+        return self._describe_top_function("of the faults are", self.anatomy.sites)
+
+    def describe_top_site(self, what: str, touches: Collection[Touch], memory: Collection[Memory]) -> tuple[str, ...]:
+        """Return the function with the most faults of some touches in some memory, as a sentence; empty if unknown."""
+        sites = [site for site in self.anatomy.sites if site.touch in touches and site.memory in memory]
+        return self._describe_top_function(what, sites)
+
+    def describe_top_major_site(self) -> tuple[str, ...]:
+        """Return the function with the most major faults, as a sentence; empty if unknown."""
+        return self._describe_top_function("of the major faults are", self.anatomy.major_sites)
+
+    def _describe_top_function(self, what: str, sites: Iterable[Site]) -> tuple[str, ...]:
         sums: Counter[str] = Counter()
-        for site in self.anatomy.sites:
+        for site in sites:
             sums[site.frame.function] += site.faults
         if not sums:
             return ()
         ((function, faults),) = sums.most_common(1)
-        return (f"{faults:,} of the faults are in {shorten_name(function)}{self._describe_call_path(function)}",)
+        return (f"{faults:,} {what} in {shorten_name(function)}{self._describe_call_path(function)}",)
 
     def list_lines(self) -> tuple[str, ...]:
         """Return the facts as lines of text."""
@@ -221,6 +235,26 @@ class Facts:
         if own_line.startswith(prefix := f"{shorten_name(function)} at "):
             line = f", at {own_line.removeprefix(prefix)}"
         return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
+
+
+def compute_cpu_share(profile: Profile, functions: re.Pattern[str]) -> float:
+    """Return the share of the recorded CPU time in stacks that hold one of some functions."""
+    on_cpu = profile.on_cpu
+    if on_cpu is None or not on_cpu.total:
+        return 0.0
+    frames = _find_frames(profile, functions)
+    return sum(stack.weight for stack in on_cpu.stacks if not frames.isdisjoint(stack.frames)) / on_cpu.total
+
+
+def is_image_file(profile: Profile, memory: Memory, file: str) -> bool:
+    """Return whether memory is the program's own image: its text, or data of a file whose code it executes."""
+    if memory is Memory.FILE_TEXT:
+        return True
+    return memory is Memory.FILE_DATA and (
+        _LIBRARY.search(file) is not None
+        or any(frame.module == file for frame in profile.frames)
+        or any(kind.file == file and kind.memory is Memory.FILE_TEXT for kind in (profile.anatomy or _EMPTY).kinds)
+    )
 
 
 def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float, dict[str, float]]:

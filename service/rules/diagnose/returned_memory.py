@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
+from service.rules.diagnose.heap_remedies import KEEP_BUFFER, suggest_heap_settings
+from service.rules.diagnose.process_contents import Runtime, identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
@@ -12,45 +14,62 @@ MAX_CALLS_FOR_RESULT = 1.5
 """An operation that takes memory more often than this has temporary buffers besides its result."""
 MIN_COSTLY_SHARE = 0.5
 """The share of the CPU time from which even a single buffer costs more than the work that is done with it."""
+MIN_REPEATED_TOUCHES = 4.0
+"""Faults per page from which memory comes and goes again and again, where operations are unknown."""
+MIN_REPEATED_COST = 0.05
+"""The share of the CPU time that such memory must cost: below it, it can be the result of the program's work."""
+MIN_GROWTH_FACTOR = 2.0
+"""The factor in pages that come and go from which a change did it."""
+_RETURNING_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP, Touch.AFTER_BRK)
+_COLLECTING_RUNTIMES = frozenset({Runtime.JVM, Runtime.GO, Runtime.V8, Runtime.DOTNET})
 _MAPPING_CALLS = ("mmap", "munmap", "brk", "mremap")
 
 
+def _is_heap_collected(facts: Facts) -> bool:
+    """Return whether a runtime's collector manages the heap: what it gives back is its decision, however it does so."""
+    return identify_runtime(facts.profile) in _COLLECTING_RUNTIMES
+
+
+def _list_returning_touches(facts: Facts) -> tuple[Touch, ...]:
+    """Return how pages come back that an allocator or a collector had given back."""
+    return _RETURNING_TOUCHES if _is_heap_collected(facts) else (Touch.AFTER_MADVISE,)
+
+
+def _list_returning_calls(facts: Facts) -> tuple[str, ...]:
+    return ("madvise", *_MAPPING_CALLS) if _is_heap_collected(facts) else ("madvise",)
+
+
 def _compute_refault_share(facts: Facts) -> float:
-    """Return the share of the faults on pages that madvise had given back."""
-    return facts.sum_shares(OWN_MEMORY, Touch.AFTER_MADVISE)
+    """Return the share of the faults on pages that an allocator or a collector had given back."""
+    return facts.sum_shares(OWN_MEMORY, *_list_returning_touches(facts))
 
 
 def _is_memory_returned(facts: Facts) -> bool:
-    """Return whether the program gives pages back by madvise and touches them again."""
-    return facts.count_calls("madvise") > 0 and _compute_refault_share(facts) > 0
+    """Return whether an allocator or a collector gives pages back that the program touches again."""
+    return facts.count_calls(*_list_returning_calls(facts)) > 0 and _compute_refault_share(facts) > 0
 
 
 def _estimate_kept_pages_saving(facts: Facts) -> float:
     """Return the share of CPU time that keeping the pages saves: their faults, and the calls that returned them."""
-    return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs("madvise")
+    return _compute_refault_share(facts) * facts.fault_cost + facts.sum_costs(*_list_returning_calls(facts))
 
 
 def _describe_returned(facts: Facts) -> tuple[str, ...]:
-    """Return as evidence the faults on pages that madvise had given back, and their cost."""
+    """Return as evidence the faults on pages that had been given back, and their cost."""
+    runtime = identify_runtime(facts.profile) if _is_heap_collected(facts) else None
+    calls = _list_returning_calls(facts)
+    counts = ", ".join(f"{facts.count_calls(name):,} {name}" for name in calls if facts.count_calls(name))
     return (
-        f"{_compute_refault_share(facts):.0%} of the faults are on pages that madvise had given back: "
+        f"{_compute_refault_share(facts):.0%} of the faults are on pages that {runtime or 'madvise'} had given back: "
         f"{_describe_refaults(facts)}",
-        f"{facts.count_calls('madvise'):,} calls of madvise; they and these faults take "
-        f"{_estimate_kept_pages_saving(facts):.0%} of the CPU time",
-        *facts.top_function,
+        f"calls: {counts}; they and these faults take {_estimate_kept_pages_saving(facts):.0%} of the CPU time",
+        *facts.describe_top_site("of these faults are", _list_returning_touches(facts), OWN_MEMORY),
     )
 
 
-def _suggest_keeping_pages(_: Facts) -> tuple[Remedy, ...]:
-    """Return what keeps freed pages in the process: other allocators, longer decay, or a change of the program."""
-    return (
-        Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
-        Remedy(
-            text="let jemalloc keep what was freed for longer",
-            settings={"env.MALLOC_CONF": "dirty_decay_ms:30000,muzzy_decay_ms:30000"},
-        ),
-        Remedy(text="keep the buffer in the program instead of freeing it between operations"),
-    )
+def _suggest_keeping_pages(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps freed pages in the process: settings of its runtime or malloc, or a change of the program."""
+    return (*suggest_heap_settings(facts), KEEP_BUFFER)
 
 
 RETURNED_MEMORY = Rule(
@@ -79,14 +98,29 @@ def _has_temporary_buffers(facts: Facts) -> bool:
 
     An operation that takes memory once may take it for its result, which its caller needs: that is no temporary buffer,
     unless providing the memory costs more than all that is done with it. A server sends its results away, so what comes
-    and goes in its windows is a buffer.
+    and goes in its windows is a buffer; what a runtime's collector gives back is nobody's result; and what comes and
+    goes more often than before has been changed.
     """
-    if not _compute_remapped_share(facts) or not facts.count_calls("munmap", "brk", "mremap"):
+    if _is_heap_collected(facts) or not _compute_remapped_share(facts):
+        return False
+    if not facts.count_calls("munmap", "brk", "mremap"):
         return False
     if facts.profile.scope == "windows":
         return facts.count_calls("munmap", "brk") > 0
+    if _has_grown(facts):
+        return True
     takes = facts.requests_per_operation
+    if takes is None and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES:
+        return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
     return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
+
+
+def _has_grown(facts: Facts) -> bool:
+    """Return whether several times as many pages are touched again after they were unmapped as before."""
+    if facts.before is None:
+        return False
+    numbers = [_compute_remapped_share(side) * side.faults for side in (facts.before, facts)]
+    return numbers[1] >= MIN_GROWTH_FACTOR * numbers[0]
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
@@ -116,15 +150,12 @@ def _describe_buffers(facts: Facts) -> tuple[str, ...]:
 
 def _suggest_keeping_buffers(facts: Facts) -> tuple[Remedy, ...]:
     """Return what keeps buffers between operations: in the program, the C library, or another allocator."""
-    heap_remedy = Remedy(
-        text="let the C library keep large blocks",
-        settings={"env.MALLOC_MMAP_THRESHOLD_": "4294967296", "env.MALLOC_TRIM_THRESHOLD_": "4294967296"},
-    )
+    maps_itself = not facts.anatomy.by_memory.get(Memory.HEAP)
     mapping_remedy = Remedy(text="map with MAP_POPULATE: all pages are provided at once instead of one by one")
     return (
         Remedy(text="keep the buffers between operations, or work on rows that stay in the cache"),
-        heap_remedy if facts.anatomy.by_memory.get(Memory.HEAP) else mapping_remedy,
-        Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}),
+        *([mapping_remedy] if maps_itself else []),
+        *suggest_heap_settings(facts),
     )
 
 

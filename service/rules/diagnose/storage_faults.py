@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_quantity
 
+MIN_SINGLE_READS = 64
+"""Major faults in mapped files from which a file is read page by page."""
+MIN_READ_GROWTH = 4
+"""The factor in major faults from which read-ahead was lost: it reads up to 32 pages at once."""
 _SWAP_REFAULTS, _FILE_REFAULTS = "cgroup:workingset_refault_anon", "cgroup:workingset_refault_file"
 _SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
@@ -21,6 +25,8 @@ def _read_warm(facts: Facts, name: str) -> float | None:
 
 def _is_start_cold(facts: Facts) -> bool:
     """Return whether most of the major faults are gone when the files are in memory, which was measured."""
+    if _is_read_ahead_off(facts):
+        return False
     cold, warm = facts.profile.value("major-faults"), _read_warm(facts, "major-faults")
     return bool(cold) and warm is not None and 2 * warm <= (cold or 0)
 
@@ -48,17 +54,24 @@ def _describe_cold_start(facts: Facts) -> tuple[str, ...]:
     )
 
 
+def _suggest_warm_start(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what shortens a cold start: of the program's image, or of the files that it reads."""
+    image_faults, data_faults = (_count_major(facts, is_image=is_image) for is_image in (True, False))
+    smaller = Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start")
+    return (
+        *([smaller] if image_faults >= data_faults else []),
+        Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
+        Remedy(text="keep the files in memory (mlock), if the start must never wait"),
+    )
+
+
 COLD_START = Rule(
     name="cold-start",
     title="The program starts from storage",
     condition=_is_start_cold,
     max_saving=_estimate_warm_start_saving,
     evidence=_describe_cold_start,
-    remedies=lambda _: (
-        Remedy(text="make the binary smaller (-Os, fewer libraries), or lay it out in the order of its start"),
-        Remedy(text="read its files ahead before it starts (posix_fadvise WILLNEED, vmtouch)"),
-        Remedy(text="keep the files in memory (mlock), if the start must never wait"),
-    ),
+    remedies=_suggest_warm_start,
     report="a program start: 69 major faults from storage, none when it was started again",
 )
 
@@ -98,6 +111,64 @@ def _describe_shortage(facts: Facts) -> tuple[str, ...]:
         f"{_count_refaults(facts):,.0f} pages were needed again soon after they were evicted; memory limit: {limit}",
         wait_sentence,
     )
+
+
+def _count_major(facts: Facts, *, is_image: bool) -> int:
+    """Return the major faults in the program's image, or in the other files that it maps."""
+    return sum(
+        site.faults
+        for site in facts.anatomy.major_sites
+        if site.file and is_image_file(facts.profile, site.memory, site.file) == is_image
+    )
+
+
+def _is_read_ahead_off(facts: Facts) -> bool:
+    """Return whether a mapped file is read page by page, and the program advised so or did not before the change."""
+    major = _count_major(facts, is_image=False)
+    if major < MIN_SINGLE_READS or 2 * major < sum(site.faults for site in facts.anatomy.major_sites):
+        return False
+    if facts.before is not None and MIN_READ_GROWTH * _count_major(facts.before, is_image=False) > major:
+        return False
+    return _count_random_advice(facts) > 0 or facts.before is not None
+
+
+def _count_random_advice(facts: Facts) -> int:
+    return facts.profile.census.advice.get("MADV_RANDOM", 0) if facts.profile.census else 0
+
+
+def _estimate_read_ahead_saving(facts: Facts) -> float | None:
+    """Return the share of the time in which faults wait for storage."""
+    elapsed = facts.profile.value("elapsed")
+    return min(1.0, facts.fault_storage_wait / elapsed) if elapsed else None
+
+
+def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the major faults before and after, the advice, and the line that reads."""
+    major, sites = _count_major(facts, is_image=False), facts.anatomy.major_sites
+    before = "" if facts.before is None else f"{_count_major(facts.before, is_image=False):,} → "
+    files = sorted({site.file for site in sites if site.file})[:3]
+    advice = _count_random_advice(facts)
+    return (
+        f"{before}{major:,} major faults in {', '.join(files)}",
+        *([f"{advice:,} calls of madvise with MADV_RANDOM, which switches read-ahead off"] if advice else []),
+        f"faults waited {format_quantity(facts.fault_storage_wait, 's')} for storage",
+        *facts.describe_top_major_site(),
+    )
+
+
+READ_AHEAD_OFF = Rule(
+    name="read-ahead-off",
+    title="A mapped file is read page by page, without read-ahead",
+    condition=_is_read_ahead_off,
+    max_saving=_estimate_read_ahead_saving,
+    evidence=_describe_read_ahead,
+    remedies=lambda _: (
+        Remedy(text="remove MADV_RANDOM (or POSIX_FADV_RANDOM) where pages are read in order; advise MADV_SEQUENTIAL"),
+        Remedy(text="read ahead what is needed soon (MADV_WILLNEED, MAP_POPULATE), or read() larger pieces"),
+        Remedy(text="check the device's read-ahead: /sys/block/DEVICE/queue/read_ahead_kb"),
+    ),
+    report="a mapped database: one line of advice turned one read of 128 KiB into 32 of 4 KiB",
+)
 
 
 MEMORY_LIMIT = Rule(

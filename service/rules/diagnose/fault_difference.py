@@ -1,0 +1,201 @@
+"""Decomposes the difference of two profiles into causes that add up to it, each with the line that leads.
+
+The causes come from the table of memory, touch and file, which holds every fault; the lines come from the places that
+fault most. A fault in a library belongs to the line of the program that called it, as the recorded stacks show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.function_names import shorten_name
+from runner.contract.profile import FaultKind, Frame, Memory, Profile, Site, Touch
+from runner.contract.profile_difference import (
+    Change,
+    Place,
+    Where,
+    find_own_frame,
+    identify_function,
+    is_own_frame,
+    pair_places,
+)
+from service.rules.diagnose.profile_facts import Facts, is_image_file
+from service.text.numbers import format_amount
+
+_MAX_PARTS = 12
+_NUMBER = re.compile(r"\d{3,}")
+"""Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
+_RETURNED = {
+    Touch.AFTER_MADVISE: Cause.AFTER_MADVISE,
+    Touch.AFTER_MUNMAP: Cause.AFTER_MUNMAP,
+    Touch.AFTER_BRK: Cause.AFTER_BRK,
+}
+_UNKNOWN_FUNCTION = "[unknown]"
+_Group = tuple[Cause, str]
+"""A cause, and the file that it concerns, if it does."""
+_LineSums = Mapping[Where, Mapping[int, int]]
+
+
+class _Side(Struct, frozen=True):
+    """One profile: its faults by cause, and by cause and line."""
+
+    sums: Counter[_Group]
+    lines: Mapping[_Group, _LineSums]
+
+
+def decompose_difference(after: Facts) -> Difference | None:
+    """Return the causes of the difference from the profile before, the largest first; None if either has no kinds."""
+    before = after.before
+    if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
+        return None
+    sides = [_sum_side(facts) for facts in (before, after)]
+    seconds = after.seconds_per_fault or before.seconds_per_fault
+    parts = [
+        _build_part(group, sides, after, seconds)
+        for group in sides[0].sums.keys() | sides[1].sums.keys()
+        if sides[0].sums[group] != sides[1].sums[group]
+    ]
+    parts.sort(key=lambda part: (-abs(part.faults), -part.faults, part.cause, part.file))
+    return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts))
+
+
+def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> Cause:  # noqa: PLR0911 - one line a cause
+    """Return why a page of some memory faulted, from what was there before."""
+    if memory is Memory.OTHER:
+        return Cause.OTHER
+    if touch is Touch.AGAIN:
+        return Cause.AGAIN
+    if is_image and not (touch is Touch.AFTER_FORK and memory is Memory.FILE_DATA):
+        return Cause.IMAGE
+    if touch is Touch.AFTER_FORK:
+        return Cause.COPIED
+    if memory in {Memory.FILE_TEXT, Memory.FILE_DATA}:
+        return Cause.FILE_PAGES
+    if touch in _RETURNED:
+        return _RETURNED[touch]
+    return Cause.NEW_MEMORY if touch is Touch.FIRST else Cause.UNKNOWN_TOUCH
+
+
+def _classify(entry: FaultKind | Site, facts: Facts) -> _Group:
+    """Return the cause of faults of a kind, and the file where it is one of mapped files."""
+    cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
+    return cause, _NUMBER.sub("N", entry.file) if cause is Cause.FILE_PAGES else ""
+
+
+def _sum_side(facts: Facts) -> _Side:
+    """Return the faults of a profile by cause, and by cause and the program's own line."""
+    sums: Counter[_Group] = Counter()
+    for kind in facts.anatomy.kinds:
+        sums[_classify(kind, facts)] += kind.faults
+    callers = _find_calling_lines(facts.profile)
+    lines: dict[_Group, defaultdict[Where, Counter[int]]] = {}
+    for site in facts.anatomy.sites:
+        of_group = lines.setdefault(_classify(site, facts), defaultdict(Counter))
+        for frame, faults in _attribute_to_lines(site, callers):
+            of_group[identify_function(frame)][frame.line] += faults
+    return _Side(sums, lines)
+
+
+def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame]]:
+    """Return from which lines of the program each function was called that faults, with the weights of the stacks."""
+    callers: defaultdict[tuple[str, str], Counter[Frame]] = defaultdict(Counter)
+    for stack in profile.faults.stacks if profile.faults else ():
+        frames = [profile.frames[index] for index in stack.frames]
+        own = find_own_frame(frames)
+        if own is not None:
+            callers[_make_key(frames[-1])][own] += stack.weight
+    return callers
+
+
+def _make_key(frame: Frame) -> tuple[str, str]:
+    return frame.function, frame.module.rpartition("/")[2]
+
+
+def _attribute_to_lines(site: Site, callers: Mapping[tuple[str, str], Counter[Frame]]) -> Iterable[tuple[Frame, int]]:
+    """Yield the lines of the program to which the faults of a place belong, with their numbers."""
+    calling = callers.get(_make_key(site.frame))
+    if is_own_frame(site.frame) or not calling:
+        yield site.frame, site.faults
+        return
+    total, rest = calling.total(), site.faults
+    for frame, weight in calling.most_common():
+        number = min(rest, round(site.faults * weight / total))
+        rest -= number
+        yield frame, number
+
+
+def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds: float | None) -> DifferencePart:
+    """Return one cause of the difference in words, with the line that leads and its price."""
+    cause, file = group
+    before, after = (side.sums[group] for side in sides)
+    lead = _find_leading_line([side.lines.get(group, {}) for side in sides], grows=after > before)
+    return DifferencePart(
+        cause=cause,
+        file=file,
+        before=before,
+        after=after,
+        place=_format_place(lead[0]) if lead else "",
+        source_file=lead[0].where.file if lead else "",
+        source_line=lead[0].line_after or lead[0].line_before if lead else 0,
+        place_faults=lead[1].grown if lead else 0,
+        sentence=_describe_cause(cause, file, after - before, facts),
+        seconds=None if seconds is None else (after - before) * seconds,
+    )
+
+
+def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Place, Change] | None:
+    """Return the line of the program whose faults of a cause changed most, in the direction of the cause."""
+    changes = [(place, change) for place, change in pair_places(*sides) if change.grown and (change.grown > 0) == grows]
+    return max(changes, key=lambda row: (abs(row[1].grown), row[0]), default=None)
+
+
+def _format_place(place: Place) -> str:
+    """Return a function with its line."""
+    line = place.line_after or place.line_before
+    function = shorten_name(place.where.function)
+    if function == _UNKNOWN_FUNCTION:
+        return place.where.module.strip("[]") or "code without names"
+    file = place.where.file.rpartition("/")[2] if place.where.file.startswith("/") else place.where.file
+    return (f"{function} at {file}:{line}" if file and line else function)[:1000]
+
+
+def _describe_cause(cause: Cause, file: str, growth: int, facts: Facts) -> str:
+    """Return in words what the program does more or less than before."""
+    more = "more" if growth > 0 else "fewer"
+    amount = format_amount(abs(growth) * facts.page_size)
+    sentences = {
+        Cause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} of memory for the first time",
+        Cause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
+        Cause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
+        Cause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",
+        Cause.COPIED: f"copies {more} pages that it shares with a forked process",
+        Cause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
+        Cause.IMAGE: f"touches {more} pages of the program and its libraries",
+        Cause.AGAIN: f"touches {more} pages again that it had not given back",
+        Cause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
+        Cause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",
+    }
+    return sentences[cause]
+
+
+def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
+    """Return the largest parts; the others become one, so that the sum stays."""
+    if len(parts) <= _MAX_PARTS:
+        return tuple(parts)
+    rest = parts[_MAX_PARTS - 1 :]
+    seconds = [part.seconds for part in rest]
+    return (
+        *parts[: _MAX_PARTS - 1],
+        DifferencePart(
+            cause=Cause.OTHER,
+            before=sum(part.before for part in rest),
+            after=sum(part.after for part in rest),
+            sentence="differs in smaller parts",
+            seconds=None if None in seconds else sum(part for part in seconds if part is not None),
+        ),
+    )

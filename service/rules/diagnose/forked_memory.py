@@ -1,0 +1,80 @@
+"""Recognises memory that is copied because a forked process shares it."""
+
+from __future__ import annotations
+
+import re
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory, Touch
+from service.rules.diagnose.process_contents import Runtime, identify_runtime
+from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
+from service.rules.diagnose.rule import Rule
+
+MIN_COPIED_PER_FORK = 256
+"""Copied pages per fork from which data is copied: any fork copies some tens of pages of stack and C library."""
+_COPY_FUNCTION = re.compile(r"(?:do_)?wp_page(?:_copy)?|__wp_page_copy_user|do_cow_fault")
+_COPIED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
+
+
+def _count_copied(facts: Facts) -> int:
+    """Return how many faults copied a page that another process shared since a fork."""
+    return sum(
+        kind.faults for kind in facts.anatomy.kinds if kind.touch is Touch.AFTER_FORK and kind.memory in _COPIED_MEMORY
+    )
+
+
+def _copies_much(facts: Facts) -> bool:
+    """Return whether the program forks while it holds data that one of the processes then writes."""
+    forks = facts.anatomy.forks
+    return forks > 0 and _count_copied(facts) >= MIN_COPIED_PER_FORK * forks
+
+
+def _estimate_copy_saving(facts: Facts) -> float | None:
+    """Return the share of the CPU time in which pages are copied; by the number of faults where no stack shows it."""
+    if not facts.timed or not facts.faults:
+        return None
+    return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.fault_cost * _count_copied(facts) / facts.faults)
+
+
+def _describe_copies(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence how many pages were copied after how many forks, at what price, and who writes them."""
+    forks = facts.anatomy.forks
+    times = "a fork" if forks == 1 else f"{forks:,} forks"
+    return (
+        f"{_count_copied(facts):,} pages were copied after {times}: a process wrote to them while another shared them",
+        f"copying takes {_estimate_copy_saving(facts) or 0:.0%} of the CPU time",
+        *facts.describe_top_site("are copies", {Touch.AFTER_FORK}, frozenset(_COPIED_MEMORY)),
+    )
+
+
+def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what keeps a fork from copying data."""
+    python = identify_runtime(facts.profile) is Runtime.PYTHON
+    return (
+        *(
+            [
+                Remedy(
+                    text="call gc.freeze() before the fork, or start workers with multiprocessing's spawn or forkserver"
+                )
+            ]
+            if python
+            else []
+        ),
+        Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
+        Remedy(text="start helpers with posix_spawn or vfork, which share nothing; MADV_DONTFORK keeps a region out"),
+        Remedy(
+            text="where huge pages are in use, one write copies 512 pages: keep them out of the forking process",
+            settings={"thp": "never"},
+        ),
+    )
+
+
+COPIES_AFTER_FORK = Rule(
+    name="copies-after-fork",
+    title="Memory is copied because a forked process shares it",
+    condition=_copies_much,
+    max_saving=_estimate_copy_saving,
+    evidence=_describe_copies,
+    remedies=_suggest_less_copying,
+    report="a store that forks to save: each write meanwhile copies a page, and requests take longer",
+)

@@ -1,0 +1,78 @@
+"""Remedies for memory that is given back and needed again: those that fit the runtime and the malloc of the process."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import Remedy
+from service.rules.diagnose.process_contents import (
+    Allocator,
+    Runtime,
+    identify_allocator,
+    identify_runtime,
+    is_malloc_replaceable,
+)
+from service.rules.diagnose.profile_facts import Facts
+
+_LARGEST_THRESHOLD = "4294967296"
+KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of freeing it between operations")
+
+
+def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
+    """Return the settings that keep freed memory in the process, for the runtime or the malloc that it has."""
+    runtime = identify_runtime(facts.profile)
+    if runtime is not None and runtime is not Runtime.PYTHON:
+        return _RUNTIME_REMEDIES[runtime]
+    allocator = identify_allocator(facts.profile)
+    settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
+    if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:
+        return settings
+    return (*settings, Remedy(text="try an allocator that keeps its pages", settings={"allocator": "tcmalloc"}))
+
+
+_RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
+    Runtime.JVM: (
+        Remedy(
+            text="let the collector keep the heap: a larger MaxHeapFreeRatio",
+            settings={"env._JAVA_OPTIONS": "-XX:MaxHeapFreeRatio=100"},
+        ),
+        Remedy(text="give the heap its full size at once (-Xms equal to -Xmx), with AlwaysPreTouch for an even start"),
+        Remedy(text="ZGC and Shenandoah: -XX:-ZUncommit, -XX:-ShenandoahUncommit"),
+    ),
+    Runtime.GO: (
+        Remedy(text="do not call debug.FreeOSMemory between bursts"),
+        Remedy(
+            text="return memory lazily, so that it is still there when it is touched again soon",
+            settings={"env.GODEBUG": "madvdontneed=0"},
+        ),
+        Remedy(text="let the heap grow further before it is collected", settings={"env.GOGC": "400"}),
+    ),
+    Runtime.V8: (
+        Remedy(
+            text="give the young generation more room, so that it is resized less often",
+            settings={"env.NODE_OPTIONS": "--max-semi-space-size=64"},
+        ),
+        Remedy(text="reuse buffers (Buffer.allocUnsafe from a pool) instead of allocating one for each operation"),
+    ),
+    Runtime.DOTNET: (
+        Remedy(text="let the collector keep its segments", settings={"env.DOTNET_GCRetainVM": "1"}),
+        Remedy(text="rent buffers from ArrayPool instead of allocating them"),
+    ),
+}
+_GLIBC_REMEDY = Remedy(
+    text="let the C library keep large blocks",
+    settings={"env.MALLOC_MMAP_THRESHOLD_": _LARGEST_THRESHOLD, "env.MALLOC_TRIM_THRESHOLD_": _LARGEST_THRESHOLD},
+)
+_PROGRAM_REMEDIES = (Remedy(text="map once and keep the mapping: no allocator of the C library is in this program"),)
+_ALLOCATOR_REMEDIES: dict[Allocator, tuple[Remedy, ...]] = {
+    Allocator.GLIBC: (_GLIBC_REMEDY,),
+    Allocator.JEMALLOC: (
+        Remedy(
+            text="let jemalloc keep what was freed for longer",
+            settings={"env.MALLOC_CONF": "dirty_decay_ms:30000,muzzy_decay_ms:30000"},
+        ),
+    ),
+    Allocator.TCMALLOC: (Remedy(text="let tcmalloc keep what was freed", settings={"env.TCMALLOC_RELEASE_RATE": "0"}),),
+    Allocator.MIMALLOC: (Remedy(text="let mimalloc keep what was freed", settings={"env.MIMALLOC_PURGE_DELAY": "-1"}),),
+    Allocator.MUSL: (
+        Remedy(text="musl's malloc unmaps each large block when it is freed: keep large buffers in the program"),
+    ),
+}

@@ -1,0 +1,97 @@
+"""Finds out which runtime and which allocator a profiled process has in it, so that remedies fit the program."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from runner.contract.profile import Profile
+
+
+class Runtime(StrEnum):
+    """A language's runtime that manages a heap of its own."""
+
+    JVM = "the JVM"
+    GO = "Go's runtime"
+    V8 = "V8"
+    DOTNET = ".NET's runtime"
+    PYTHON = "Python"
+
+
+class Allocator(StrEnum):
+    """An implementation of malloc."""
+
+    JEMALLOC = "jemalloc"
+    TCMALLOC = "tcmalloc"
+    MIMALLOC = "mimalloc"
+    GLIBC = "glibc"
+    MUSL = "musl"
+
+
+_RUNTIME_FILES = {
+    Runtime.JVM: re.compile(r"libjvm\.so$"),
+    Runtime.V8: re.compile(r"(?:^|/)(?:node|nodejs|libnode\.so[\d.]*|libv8\.so[\d.]*|chrome|deno)$"),
+    Runtime.DOTNET: re.compile(r"libcoreclr\.so$"),
+    Runtime.PYTHON: re.compile(r"(?:^|/)(?:python[\d.]*|libpython[\w.]*\.so[\d.]*)$"),
+}
+_GO_FUNCTION = re.compile(r"runtime\.(?:mallocgc|mcall|main|goexit|gcBgMarkWorker|memclrNoHeapPointers|asmcgocall)\b.*")
+_ALLOCATOR_FILES = {
+    Allocator.JEMALLOC: re.compile(r"libjemalloc\.so[\d.]*$"),
+    Allocator.TCMALLOC: re.compile(r"libtcmalloc\w*\.so[\d.]*$"),
+    Allocator.MIMALLOC: re.compile(r"libmimalloc\.so[\d.]*$"),
+}
+_ALLOCATOR_FUNCTIONS = {
+    Allocator.JEMALLOC: re.compile(r"_?(?:rje|je)_\w+|(?:arena|extent|ehooks|pac|hpa)_\w*(?:decay|alloc|purge)\w*"),
+    Allocator.TCMALLOC: re.compile(r"tcmalloc::.*|TCMalloc_\w+"),
+    Allocator.MIMALLOC: re.compile(r"_?mi_\w+"),
+}
+_GLIBC = re.compile(r"(?:^|/)libc(?:\.so\.6|-2\.\d+\.so)$")
+_MUSL = re.compile(r"(?:^|/)(?:ld-musl-[\w-]+|libc)\.so[\d.]*$")
+
+
+def list_mapped_files(profile: Profile) -> frozenset[str]:
+    """Return the files in the memory of the process, as far as it executed or touched them."""
+    modules = {frame.module for frame in profile.frames if frame.module and not frame.module.startswith("[")}
+    anatomy = profile.anatomy
+    return frozenset(modules | {kind.file for kind in (anatomy.kinds if anatomy else ()) if kind.file})
+
+
+def identify_runtime(profile: Profile) -> Runtime | None:
+    """Return the runtime that manages the heap; None if there is none of those known here."""
+    files = list_mapped_files(profile)
+    for runtime, pattern in _RUNTIME_FILES.items():
+        if any(pattern.search(file) for file in files):
+            return runtime
+    return Runtime.GO if any(_GO_FUNCTION.fullmatch(frame.function) for frame in profile.frames) else None
+
+
+def identify_allocator(profile: Profile) -> Allocator | None:
+    """Return the malloc of the process: a library of its own, one that is linked in, or the C library's.
+
+    None if nothing of the C library is mapped: the program is static, or has no malloc. Where no file is known at all,
+    it is taken to be glibc's.
+    """
+    files = list_mapped_files(profile)
+    if not files:
+        return Allocator.GLIBC
+    for allocator, pattern in _ALLOCATOR_FILES.items():
+        if any(pattern.search(file) for file in files):
+            return allocator
+    for allocator, pattern in _ALLOCATOR_FUNCTIONS.items():
+        if any(pattern.fullmatch(frame.function) for frame in profile.frames):
+            return allocator
+    if any(_GLIBC.search(file) for file in files):
+        return Allocator.GLIBC
+    return Allocator.MUSL if any(_MUSL.search(file) for file in files) else None
+
+
+def is_malloc_replaceable(profile: Profile) -> bool:
+    """Return whether another malloc can be preloaded: the program loads the C library, and has no malloc linked in."""
+    files = list_mapped_files(profile)
+    loads_libc = not files or any(_GLIBC.search(file) or _MUSL.search(file) for file in files)
+    linked_in = any(
+        pattern.fullmatch(frame.function) and ".so" not in frame.module
+        for pattern in _ALLOCATOR_FUNCTIONS.values()
+        for frame in profile.frames
+    )
+    return loads_libc and not linked_in
