@@ -1,6 +1,7 @@
 """``faultwatch compare``: measure two revisions interleaved in one session, and show the verdict on each metric."""
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.cli.activity import Activity, show_activity
 from runner.cli.arguments import add_workload_and_range, parse_range
@@ -18,6 +20,7 @@ from runner.cli.options import (
     apply_options,
     choice_options,
     env_option,
+    explain_option,
     make_sandbox_option,
     repo_option,
     result_options,
@@ -27,6 +30,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.explanation import MIN_SECONDS
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import (
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     samples_option,
     make_sandbox_option(),
     again_option,
+    explain_option(default=False),
     result_options,
 )
 def command(
@@ -72,6 +77,7 @@ def command(
     samples: int | None,
     confined: bool | None,
     again: bool,
+    explain: bool,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -93,7 +99,9 @@ def command(
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
         patient = service.connect_patiently(say)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
-        results = compare_cases(patient, repository, workload, workbench, (base, head), case_pairs, samples)
+        results = compare_cases(
+            patient, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
+        )
         _store_comparisons(patient, results, workload)
     output_result(
         [build_document(result) for result in results],
@@ -134,8 +142,9 @@ def compare_cases(
     samples: int | None = None,
     *,
     may_use_stored_base: bool = False,
+    explain: bool = False,
 ) -> list[ComparisonResult]:
-    """Build base and head, and measure them interleaved, case by case.
+    """Build base and head, and measure them interleaved, case by case; then explain what got worse.
 
     Parameters
     ----------
@@ -147,8 +156,12 @@ def compare_cases(
         The cases, each with the workloads by which base and head are built and run.
     may_use_stored_base
         Do not measure base if a stored run of base shows that head is the same.
+    explain
+        Profile both sides of the cases that got worse, and measure remedies, in about the time of the comparison.
     """
     results = []
+    trials: dict[int, tuple[Trial, Trial]] = {}
+    started = time.monotonic()
     with show_activity("comparing") as activity:
         base, head = (_Sides(repository, workbench, repository.get_revision(name), activity) for name in ends)
         session = _Session(service, Pairs.from_workload(workload, samples), len(case_pairs), activity)
@@ -160,8 +173,36 @@ def compare_cases(
                 continue
             sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
             stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
-            results.append(stored or _compare(sides, (case_pair.base_case, case), session))
-    return results
+            result = stored or _compare(sides, (case_pair.base_case, case), session)
+            if explain and _is_regressed(result) and result.comparison is not None:
+                trials[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
+            results.append(result)
+        seconds = max(MIN_SECONDS, time.monotonic() - started)
+        return _explain_regressions(results, trials, service, seconds, activity)
+
+
+def _explain_regressions(
+    results: Sequence[ComparisonResult],
+    trials: Mapping[int, tuple[Trial, Trial]],
+    service: Service,
+    seconds: float,
+    activity: Activity,
+) -> list[ComparisonResult]:
+    """Return the results with an explanation of each case that got worse, the worst first, as long as time is left."""
+    from runner.campaigns.explanation import RegressedCase, choose_verdict, explain_regression, measure_growth
+
+    explained = list(results)
+    deadline = time.monotonic() + seconds
+    verdicts = {number: verdict for number in trials if (verdict := choose_verdict(results[number])) is not None}
+    for number in sorted(verdicts, key=lambda number: -measure_growth(verdicts[number])):
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            break
+        activity(f"explaining {results[number].head.case.name}")
+        regressed = RegressedCase(*trials[number], verdicts[number])
+        explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
+        explained[number] = replace(results[number], explanation=explanation)
+    return explained
 
 
 class _Built(Struct, frozen=True):
@@ -357,6 +398,7 @@ def build_document(result: ComparisonResult) -> dict[str, Any]:
         "head": result.head.model_dump(mode="json"),
         "comparison": result.comparison.model_dump(mode="json") if result.comparison else None,
         "base_stored": result.base_stored,
+        "explanation": result.explanation.model_dump(mode="json") if result.explanation else None,
     }
 
 

@@ -11,6 +11,7 @@ from runner.cli.formatting import escape_text as escape
 from runner.cli.formatting import format_count, format_percent, format_span, format_value, has_own_unit
 from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
+from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
 from runner.contract.metrics import metric
 from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_side
@@ -41,7 +42,9 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
                 console.print(f"  [yellow]{side}: {escape(report.failure.message)}[/]", highlight=False)
                 print_log_tail(console, report.failure.log)
         return
-    # Verdict, and whether the environments are the same.
+    # Why it got worse, if that was asked; the verdict, and whether the environments are the same.
+    if result.explanation is not None and (why := describe_explanation(result.explanation, str)):
+        console.print(f"  {escape(why)}", highlight=False, soft_wrap=True)
     comparison = result.comparison
     are_same = comparison.same_bytes and comparison.verdict is Verdict.SAME
     because = ": same bytes" if are_same else ""

@@ -14,6 +14,7 @@ from runner.cli.options import (
     apply_options,
     choice_options,
     env_option,
+    explain_option,
     make_sandbox_option,
     repo_option,
     result_options,
@@ -39,6 +40,7 @@ from runner.subject.missing_parts import find_complete_revision
     samples_option,
     make_sandbox_option("always"),
     again_option,
+    explain_option(default=True),
     click.option(
         "--fresh", is_flag=True, help="Measure base again, even if the service has a run of base in this environment."
     ),
@@ -55,6 +57,7 @@ def command(
     samples: int | None,
     confined: bool | None,
     again: bool,
+    explain: bool,
     fresh: bool,
     as_json: bool,
     output_file: Path | None,
@@ -95,7 +98,9 @@ def command(
             patient = service.connect_patiently(say)
             pair = (ends.base, ends.measured)
             results = compare_cases(
-                patient, ends.repository, judge, workbench, pair, plan.case_pairs, samples, may_use_stored_base=stored
+                *(patient, ends.repository, judge, workbench, pair, plan.case_pairs, samples),
+                may_use_stored_base=stored,
+                explain=explain,
             )
             turn.end()
             report = build_gate_report(results, plan)

@@ -48,6 +48,7 @@ def build_gate_report(
                 lines=lines,
                 base_stored=result.base_stored,
                 most=result.most,
+                explanation=result.explanation,
                 added=case_pair.added,
             )
             for result, case_pair in zip(results, plan.case_pairs, strict=True)

@@ -44,6 +44,19 @@ samples_option = click.option(
     help="Number of executions or pairs to measure. Default: enough to prove the counts.",
 )
 again_option = click.option("--again", is_flag=True, help="Also retry revisions that failed or were skipped before.")
+
+
+def explain_option(*, default: bool) -> Callable[[Any], Any]:
+    """Return the option that has a command explain what got worse."""
+    return click.option(
+        "--explain/--no-explain",
+        default=default,
+        show_default=True,
+        envvar="FAULTWATCH_EXPLAIN",
+        help="Say why a case got worse: profile both sides and measure remedies, in about the time of the comparison.",
+    )
+
+
 committed_only_option = click.option(
     "--committed-only", is_flag=True, help="Ignore uncommitted changes in the work tree."
 )

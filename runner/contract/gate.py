@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 from runner.contract.base import CommitHash, Name, Strict
 from runner.contract.budget import Budget
 from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.explanation import Explanation
 from runner.contract.judging import MetricName, Percent
 from runner.contract.report import Case, Outcome, Report
 
@@ -69,6 +70,8 @@ class GateCase(Strict):
     """Whether base is a stored run and was not measured for this gate."""
     most: int | None = Field(default=None, ge=1)
     """The number of pairs that the workload allows; None if unknown."""
+    explanation: Explanation | None = None
+    """Why the case got worse; None if it did not, or if the job does not explain."""
     added: bool = False
     """Whether head adds the case, because the workload file that judges does not contain the case."""
 

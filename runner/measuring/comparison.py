@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.explanation import Explanation
 from runner.contract.judging import Judging
 from runner.contract.level import Number, find_majority, median
 from runner.contract.metrics import Kind, metric
@@ -77,6 +78,8 @@ class ComparisonResult(Struct, frozen=True):
     """Whether base is a stored run."""
     most: int | None = None
     """The pairs that it was allowed; None if one side could not be measured."""
+    explanation: Explanation | None = None
+    """Why head got worse; None if it did not, or if nobody asked."""
 
     def build_request(self, judging: Judging, cases: int = 1) -> ComparisonRequest:
         """Return the request that the service has decided."""

@@ -384,6 +384,10 @@ class Trial:
         is_apart = self._tree != other._tree and self._case.huge_pages == other._case.huge_pages
         return self.workload.server is not None and is_apart
 
+    def replace_workload(self, workload: Workload) -> "Trial":
+        """Return the trial of the same build and case as another workload runs it."""
+        return Trial(workload, self.subject, self._bench, self._tree)
+
     def share_tree(self, other: "Trial") -> None:
         """Undo before each execution what that of another trial has changed too, if both use one tree."""
         if self._tree == other._tree:

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 from runner.contract import MetricVerdict, Verdict, metric, verdict_words
 from runner.contract.comparison import Side
 from service.forges.verdict_text import (
+    describe_explanations,
     describe_judge,
     describe_rows,
     describe_since,
@@ -33,6 +34,7 @@ _MAX_FAILURES = 3
 _MAX_REASONS = 3
 _MAX_LOG_CHARACTERS = 3_000
 _MAX_COMMANDS = 3
+_MAX_EXPLANATIONS = 5
 _MAX_COMMAND_CHARACTERS = 1_000
 _TABLE_HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
@@ -75,14 +77,17 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     limit
         Most bytes of the comment.
     """
-    first = (
-        f"**{describe_verdict(outcome, format_code)}**\n\n{_describe_judge(outcome)}{_describe_failures(outcome.cases)}"
-    )
+    explanations = describe_explanations(outcome, format_code)
+    why = f" {explanations[0][1]}" if explanations else ""
+    verdict = f"**{describe_verdict(outcome, format_code)}**{why}\n\n"
+    first = f"{verdict}{_describe_judge(outcome)}{_describe_failures(outcome.cases)}"
     sides = (
         f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
     )
     steps = f"{_suggest_commands(outcome)}{_offer_bisect(outcome, links)}"
+    others = "".join(f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS])
+    steps = f"{others}\n{steps}" if others else steps
     last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_format_links(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _count_bytes(first) - _count_bytes(last)
@@ -90,8 +95,9 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
 
 
 def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
-    """Return the comment without its first line, for check runs, whose title has the verdict."""
-    return build_comment(outcome, links, limit=limit).partition("\n\n")[2] or "Nothing was measured.\n"
+    """Return the comment without the verdict, for check runs, whose title has it."""
+    verdict = f"**{describe_verdict(outcome, format_code)}**"
+    return build_comment(outcome, links, limit=limit).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
 
 
 def _describe_judge(outcome: GateOutcome) -> str:

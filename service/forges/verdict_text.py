@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from runner.contract import MetricVerdict, Outcome, Stage, metric
+from runner.contract.explanation import Explanation
+from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import format_difference, format_percent
@@ -33,6 +35,22 @@ def describe_verdict(outcome: GateOutcome, show: Show) -> str:
     if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
     return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
+
+
+def describe_explanations(outcome: GateOutcome, show: Show) -> list[tuple[str, str]]:
+    """Return why cases got worse, as names and sentences, the largest relative growth first."""
+    explained = [
+        (case, explanation)
+        for case in outcome.cases
+        if (explanation := case.case.explanation) is not None and describe_explanation(explanation, show)
+    ]
+    explained.sort(key=lambda entry: -_measure_growth(entry[1]))
+    return [(case.name, describe_explanation(explanation, show)) for case, explanation in explained]
+
+
+def _measure_growth(explanation: Explanation) -> float:
+    difference = explanation.difference
+    return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
 
 
 def describe_judge(outcome: GateOutcome, show: Show) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -28,6 +28,7 @@ from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.text.numbers import format_amount
 
 _MAX_PARTS = 12
+_C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
 _RETURNED = {
@@ -106,10 +107,19 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
     callers: defaultdict[tuple[str, str], Counter[Frame]] = defaultdict(Counter)
     for stack in profile.faults.stacks if profile.faults else ():
         frames = [profile.frames[index] for index in stack.frames]
-        own = find_own_frame(frames)
-        if own is not None:
-            callers[_make_key(frames[-1])][own] += stack.weight
+        responsible = _find_responsible_frame(frames)
+        if responsible is not None:
+            callers[_make_key(frames[-1])][responsible] += stack.weight
     return callers
+
+
+def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of the program itself; without one, the innermost outside of the C library."""
+    own = find_own_frame(frames)
+    if own is None or is_own_frame(own):
+        return own
+    outside = (frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "[")
+    return next(outside, own)
 
 
 def _make_key(frame: Frame) -> tuple[str, str]:
@@ -159,9 +169,10 @@ def _format_place(place: Place) -> str:
     line = place.line_after or place.line_before
     function = shorten_name(place.where.function)
     if function == _UNKNOWN_FUNCTION:
-        return place.where.module.strip("[]") or "code without names"
+        return _NUMBER.sub("N", place.where.module.strip("[]")) or "code without names"
     file = place.where.file.rpartition("/")[2] if place.where.file.startswith("/") else place.where.file
-    return (f"{function} at {file}:{line}" if file and line else function)[:1000]
+    module = f" in {place.where.module}" if ".so" in place.where.module else ""
+    return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
 
 
 def _describe_cause(cause: Cause, file: str, growth: int, facts: Facts) -> str:

@@ -31,8 +31,8 @@ def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
 _RUNTIME_REMEDIES: dict[Runtime, tuple[Remedy, ...]] = {
     Runtime.JVM: (
         Remedy(
-            text="let the collector keep the heap: a larger MaxHeapFreeRatio",
-            settings={"env._JAVA_OPTIONS": "-XX:MaxHeapFreeRatio=100"},
+            text="let the collector keep the heap: larger MinHeapFreeRatio and MaxHeapFreeRatio",
+            settings={"env._JAVA_OPTIONS": "-XX:MinHeapFreeRatio=90 -XX:MaxHeapFreeRatio=100"},
         ),
         Remedy(text="give the heap its full size at once (-Xms equal to -Xmx), with AlwaysPreTouch for an even start"),
         Remedy(text="ZGC and Shenandoah: -XX:-ZUncommit, -XX:-ShenandoahUncommit"),

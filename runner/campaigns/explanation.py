@@ -1,0 +1,154 @@
+"""Explains why a case got worse: profiles both sides, asks for the diagnosis, and measures the remedies it proposes."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, Remedy
+from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
+from runner.errors import FaultwatchError
+from runner.measuring.cold_files import EvictionError
+from runner.measuring.comparison import ComparisonResult, Pairs, compare
+from runner.measuring.trial import Trial
+from runner.perf.session import ExecutionFailure
+from runner.profile.collect import Progress, collect_profile
+from runner.workload.remedy import apply_remedy
+
+_PAIRS = Pairs(first=6, most=6)
+"""Pairs of head with and without a remedy. Without an effect, all six with it are below all six without it in one of
+924 measurements."""
+_MAX_REMEDIES = 3
+
+
+class Judge(Protocol):
+    """The service, which diagnoses profiles and decides comparisons."""
+
+    def diagnose(self, request: DiagnosisRequest) -> Diagnosis:
+        """Return the diagnosis of a profile, compared with the one before."""
+
+    def compare(self, request: ComparisonRequest) -> Comparison:
+        """Return the decision on a comparison."""
+
+
+class RegressedCase(Struct, frozen=True):
+    """A case that got worse: both sides, which can be executed, and the metric whose regression is explained."""
+
+    base: Trial
+    head: Trial
+    verdict: MetricVerdict
+
+
+def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
+    """Return the verdict on the metric that got worse most, relative to base; None if none certainly did.
+
+    Faults come before other metrics, because a profile explains them.
+    """
+    worse = [
+        verdict
+        for verdict in (result.comparison.metrics if result.comparison else ())
+        if verdict.over and None not in (verdict.base.level, verdict.head.level)
+    ]
+    return max(worse, key=lambda verdict: ("faults" in verdict.metric, measure_growth(verdict)), default=None)
+
+
+def measure_growth(verdict: MetricVerdict) -> float:
+    """Return by how much a metric changed, relative to base; infinity if base has none of it."""
+    base, head = verdict.base.level or 0, verdict.head.level or 0
+    return abs(head - base) / base if base else float("inf")
+
+
+def explain_regression(
+    regressed: RegressedCase, judge: Judge, *, seconds: float, progress: Progress = lambda _: None
+) -> Explanation:
+    """Explain why a case got worse. What this host cannot record is missing from the explanation, with a remark.
+
+    Parameters
+    ----------
+    seconds
+        After this time, no further step begins.
+    """
+    started = time.monotonic()
+    deadline = started + seconds
+    try:
+        profiles = [
+            collect_profile(trial, progress=_name_side(progress, name))
+            for name, trial in (("base", regressed.base), ("head", regressed.head))
+        ]
+        diagnosis = judge.diagnose(DiagnosisRequest(profile=profiles[1], before=profiles[0]))
+    except (FaultwatchError, ExecutionFailure, EvictionError) as error:
+        return Explanation(
+            seconds=time.monotonic() - started, remark=f"the two sides cannot be profiled: {error}"[:1000]
+        )
+    # Measure the remedies of the findings, the most expensive finding first.
+    best, remark = None, ""
+    for _, remedy in _list_settings(diagnosis.findings):
+        if time.monotonic() >= deadline:
+            remark = "no time was left to measure every remedy"
+            break
+        progress(f"measuring a remedy: {remedy.text}")
+        measured = _measure_remedy(regressed, remedy, judge.compare, deadline)
+        if measured is not None and (best is None or measured.won_back > best.won_back):
+            best = measured
+    return Explanation(
+        difference=diagnosis.difference,
+        finding=diagnosis.findings[0] if diagnosis.findings else None,
+        remedy=best,
+        seconds=time.monotonic() - started,
+        remark=remark,
+    )
+
+
+def _name_side(progress: Progress, name: str) -> Progress:
+    return lambda text: progress(f"explaining, {name}: {text}")
+
+
+def _list_settings(findings: tuple[Finding, ...]) -> Iterator[tuple[Finding, Remedy]]:
+    """Yield the remedies that a setting can apply, each setting once."""
+    seen: list[dict[str, str]] = []
+    for finding in findings:
+        for remedy in finding.remedies:
+            if remedy.settings and remedy.settings not in seen and len(seen) < _MAX_REMEDIES:
+                seen.append(remedy.settings)
+                yield finding, remedy
+
+
+def _is_apart(verdict: MetricVerdict) -> bool:
+    """Return whether no sample of one side lies among those of the other."""
+    (base_low, base_high), (head_low, head_high) = ((side.low, side.high) for side in (verdict.base, verdict.head))
+    if base_low is None or base_high is None or head_low is None or head_high is None:
+        return False
+    return head_high < base_low or base_high < head_low
+
+
+def _measure_remedy(
+    regressed: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
+) -> MeasuredRemedy | None:
+    """Measure head with and without a remedy; return None if it does not take back enough, or cannot be applied."""
+    head, verdict = regressed.head, regressed.verdict
+    try:
+        remedied = head.replace_workload(apply_remedy(head.workload, remedy.settings))
+        if remedied.obstacle:
+            return None
+        result = compare(head, remedied, decide, pairs=_PAIRS, until=deadline)
+    except (FaultwatchError, ExecutionFailure, EvictionError):
+        return None
+    metrics = result.comparison.metrics if result.comparison else ()
+    changed = next((found for found in metrics if found.metric == verdict.metric), None)
+    if changed is None or not _is_apart(changed):
+        return None
+    base, unchanged, level = verdict.base.level, changed.base.level, changed.head.level
+    if base is None or unchanged is None or level is None:
+        return None
+    measured = MeasuredRemedy(
+        text=remedy.text,
+        settings=remedy.settings,
+        metric=verdict.metric,
+        base=base,
+        unchanged=unchanged,
+        remedied=level,
+        pairs=len(result.head.samples),
+    )
+    return measured if measured.won_back >= MIN_WON_BACK else None

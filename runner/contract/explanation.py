@@ -1,0 +1,58 @@
+"""Why a case got worse: the causes of the difference, the pathology, and a remedy that was measured."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from runner.contract.base import Name, Strict
+from runner.contract.diagnosis import Difference, DifferencePart, Finding, Line
+
+_Level = Annotated[float, Field(allow_inf_nan=False)]
+MIN_SECONDS = 60.0
+"""The shortest time that explanations get: a profile takes some seconds, however short the comparison was."""
+MIN_WON_BACK = 0.1
+"""The share of a regression that a remedy must take back to be named."""
+
+
+class MeasuredRemedy(Strict):
+    """A remedy that was measured: head as it is and with the remedy, interleaved."""
+
+    text: Line
+    settings: dict[Name, Line]
+    """What ``faultwatch try --with`` takes."""
+    metric: Name
+    base: _Level
+    """The level of the metric in base, which the remedy is to reach."""
+    unchanged: _Level
+    """The level in head as it is."""
+    remedied: _Level
+    """The level in head with the remedy."""
+    pairs: int = Field(ge=1)
+
+    @property
+    def won_back(self) -> float:
+        """The share of the regression that the remedy takes back; 1 if head is as base was, or better."""
+        lost = self.unchanged - self.base
+        return (self.unchanged - self.remedied) / lost if lost else 0.0
+
+
+class Explanation(Strict):
+    """Why a case got worse, as far as it was found within its time."""
+
+    difference: Difference | None = None
+    finding: Finding | None = None
+    """The pathology that head has and base does not; None if no rule recognises one."""
+    remedy: MeasuredRemedy | None = None
+    """The best of the remedies that a setting can apply; None if none of them helped."""
+    seconds: float = Field(default=0, ge=0, allow_inf_nan=False)
+    """How long it took to find."""
+    remark: Line = ""
+    """Why something is missing."""
+
+    @property
+    def leading_part(self) -> DifferencePart | None:
+        """The part of the difference that has its sign and is the largest."""
+        if self.difference is None:
+            return None
+        growth = self.difference.after - self.difference.before
+        return next((part for part in self.difference.parts if part.faults * growth > 0), None)
