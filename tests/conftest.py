@@ -63,6 +63,12 @@ def _other_work() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_explanations() -> None:
+    """Let gates explain what got worse only where a test asks for it: profiles take seconds."""
+    os.environ.setdefault("FAULTWATCH_EXPLAIN", "0")
+
+
 Git = Callable[..., str]
 
 

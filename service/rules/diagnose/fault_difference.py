@@ -180,7 +180,7 @@ def _describe_cause(cause: Cause, file: str, growth: int, facts: Facts) -> str:
     more = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
-        Cause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} of memory for the first time",
+        Cause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
         Cause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
         Cause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
         Cause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from runner.contract import Stage
+from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges import comment_text
 from service.forges.github import check_run_text
@@ -356,3 +358,30 @@ def _rows(written: str) -> set[int]:
         if token.type == "inline":
             assert "@" not in token.content.replace(MARKER, "")
     return widths
+
+
+def explained(place: str) -> GateReport:
+    """Return a gate whose case got worse, with an explanation that names a place."""
+    part = DifferencePart(
+        cause=Cause.AFTER_MUNMAP, before=5, after=105, place=place, sentence="touches more pages again"
+    )
+    remedy = MeasuredRemedy(
+        text="keep", settings={"env.KEEP": "1"}, metric="minor-faults", base=100, unchanged=200, remedied=103, pairs=6
+    )
+    explanation = Explanation(difference=Difference(before=5, after=105, parts=(part,)), remedy=remedy)
+    return made_gates.gate(made_gates.case([100] * 30, [200] * 30, explanation=explanation))
+
+
+def test_the_first_line_says_why_and_what_takes_it_back() -> None:
+    outcome = judge_gate(explained("sum at sums.c:10"))
+    first, _, _ = comment_text.build_comment(outcome, LINKS, MARKER).partition("\n")
+    assert f"{format_code('sum at sums.c:10')} touches more pages again: +100 faults." in first
+    assert f"{format_code('KEEP=1')} wins back 97 %, measured in 6 pairs." in first
+    # The title of a check run has the verdict, so its text begins with the reason.
+    assert comment_text.build_summary(outcome, LINKS, 10_000).startswith(format_code("sum at sums.c:10"))
+
+
+def test_a_place_of_a_strangers_program_is_shown_as_code() -> None:
+    first, _, _ = comment_text.build_comment(judge_gate(explained(HOSTILE)), LINKS, MARKER).partition("\n\n")
+    assert format_code(HOSTILE) in first
+    assert "[x](javascript:1)" not in first.replace(format_code(HOSTILE), "")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Finding
-from runner.contract.profile import Frame, Memory, Profile, StackKind, Touch
+from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, Site, StackKind, Touch
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
@@ -281,6 +281,87 @@ READINGS = (
 )
 amounts = st.one_of(st.sampled_from([0, 1, 100]), st.floats(0, 10), st.integers(0, 10**6))
 readings = st.dictionaries(st.sampled_from(READINGS), amounts)
+
+
+def forked(copied: int, forks: int, **changes: Any) -> Profile:
+    """Return a profile in which pages were copied after some forks."""
+    kinds = (
+        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),
+        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_FORK, faults=copied),
+    )
+    touches = {Touch.FIRST: 100, Touch.AFTER_FORK: copied}
+    return profile(anatomy(touches, kinds=kinds, forks=forks), cost=0.5, **changes)
+
+
+def test_data_that_is_copied_after_a_fork_is_named_with_who_writes_it() -> None:
+    (finding,) = findings(forked(9_900, 1))
+    assert finding.rule == "copies-after-fork"
+    assert "9,900 pages were copied after a fork" in finding.evidence[0]
+    assert any("copies in copy" in line for line in finding.evidence)
+    assert finding.price == pytest.approx(0.495)
+
+
+def test_the_few_pages_that_any_fork_copies_are_no_finding() -> None:
+    assert rules(forked(2_000, 100)) == []
+    assert rules(forked(9_900, 0)) == []
+
+
+def read_by_page(major: int, advice: dict[str, int], file: str = "data.db") -> Profile:
+    """Return a profile with major faults in one mapped file, for which it waits."""
+    site = Site(
+        frame=Frame(function="scan", file="scan.c", line=3),
+        memory=Memory.FILE_DATA,
+        touch=Touch.UNKNOWN,
+        file=file,
+        faults=major,
+    )
+    kinds = (FaultKind(memory=Memory.FILE_DATA, touch=Touch.FIRST, file=file, faults=9_000),)
+    made = anatomy({Touch.FIRST: 9_000}, Memory.FILE_DATA, kinds=kinds, major=major, major_sites=(site,))
+    census = Census(source="tracepoints", calls={}, advice=advice)
+    warm = {"warm": {"major-faults": 0.0, "elapsed": 1.0}}
+    readings = {"major-faults": float(major), "elapsed": 4.0}
+    return profile(made, stored=3, readings=readings, references=warm, census=census)
+
+
+def test_advice_against_read_ahead_is_named_and_not_the_cold_start() -> None:
+    (finding,) = findings(read_by_page(8_192, {"MADV_RANDOM": 1}), read_by_page(1, {}))
+    assert finding.rule == "read-ahead-off"
+    assert "1 → 8,192 major faults in data.db" in finding.evidence[0]
+    assert "MADV_RANDOM" in finding.evidence[1]
+    assert any("scan" in line for line in finding.evidence)
+
+
+def test_a_cold_start_without_such_advice_stays_a_cold_start() -> None:
+    assert rules(read_by_page(200, {})) == ["cold-start"]
+    assert rules(read_by_page(8, {"MADV_RANDOM": 1})) == ["cold-start"]
+    # As many as before the change: that is not why anything changed.
+    assert rules(read_by_page(200, {}), read_by_page(200, {})) == []
+
+
+def test_what_costs_as_much_before_the_change_is_not_why_it_changed() -> None:
+    same, more = (profile(anatomy(AGAIN), cost=cost, calls={"madvise": 99}) for cost in (0.5, 0.8))
+    assert rules(same, same) == []
+    assert rules(more, same) == ["returned-memory"]
+
+
+def test_a_heap_that_the_jvm_gives_back_is_returned_memory_however_it_does_so() -> None:
+    kinds = (
+        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.AFTER_MUNMAP, faults=10_000),
+        FaultKind(memory=Memory.FILE_TEXT, touch=Touch.FIRST, file="/opt/jdk/lib/server/libjvm.so", faults=0),
+    )
+    jvm = profile(anatomy(UNMAPPED, kinds=kinds), cost=0.3, calls={"mmap": 99}, operations=None)
+    (finding,) = findings(jvm)
+    assert finding.rule == "returned-memory"
+    assert "the JVM had given back" in finding.evidence[0]
+    assert any("env._JAVA_OPTIONS" in remedy.settings for remedy in finding.remedies)
+
+
+def test_buffers_are_recognised_without_operations_where_pages_come_and_go_or_more_do_than_before() -> None:
+    again = profile(anatomy(UNMAPPED, pages=1_000), cost=0.16, calls=PAIRS, operations=None)
+    once = profile(anatomy(UNMAPPED, pages=9_000), cost=0.16, calls=PAIRS, operations=None)
+    assert rules(again) == ["temporary-buffers"]
+    assert rules(once) == []
+    assert rules(once, profile(anatomy({Touch.FIRST: 100}), calls=PAIRS, operations=None)) == ["temporary-buffers"]
 
 
 @st.composite

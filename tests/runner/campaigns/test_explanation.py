@@ -1,0 +1,107 @@
+"""Why a case got worse: a gate and a comparison profile both sides and measure the remedies of the diagnosis."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from runner.contract.explanation import Explanation, MeasuredRemedy
+from runner.contract.explanation_text import describe_explanation
+from tests.runner.commands import faultwatch, git
+
+WORKLOAD = """
+[workload]
+name = "sums"
+[build]
+command = "cc -O1 -g -fno-builtin -o sums sums.c"
+[run]
+command = ["./sums"]
+"""
+PROGRAM = """
+#include <stdlib.h>
+#include <string.h>
+static long sum(int number) {{
+    {allocate}
+    memset(copy, number, 40 << 20);
+    long total = copy[number];
+    {release}
+    return total;
+}}
+int main(void) {{
+    for (int i = 0; i < 8; i++) sum(i);
+    return 0;
+}}
+"""
+KEPT = PROGRAM.format(allocate="static char *copy; if (!copy) copy = malloc(40 << 20);", release="")
+FREED = PROGRAM.format(allocate="char *copy = malloc(40 << 20);", release="free(copy);")
+LARGER = KEPT.replace("40 << 20", "44 << 20")
+
+
+def make_commits(folder: Path, *programs: str) -> None:
+    """Make a repository with a commit for each program."""
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    (folder / "workload.toml").write_text(WORKLOAD, encoding="utf-8")
+    for program in programs:
+        (folder / "sums.c").write_text(program, encoding="utf-8")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", "Change")
+
+
+def explain(folder: Path, url: str, *options: str) -> Explanation | None:
+    """Compare the last two commits and return why the newer one got worse."""
+    words = ("compare", "HEAD~1..HEAD", "--repo", "repo", "--json", *options)
+    status, output, messages = faultwatch(folder / "home", *words, url=url, cwd=folder)
+    assert status == 1, output + messages
+    (document,) = json.loads(output)
+    return document["explanation"] and Explanation.model_validate(document["explanation"])
+
+
+@pytest.mark.perf
+def test_a_freed_buffer_is_named_with_its_line_and_a_setting_that_was_measured(
+    tmp_path: Path, service_url: str
+) -> None:
+    make_commits(tmp_path / "repo", KEPT, FREED)
+    explanation = explain(tmp_path, service_url, "--explain")
+    assert explanation is not None
+    assert explanation.leading_part is not None
+    assert explanation.leading_part.place.startswith("sum at sums.c:")
+    assert explanation.finding is not None
+    assert explanation.finding.rule == "temporary-buffers"
+    assert explanation.remedy is not None
+    assert "env.MALLOC_MMAP_THRESHOLD_" in explanation.remedy.settings
+    assert explanation.remedy.won_back > 0.95
+    assert "measured in 6 pairs" in describe_explanation(explanation, str)
+
+
+@pytest.mark.perf
+@pytest.mark.thorough
+def test_more_memory_has_a_line_and_no_invented_cure(tmp_path: Path, service_url: str) -> None:
+    make_commits(tmp_path / "repo", KEPT, LARGER)
+    explanation = explain(tmp_path, service_url, "--explain")
+    assert explanation is not None
+    assert explanation.finding is None
+    assert explanation.remedy is None
+    text = describe_explanation(explanation, str)
+    assert "sum at sums.c:" in text
+    assert "for the first time" in text
+
+
+@pytest.mark.perf
+@pytest.mark.thorough
+def test_a_comparison_explains_only_if_it_is_asked(tmp_path: Path, service_url: str) -> None:
+    make_commits(tmp_path / "repo", KEPT, LARGER)
+    assert explain(tmp_path, service_url) is None
+
+
+def test_a_remedy_states_the_share_of_the_regression_that_it_takes_back() -> None:
+    remedy = MeasuredRemedy(
+        text="keep", settings={"env.X": "1"}, metric="minor-faults", base=100, unchanged=1_100, remedied=130, pairs=6
+    )
+    assert remedy.won_back == pytest.approx(0.97)
+    text = describe_explanation(Explanation(remedy=remedy), lambda word: f"<{word}>")
+    assert text == "<X=1> wins back 97 %, measured in 6 pairs."
+
+
+def test_nothing_found_is_no_sentence() -> None:
+    assert not describe_explanation(Explanation(remark="cannot be profiled"), str)

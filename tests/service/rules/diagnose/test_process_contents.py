@@ -1,0 +1,68 @@
+"""What a process has in it: its runtime and its malloc, so that remedies fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.contract.profile import FaultKind, Frame, Memory, Touch
+from service.rules.diagnose.heap_remedies import suggest_heap_settings
+from service.rules.diagnose.process_contents import (
+    Allocator,
+    Runtime,
+    identify_allocator,
+    identify_runtime,
+    is_malloc_replaceable,
+)
+from service.rules.diagnose.profile_facts import Facts
+from tests.service.profiles import anatomy, profile
+
+LIBC = "/usr/lib/x86_64-linux-gnu/libc.so.6"
+
+
+def process(*files: str, functions: tuple[str, ...] = (), module: str = "prog") -> Facts:
+    """Return the facts of a process that has some files in its memory, and executes some functions."""
+    kinds = (
+        *(FaultKind(memory=Memory.FILE_TEXT, touch=Touch.FIRST, file=file, faults=0) for file in files),
+        FaultKind(memory=Memory.ANONYMOUS, touch=Touch.FIRST, faults=100),
+    )
+    frames = (Frame(function="main", module=module), *(Frame(function=name, module=module) for name in functions))
+    made = anatomy({Touch.FIRST: 100}, kinds=kinds)
+    return Facts.from_profile(profile(made, frames=frames, on_cpu=None, off_cpu=None))
+
+
+@pytest.mark.parametrize(
+    ("facts", "runtime", "allocator", "variable"),
+    [
+        (process(LIBC), None, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
+        (process(LIBC, "/usr/lib/libjemalloc.so.2"), None, Allocator.JEMALLOC, "env.MALLOC_CONF"),
+        (process(LIBC, functions=("je_arena_decay",)), None, Allocator.JEMALLOC, "env.MALLOC_CONF"),
+        (process(LIBC, "/usr/lib/libtcmalloc_minimal.so.4"), None, Allocator.TCMALLOC, "env.TCMALLOC_RELEASE_RATE"),
+        (process(LIBC, functions=("mi_free",)), None, Allocator.MIMALLOC, "env.MIMALLOC_PURGE_DELAY"),
+        (process("/lib/ld-musl-x86_64.so.1"), None, Allocator.MUSL, "allocator"),
+        (process(LIBC, "/opt/jdk/lib/server/libjvm.so"), Runtime.JVM, Allocator.GLIBC, "env._JAVA_OPTIONS"),
+        (process(functions=("runtime.mallocgc",)), Runtime.GO, None, "env.GODEBUG"),
+        (process(LIBC, module="/usr/bin/node"), Runtime.V8, Allocator.GLIBC, "env.NODE_OPTIONS"),
+        (process(LIBC, "/opt/dotnet/libcoreclr.so"), Runtime.DOTNET, Allocator.GLIBC, "env.DOTNET_GCRetainVM"),
+        (process(LIBC, "/usr/bin/python3.11"), Runtime.PYTHON, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
+        (process(), None, None, ""),
+    ],
+    ids=str,
+)
+def test_remedies_fit_what_is_in_the_process(
+    facts: Facts, runtime: Runtime | None, allocator: Allocator | None, variable: str
+) -> None:
+    assert identify_runtime(facts.profile) is runtime
+    assert identify_allocator(facts.profile) is allocator
+    settings = {name for remedy in suggest_heap_settings(facts) for name in remedy.settings}
+    assert variable in settings if variable else not settings
+
+
+def test_malloc_is_replaced_only_where_the_program_loads_one() -> None:
+    assert is_malloc_replaceable(process(LIBC).profile)
+    assert not is_malloc_replaceable(process().profile)
+    assert not is_malloc_replaceable(process(LIBC, functions=("mi_free",)).profile)
+
+
+def test_a_static_go_program_is_not_offered_another_malloc() -> None:
+    remedies = suggest_heap_settings(process(functions=("runtime.mallocgc",)))
+    assert not any("allocator" in remedy.settings or "env.MALLOC_CONF" in remedy.settings for remedy in remedies)
