@@ -58,6 +58,12 @@ VARIABLES = (
         "path",
     ),
     Variable(
+        "FAULTWATCH_EXPLAIN",
+        "Whether a gate or a comparison says why a case got worse: profiles of both sides, and measured remedies.",
+        "`1` for `gate`, `0` for `compare`",
+        "`0` or `1`",
+    ),
+    Variable(
         "FAULTWATCH_SANDBOX_READ",
         "Additional folders that are visible in the sandbox if they exist; `~` is the home folder.",
         "none",
