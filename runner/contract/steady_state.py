@@ -5,6 +5,7 @@ rate stays well above what its memory grows by touches memory again that it had:
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -15,6 +16,10 @@ MAX_STEADY_CHANGE = 0.10
 """The rates of two windows are the same if they differ by no more than this share of the larger one."""
 MIN_FAULTS_PER_OPERATION = 0.01
 """Rates below this are the same as none: one fault in a hundred operations."""
+MAX_HANDFUL = 16
+"""So many faults in a window are the same as none, however few the operations were."""
+_IRREGULAR_WINDOWS = 4
+"""Windows that show together that faults come irregularly, as those of a garbage collector do."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
 """A server still faults from this rate on, without what its memory has grown by."""
 MIN_UNEXPLAINED_SHARE = 0.5
@@ -74,11 +79,30 @@ def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
 
 
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
-    """Return whether the last two windows have the same rate of faults."""
+    """Return whether the last two windows have the same rate of faults, or the last four no lower one on the whole."""
     if len(windows) < 2:
         return False
-    low, high = sorted(window.rate for window in windows[-2:])
-    return high < MIN_FAULTS_PER_OPERATION or high - low <= MAX_STEADY_CHANGE * high
+    last = windows[-2:]
+    low, high = sorted(window.rate for window in last)
+    return (
+        high < MIN_FAULTS_PER_OPERATION
+        or max(window.faults for window in last) <= MAX_HANDFUL
+        or high - low <= MAX_STEADY_CHANGE * high
+        or _is_irregular(windows[-_IRREGULAR_WINDOWS:])
+    )
+
+
+def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
+    """Return whether the rate goes up and down, and is no lower in the second half than in the first.
+
+    Two neighbours never agree where a garbage collector decides. A rate that still falls or rises has one direction.
+    """
+    if len(windows) < _IRREGULAR_WINDOWS:
+        return False
+    rates = [window.rate for window in windows]
+    rises = {later > earlier for earlier, later in pairwise(rates)}
+    middle = len(rates) // 2
+    return len(rises) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
 
 
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:

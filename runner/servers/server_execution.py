@@ -121,7 +121,8 @@ class ServerExecution:
     def needs_warm_up(self) -> bool:
         """Whether the next window comes before the measured ones."""
         done = len(self.windows)
-        if self._order.windows is not None:
+        # What a measured window counts does not make the next one a warm-up again.
+        if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
             return done < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))

@@ -1,11 +1,15 @@
 """When the faults of a server have levelled off, and when it still faults."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.report import Window
 from runner.contract.steady_state import (
+    MAX_HANDFUL,
+    MIN_FAULTS_PER_OPERATION,
     WindowFaults,
     align_windows,
     count_warm_up,
@@ -32,6 +36,47 @@ def refaults(*faults: int) -> list[WindowFaults]:
 )
 def test_two_windows_of_one_rate_are_level(faults: tuple[int, ...], level: bool) -> None:
     assert has_levelled_off(fills(*faults)) is level
+
+
+@pytest.mark.parametrize(
+    ("faults", "level"),
+    [
+        ((3000, 2600, 2300, 2000), False),  # It falls.
+        ((2000, 2300, 2600, 3000), False),  # It rises.
+        ((408, 546, 210), False),
+        ((208, 546, 210, 600), True),
+        ((1493, 1756, 42, 169), False),  # A JVM that still compiles.
+        ((900, 600, 700, 300), False),
+    ],
+)
+def test_faults_that_come_irregularly_are_level_once_they_are_no_fewer_on_the_whole(
+    faults: tuple[int, ...], level: bool
+) -> None:
+    assert has_levelled_off(refaults(*faults)) is level
+
+
+@given(st.lists(st.integers(0, MAX_HANDFUL), min_size=2), st.integers(1, 10**6))
+def test_a_handful_of_faults_is_level(faults: list[int], operations: int) -> None:
+    assert has_levelled_off([WindowFaults(count, operations, 0) for count in faults])
+
+
+@given(st.floats(0.01, 0.85), st.integers(2, 20), st.integers(1, 1000))
+def test_a_rate_that_falls_is_not_level_before_it_is_nothing(ratio: float, count: int, operations: int) -> None:
+    windows = [WindowFaults(10**6 * ratio**number, operations, 0) for number in range(count)]
+    last = windows[-2]
+    assert has_levelled_off(windows) is (last.faults <= MAX_HANDFUL or last.rate < MIN_FAULTS_PER_OPERATION)
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_two_rates_that_take_turns_are_level(first: int, second: int) -> None:
+    assert has_levelled_off(refaults(*[first, second] * 2))
+
+
+def test_irregular_faults_do_settle() -> None:
+    for seed in range(500):
+        chance = random.Random(seed)
+        faults = [round(chance.expovariate(1 / 300)) for _ in range(20)]
+        assert any(has_levelled_off(refaults(*faults[:count])) for count in range(2, 21))
 
 
 def test_one_window_is_never_level() -> None:

@@ -50,6 +50,7 @@ static void compete(void)
 
 static void answer(int connection)
 {
+    static int answers;
     char text[4096];
     ssize_t length;
     while ((length = read(connection, text, sizeof text)) > 0)
@@ -58,6 +59,9 @@ static void answer(int connection)
                 abort();
             if (is("compete"))
                 compete();
+            if (is("restless"))
+                for (int page = ++answers % 2000 < 1000 ? 1 : 4; page; page--)
+                    touch_page();
             if (is("touch") || is("grow") || is("fork"))
                 touch_page();
             if (is("print"))

@@ -102,6 +102,12 @@ def test_a_server_that_levels_off_needs_no_more_windows_to_warm_up(execute: Exec
     assert [window.is_warm_up for window in sample.windows] == [True, True, False]
 
 
+def test_a_server_that_has_warmed_up_does_not_warm_up_again(execute: Execute) -> None:
+    sample = execute("restless", warm_up='"steady"', windows=4, requests=350)
+    assert [window.is_warm_up for window in sample.windows] == [True, True, False, False, False, False]
+    assert get_faults(sample)[2:4] == [get_faults(sample)[2], 1400]
+
+
 def test_a_server_may_print_a_lot_while_it_works(execute: Execute) -> None:
     assert len(get_faults(execute("print", requests=2000))) == 3
 
