@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from runner.contract.number_text import format_amount, replace_no_break_spaces
 from runner.contract.report import Sample, Window
 
 _PAGE_BYTES = 4096
@@ -18,6 +19,8 @@ MIN_FAULTS_PER_OPERATION = 0.01
 """Rates below this are the same as none: one fault in a hundred operations."""
 MAX_HANDFUL = 16
 """So many faults in a window are the same as none, however few the operations were."""
+_GROWING_WINDOWS = 3
+"""Windows that show together that memory grows as fast as before."""
 _IRREGULAR_WINDOWS = 4
 """Windows that show together that faults come irregularly, as those of a garbage collector do."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
@@ -119,16 +122,44 @@ def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
     return windows[-1].unexplained_rate
 
 
+def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
+    """Return the growth of memory per operation, in bytes, of the last window if memory grows as fast as before.
+
+    The last windows must all show it, because a store that fills grows more slowly from window to window: its load
+    meets more and more keys that are there.
+    """
+    last = windows[-_GROWING_WINDOWS:]
+    rates = [window.rate for window in last]
+    if (
+        len(last) < _GROWING_WINDOWS
+        or min(rates) < MIN_UNEXPLAINED_PER_OPERATION
+        or max(rates) - min(rates) > MAX_STEADY_CHANGE * max(rates)
+        or any(window.unexplained_rate >= MIN_UNEXPLAINED_SHARE * window.rate for window in last)
+    ):
+        return None
+    return last[-1].growth / last[-1].operations
+
+
 def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
-    """Return in a sentence that the server still faults; empty if it does not."""
+    """Return in a sentence that the server still faults, or that its heap grows; empty if neither."""
     rate = find_still_faulting_rate(windows)
-    if rate is None:
-        return ""
-    shown = f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
-    return (
-        f"still {shown} faults per operation after {len(windows)} windows, beyond what its memory grew by: the server "
-        "touches memory again that it had given back or shares"
-    )
+    if rate is not None:
+        return (
+            f"still {_format_rate(rate)} faults per operation after {len(windows)} windows, beyond what its memory grew "
+            "by: the server touches memory again that it had given back or shares"
+        )
+    growth = find_steady_growth(windows)
+    if growth is not None:
+        return (
+            f"still {_format_rate(windows[-1].rate)} faults per operation after {len(windows)} windows, as its memory "
+            f"grows by {replace_no_break_spaces(format_amount(growth))} per operation, no slower than before: a growing "
+            "heap, which never gives back what it takes"
+        )
+    return ""
+
+
+def _format_rate(rate: float) -> str:
+    return f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
 
 
 def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:

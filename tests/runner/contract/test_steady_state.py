@@ -14,6 +14,7 @@ from runner.contract.steady_state import (
     align_windows,
     count_warm_up,
     describe_still_faulting,
+    find_steady_growth,
     find_still_faulting_rate,
     has_levelled_off,
 )
@@ -87,6 +88,18 @@ def test_a_store_that_fills_does_not_still_fault() -> None:
     assert describe_still_faulting(fills(7400, 4300, 4000)) == ""
 
 
+def test_memory_that_grows_as_fast_as_before_is_a_growing_heap() -> None:
+    assert find_steady_growth(fills(4000, 4010, 3990)) == 3.99 * PAGE
+    assert describe_still_faulting(fills(9000, 4000, 4000, 4000)) == (
+        "still 4.0 faults per operation after 4 windows, as its memory grows by 16 KiB per operation, no slower than "
+        "before: a growing heap, which never gives back what it takes"
+    )
+    assert find_steady_growth(fills(4000, 4000)) is None
+    assert find_steady_growth(fills(4000, 3600, 3240)) is None
+    assert find_steady_growth(fills(90, 90, 90)) is None
+    assert find_steady_growth(refaults(4000, 4000, 4000)) is None
+
+
 def test_memory_that_is_touched_again_is_still_faulting() -> None:
     assert find_still_faulting_rate(refaults(1400, 1400)) == 1.4
     assert describe_still_faulting(refaults(*[1400] * 8)).startswith("still 1.4 faults per operation after 8 windows")
@@ -108,9 +121,11 @@ _WINDOWS = st.lists(
 
 @given(_WINDOWS)
 def test_a_rate_that_is_named_is_one_of_the_last_window(windows: list[WindowFaults]) -> None:
-    rate = find_still_faulting_rate(windows)
+    rate, growth = find_still_faulting_rate(windows), find_steady_growth(windows)
     assert rate is None or 0.1 <= rate <= windows[-1].rate
-    assert (describe_still_faulting(windows) == "") is (rate is None)
+    assert rate is None or growth is None
+    assert growth is None or growth > 0
+    assert (describe_still_faulting(windows) == "") is (rate is None and growth is None)
 
 
 def windows(warm_up: int, measured: int) -> list[Window]:
