@@ -142,18 +142,18 @@ def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
 
 def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
     """Return in a sentence that the server still faults, or that its heap grows; empty if neither."""
-    rate = find_still_faulting_rate(windows)
+    rate, growth = find_still_faulting_rate(windows), find_steady_growth(windows)
+    after = f"faults per operation after {len(windows)} windows"
     if rate is not None:
         return (
-            f"still {_format_rate(rate)} faults per operation after {len(windows)} windows, beyond what its memory grew "
-            "by: the server touches memory again that it had given back or shares"
+            f"still {_format_rate(rate)} {after}, beyond what its memory grew by: the server touches memory again that "
+            "it had given back or shares"
         )
-    growth = find_steady_growth(windows)
     if growth is not None:
+        amount = replace_no_break_spaces(format_amount(growth))
         return (
-            f"still {_format_rate(windows[-1].rate)} faults per operation after {len(windows)} windows, as its memory "
-            f"grows by {replace_no_break_spaces(format_amount(growth))} per operation, no slower than before: a growing "
-            "heap, which never gives back what it takes"
+            f"still {_format_rate(windows[-1].rate)} {after}, as its memory grows by {amount} per operation, no slower "
+            "than before: a growing heap, which never gives back what it takes"
         )
     return ""
 
