@@ -51,7 +51,9 @@ def test_the_load_generator_is_not_counted(execute: Execute) -> None:
 def test_children_that_a_server_forks_for_a_connection_are_counted(execute: Execute) -> None:
     alone = execute("fork", requests=100)
     more = execute("fork", requests=300)
-    assert (more.readings["minor-faults"].value or 0) - (alone.readings["minor-faults"].value or 0) == 400
+    # Each window may copy a page of the server more or less, as the order of server and child decides.
+    faults = (more.readings["minor-faults"].value or 0) - (alone.readings["minor-faults"].value or 0)
+    assert faults == pytest.approx(400, abs=4)
 
 
 def test_memory_that_grows_is_measured(execute: Execute) -> None:
