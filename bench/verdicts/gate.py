@@ -81,6 +81,10 @@ class DrawnTrial:
         """Return a sample."""
         return Sample(readings={name: Reading(value=draw(self.chance)) for name, draw in self.draws.items()})
 
+    def can_run_beside(self, _: "DrawnTrial") -> bool:
+        """Return False: nothing runs."""
+        return False
+
     def report_measured(self, samples: Sequence[Sample], session: uuid.UUID) -> Report:
         """Return the report of some samples."""
         return Report(

@@ -26,7 +26,11 @@ class Exactness(Struct, frozen=True):
 
 
 def assess_exactness(
-    counts: Sequence[float], settings: Mapping[str, str | None] = MappingProxyType({}), seconds: float = 0
+    counts: Sequence[float],
+    settings: Mapping[str, str | None] = MappingProxyType({}),
+    seconds: float = 0,
+    *,
+    is_server: bool = False,
 ) -> Exactness:
     """Return whether the minor faults of several executions of one program are exact, and how much they vary.
 
@@ -36,6 +40,8 @@ def assess_exactness(
         How long one execution takes.
     settings
         The settings of the run, which say how the program was built.
+    is_server
+        Whether an execution is a start of a server.
 
     Raises
     ------
@@ -43,24 +49,36 @@ def assess_exactness(
         If there are none.
     """
     low, high = int(min(counts)), int(max(counts))
+    executions, remedy = "starts" if is_server else "executions", suggest_remedy(settings, is_server=is_server)
     agreed = find_majority(counts)
     if low == high and len(counts) >= 2:
         return Exactness(
             True,
-            (f"{low:,} minor faults in each of {len(counts)} executions, so one more fault is already a drift."),
+            (f"{low:,} minor faults in each of {len(counts)} {executions}, so one more fault is already a drift."),
         )
     if agreed and agreed[1] >= 2:
         return Exactness(
             True,
-            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} executions, {low:,} to {high:,} "
-            f"overall. More executions would show whether the count varies or has outliers: `faultwatch measure "
-            f"--samples 10`; `--env` shows what moves the count. {suggest_remedy(settings)}",
+            f"{int(agreed[0]):,} minor faults in {agreed[1]} of {len(counts)} {executions}, {low:,} to {high:,} "
+            f"overall. More {executions} would show whether the count varies or has outliers: `faultwatch measure "
+            f"--samples 10`{'' if is_server else '; `--env` shows what moves the count'}. {remedy}",
         )
     return Exactness(
         False,
-        f"{low:,} to {high:,} minor faults in {len(counts)} executions: the count varies without a code change. "
-        f"{suggest_remedy(settings)} Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in "
-        f"`[run.environment]`. Otherwise comparisons need more executions.{_describe_power(counts, seconds)}",
+        f"{low:,} to {high:,} minor faults in {len(counts)} {executions}: the count varies without a code change. "
+        f"{remedy} {_describe_next_step(is_server=is_server)} Otherwise comparisons need more {executions}."
+        f"{_describe_power(counts, seconds)}",
+    )
+
+
+def _describe_next_step(*, is_server: bool) -> str:
+    if is_server:
+        return (
+            "Change [server] or [load] in `workload.toml`, and see what it does with `faultwatch measure --samples 10`."
+        )
+    return (
+        "Try such a setting with `faultwatch measure --env NAME=VALUE`, and keep it in `[run.environment]`, or in "
+        "`command` if it is an option."
     )
 
 

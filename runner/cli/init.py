@@ -457,7 +457,10 @@ def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness |
 
     counts = report.values(FAULTS)
     seconds = median(report.values("elapsed")) or 0
-    return assess_exactness((*before, *counts), report.environment.settings, float(seconds)) if counts else None
+    if not counts:
+        return None
+    is_server = any(sample.windows for sample in report.samples)
+    return assess_exactness((*before, *counts), report.environment.settings, float(seconds), is_server=is_server)
 
 
 def _build_document(

@@ -71,7 +71,15 @@ def _show_metrics(console: Console, reports: Sequence[Report]) -> None:
         console.print(escape_text(line), style="dim", highlight=False)
 
 
-_WINDOW_METRICS = ("minor-faults", "major-faults", "elapsed", "throughput", "latency-p99", "resident-growth")
+_WINDOW_METRICS = (
+    "minor-faults",
+    "major-faults",
+    "rwsem-waits",
+    "elapsed",
+    "throughput",
+    "latency-p99",
+    "resident-growth",
+)
 
 
 def _show_windows(console: Console, report: Report) -> None:

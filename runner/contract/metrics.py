@@ -66,6 +66,16 @@ _METRICS = (
         "Times the kernel took the program off a CPU. Depends on the host's other work.",
     ),
     Metric(
+        "rwsem-waits",
+        "Waits for reader-writer locks",
+        "waits",
+        Kind.COUNT,
+        "lower",
+        False,
+        "Times a thread of a server slept in its windows because another one held a reader-writer semaphore of the "
+        "kernel. The lock of the address space (`mmap_lock`) is one; those of files and directories are others.",
+    ),
+    Metric(
         "cpu-migrations",
         "CPU migrations",
         "migrations",

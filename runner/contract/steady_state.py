@@ -5,9 +5,11 @@ rate stays well above what its memory grows by touches memory again that it had:
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
+from runner.contract.number_text import format_amount, replace_no_break_spaces
 from runner.contract.report import Sample, Window
 
 _PAGE_BYTES = 4096
@@ -15,6 +17,12 @@ MAX_STEADY_CHANGE = 0.10
 """The rates of two windows are the same if they differ by no more than this share of the larger one."""
 MIN_FAULTS_PER_OPERATION = 0.01
 """Rates below this are the same as none: one fault in a hundred operations."""
+MAX_HANDFUL = 16
+"""So many faults in a window are the same as none, however few the operations were."""
+_GROWING_WINDOWS = 3
+"""Windows that show together that memory grows as fast as before."""
+_IRREGULAR_WINDOWS = 4
+"""Windows that show together that faults come irregularly, as those of a garbage collector do."""
 MIN_UNEXPLAINED_PER_OPERATION = 0.10
 """A server still faults from this rate on, without what its memory has grown by."""
 MIN_UNEXPLAINED_SHARE = 0.5
@@ -74,11 +82,30 @@ def align_windows(starts: Sequence[Sequence[Window]]) -> list[AlignedWindows]:
 
 
 def has_levelled_off(windows: Sequence[WindowFaults]) -> bool:
-    """Return whether the last two windows have the same rate of faults."""
+    """Return whether the last two windows have the same rate of faults, or the last four no lower one on the whole."""
     if len(windows) < 2:
         return False
-    low, high = sorted(window.rate for window in windows[-2:])
-    return high < MIN_FAULTS_PER_OPERATION or high - low <= MAX_STEADY_CHANGE * high
+    last = windows[-2:]
+    low, high = sorted(window.rate for window in last)
+    return (
+        high < MIN_FAULTS_PER_OPERATION
+        or max(window.faults for window in last) <= MAX_HANDFUL
+        or high - low <= MAX_STEADY_CHANGE * high
+        or _is_irregular(windows[-_IRREGULAR_WINDOWS:])
+    )
+
+
+def _is_irregular(windows: Sequence[WindowFaults]) -> bool:
+    """Return whether the rate goes up and down, and is no lower in the second half than in the first.
+
+    Two neighbours never agree where a garbage collector decides. A rate that still falls or rises has one direction.
+    """
+    if len(windows) < _IRREGULAR_WINDOWS:
+        return False
+    rates = [window.rate for window in windows]
+    rises = {later > earlier for earlier, later in pairwise(rates)}
+    middle = len(rates) // 2
+    return len(rises) > 1 and sum(rates[middle:]) >= (1 - MAX_STEADY_CHANGE) * sum(rates[:middle])
 
 
 def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
@@ -95,16 +122,44 @@ def find_still_faulting_rate(windows: Sequence[WindowFaults]) -> float | None:
     return windows[-1].unexplained_rate
 
 
+def find_steady_growth(windows: Sequence[WindowFaults]) -> float | None:
+    """Return the growth of memory per operation, in bytes, of the last window if memory grows as fast as before.
+
+    The last windows must all show it, because a store that fills grows more slowly from window to window: its load
+    meets more and more keys that are there.
+    """
+    last = windows[-_GROWING_WINDOWS:]
+    rates = [window.rate for window in last]
+    if (
+        len(last) < _GROWING_WINDOWS
+        or min(rates) < MIN_UNEXPLAINED_PER_OPERATION
+        or max(rates) - min(rates) > MAX_STEADY_CHANGE * max(rates)
+        or any(window.unexplained_rate >= MIN_UNEXPLAINED_SHARE * window.rate for window in last)
+    ):
+        return None
+    return last[-1].growth / last[-1].operations
+
+
 def describe_still_faulting(windows: Sequence[WindowFaults]) -> str:
-    """Return in a sentence that the server still faults; empty if it does not."""
-    rate = find_still_faulting_rate(windows)
-    if rate is None:
-        return ""
-    shown = f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
-    return (
-        f"still {shown} faults per operation after {len(windows)} windows, beyond what its memory grew by: the server "
-        "touches memory again that it had given back or shares"
-    )
+    """Return in a sentence that the server still faults, or that its heap grows; empty if neither."""
+    rate, growth = find_still_faulting_rate(windows), find_steady_growth(windows)
+    after = f"faults per operation after {len(windows)} windows"
+    if rate is not None:
+        return (
+            f"still {_format_rate(rate)} {after}, beyond what its memory grew by: the server touches memory again that "
+            "it had given back or shares"
+        )
+    if growth is not None:
+        amount = replace_no_break_spaces(format_amount(growth))
+        return (
+            f"still {_format_rate(windows[-1].rate)} {after}, as its memory grows by {amount} per operation, no slower "
+            "than before: a growing heap, which never gives back what it takes"
+        )
+    return ""
+
+
+def _format_rate(rate: float) -> str:
+    return f"{rate:,.1f}" if rate >= 1 else f"{rate:.2g}"
 
 
 def list_window_faults(windows: Sequence[Window]) -> list[WindowFaults]:

@@ -1,4 +1,4 @@
-"""Finds the programs that a build command executes.
+"""Finds the programs that a command executes: a build, or what is measured.
 
 ``make install`` executes make, though there is a program ``install``: of the words of a command, only those where a
 shell expects a program count, and those that name a tool for the build (``CC=gcc-14``).
@@ -57,6 +57,11 @@ def find_executed_programs(
     return {*_list_command_programs(list(command), is_program, in_shell=False), *tools}
 
 
+def find_script_programs(script: str, is_program: Callable[[str], bool]) -> set[str]:
+    """Return the names of the programs that a shell script may execute."""
+    return set(_list_script_programs(script, is_program))
+
+
 def _list_command_programs(words: list[str], is_program: Callable[[str], bool], *, in_shell: bool) -> Iterator[str]:
     """Yield the programs of one command, whose words are without quotes."""
     index = 0
@@ -90,7 +95,8 @@ def _list_shell_programs(arguments: Iterable[str], is_program: Callable[[str], b
     following = iter(arguments)
     for word in following:
         if not word.startswith("-"):
-            return  # a file of the revision
+            yield word if "/" in word else f"./{word}"  # A file, never a program of the host.
+            return
         if "c" in word and not word.startswith("--"):
             yield from _list_script_programs(next(following, ""), is_program)
             return

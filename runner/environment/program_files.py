@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from runner.environment import compilers, libraries, loaded_libraries
-from runner.environment.executed_programs import find_executed_programs
+from runner.environment.executed_programs import find_executed_programs, find_script_programs
 from runner.execution.environment_padding import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
@@ -26,6 +26,10 @@ TOOLS = (
 """Tools that builds use without naming them in the workload."""
 RUNTIME_LIBRARIES = ("libstdc++.so.6", "libgcc_s.so.1", "libgfortran.so.5", "libgomp.so.1", "libm.so.6")
 """Libraries that compilers add to the programs that they make."""
+RUNTIMES = ("dotnet", "java", "node", "perl", "php", "python3", "ruby")
+"""Programs that a script of the revision may start. What it says may differ between revisions, so it is not read."""
+_SCRIPT_SUFFIXES = (".sh", ".bash")
+_SHELL_LINE = re.compile(r"#! */(?:usr/)?bin/(?:env +)?(?:ba|da|k|z|a)?sh\b")
 _MAX_SETTINGS_BYTES = 1 << 16
 _PRELOAD_FILE = "etc/ld.so.preload"
 
@@ -54,19 +58,53 @@ def read_build_settings(
     }
 
 
-def read_run_settings(tree: Tree, program: str, path: str) -> SettingValues:
-    """Return the program of a command, if this host provides it, and the libraries that programs load.
+def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder: Path | None = None) -> SettingValues:
+    """Return the programs of a command that this host provides, and the libraries that programs load.
 
     Parameters
     ----------
-    program
-        The first word of the command. One with a slash belongs to the revision.
+    command
+        The command. A program with a slash belongs to the revision.
     path
         The ``PATH`` of the measured process.
+    own_folder
+        The copy of the workload's folder, whose scripts are the same for all revisions.
     """
-    file = _find_program(program, path)
+    file = _find_program(command[0], path)
     needed = loaded_libraries.list_needed(file) if file else ()
-    return {"program": _identify_program(file) if file else None, **read_library_settings(tree, needed)}
+    further = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
+    return {
+        "program": _identify_program(file) if file else None,
+        **{f"program.{name}"[:200]: _identify_program(file) for name, file in sorted(further.items()) if file},
+        **read_library_settings(tree, needed),
+    }
+
+
+def _find_further_programs(command: Sequence[str], path: str, own_folder: Path | None) -> set[str]:
+    """Return the programs that the first program of a command may start, such as the runtime behind a script."""
+
+    def is_program(word: str) -> bool:
+        return _find_program(word, path) is not None
+
+    names = find_executed_programs(command, {}, is_program)
+    for script in _read_own_scripts(command, own_folder) if own_folder else ():
+        names |= find_script_programs(script, is_program)
+    scripts = {name for name in names if "/" in name and name.endswith(_SCRIPT_SUFFIXES)}
+    if any(own_folder is None or not Path(script).is_relative_to(own_folder) for script in scripts):
+        names |= set(RUNTIMES)
+    return names - {command[0]}
+
+
+def _read_own_scripts(command: Sequence[str], own_folder: Path) -> Iterator[str]:
+    """Yield the shell scripts of the workload's folder that a command names."""
+    for word in command:
+        if Path(word).is_relative_to(own_folder):
+            try:
+                script = read_regular(Path(word), _MAX_SETTINGS_BYTES).decode()
+            except (OSError, ValueError):
+                continue
+            if word.endswith(_SCRIPT_SUFFIXES) or _SHELL_LINE.match(script):
+                yield script
 
 
 def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:

@@ -104,7 +104,7 @@ class Bench(Struct, frozen=True):
             **read_build_settings(
                 workload.build.command or (), workload.build.needs, build, workload.build.environment
             ),
-            **read_run_settings(Tree(), bound.command[0], run),
+            **read_run_settings(Tree(), bound.command, run, bound.own_folder),
         }
         settings = {**self.capture(state).settings, **files}
         return Environment(settings={name: value for name, value in sorted(settings.items()) if value is not None})

@@ -103,6 +103,11 @@ def apply_configuration(
         value = getattr(configuration, key)
         if value is None:
             continue
+        if key == "processes" and workload.server:
+            raise FaultwatchError(
+                f"the configuration {name} sets processes, and {workload.name} is a server, which is started once",
+                f"add `configurations` without {name} to its [[workloads]]",
+            )
         if key in workload.matrix:
             chosen.append(f"{key}={value}")
             continue

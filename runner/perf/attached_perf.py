@@ -5,20 +5,21 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 from runner.contract.report import Reading, Status
 from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
 from runner.execution.wait_for_child import wait_for_child
-from runner.perf.command import SEPARATOR
+from runner.perf.command import LOCK_WAIT_EVENT, SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv
 from runner.perf.perf_binary import get_perf_program
 
 _TIMEOUT_SECONDS = 60.0
 """Seconds within which perf must attach and acknowledge."""
-_IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches"})
+_IN_KERNEL_ONLY = frozenset({"context-switches", "cpu-migrations", "cgroup-switches", LOCK_WAIT_EVENT})
 """Events that perf counts as 0 if it may count in user space only."""
 _INVISIBLE = "it happens in the kernel, where this user may not count"
 
@@ -113,12 +114,16 @@ class ControlledPerf:
 
 
 class AttachedPerf(ControlledPerf):
-    """An attached perf stat, which counts."""
+    """An attached perf stat, which counts. Of the tracepoints in ``filters`` it counts what their filter lets pass."""
 
-    def __init__(self, processes: Sequence[int], events: Sequence[str]) -> None:
-        self._events = tuple(events)
+    def __init__(
+        self, processes: Sequence[int], events: Sequence[str], filters: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self._events = (*events, *filters)
         self._output = os.memfd_create("perf-stat")
-        words = ("stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events))
+        words = ["stat", "-x", SEPARATOR, "--log-fd", str(self._output), "-e", ",".join(events)]
+        for event, expression in filters.items():
+            words += ["-e", event, "--filter", expression]
         super().__init__(words, processes, [self._output])
 
     def read_output(self) -> str:

@@ -3,9 +3,10 @@
 import errno
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.perf.attached_perf import AttachedPerf, AttachError
 
@@ -14,7 +15,9 @@ _MAX_ATTEMPTS = 3
 
 
 def attach_to_running(
-    list_processes: Callable[[], Sequence[int]], events: Sequence[str]
+    list_processes: Callable[[], Sequence[int]],
+    events: Sequence[str],
+    filters: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[AttachedPerf, Sequence[int]]:
     """Attach perf to a program and its children, with disabled counters; return it and those processes.
 
@@ -24,6 +27,8 @@ def attach_to_running(
     ----------
     list_processes
         Returns the program and its children, as they are now.
+    filters
+        Further events, which are tracepoints, and what of each is counted.
 
     Raises
     ------
@@ -35,21 +40,24 @@ def attach_to_running(
         if not program:
             raise AttachError("the program could not be found")
         with suppress(_ChildEndedError):
-            return _attach_to(program, events, list_processes), program
+            return _attach_to(program, events, filters, list_processes), program
     with _stop_children(list_processes) as stopped:
         program = stopped
         # A child that was about to end does so although it was stopped; there are fewer each time.
         for _ in stopped:
             with suppress(_ChildEndedError):
-                return _attach_to(program, events, list_processes), program
+                return _attach_to(program, events, filters, list_processes), program
             program = list_processes()
     raise AttachError("its children end faster than perf can attach to them")
 
 
 def _attach_to(
-    program: Sequence[int], events: Sequence[str], list_processes: Callable[[], Sequence[int]]
+    program: Sequence[int],
+    events: Sequence[str],
+    filters: Mapping[str, str],
+    list_processes: Callable[[], Sequence[int]],
 ) -> AttachedPerf:
-    perf = AttachedPerf(program, events)
+    perf = AttachedPerf(program, events, filters)
     try:
         perf.send_command("disable")  # It is disabled; the answer shows that perf has attached.
     except AttachError as error:

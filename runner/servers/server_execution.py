@@ -28,7 +28,7 @@ from runner.execution.live_program import LiveProgram
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.side_commands import SideCommands, SideResult
 from runner.perf.attached_perf import AttachError
-from runner.perf.command import ATTACHED_EVENTS
+from runner.perf.command import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
 from runner.perf.counted_program import CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
@@ -112,13 +112,17 @@ class ServerExecution:
         self._group = running.group
         self._recorders: list[Recorder] | None = None
         self._events, self._unknown = split_known_events(order.workload.metrics.events)
+        # perf names both alike, so a workload that asks for all waits has those alone.
+        waits_are_known = LOCK_WAIT_EVENT not in self._events and split_known_events([LOCK_WAIT_EVENT])[0]
+        self._filters = {LOCK_WAIT_EVENT: RWSEM_FILTER} if waits_are_known else {}
         self.windows: list[Window] = []
 
     @property
     def needs_warm_up(self) -> bool:
         """Whether the next window comes before the measured ones."""
         done = len(self.windows)
-        if self._order.windows is not None:
+        # What a measured window counts does not make the next one a warm-up again.
+        if self._order.windows is not None or any(not window.is_warm_up for window in self.windows):
             return False
         if self._load.warm_up == "steady":
             return done < MAX_STEADY_WINDOWS and not has_levelled_off(list_window_faults(self.windows))
@@ -198,7 +202,9 @@ class ServerExecution:
         """
         is_warm_up = self.needs_warm_up
         try:
-            perf, processes = attach_to_running(self._counted.list_processes, (*ATTACHED_EVENTS, *self._events))
+            perf, processes = attach_to_running(
+                self._counted.list_processes, (*ATTACHED_EVENTS, *self._events), self._filters
+            )
         except AttachError as error:
             self._require_alive(f"before window {len(self.windows) + 1}", _END_SECONDS)
             raise FaultwatchError(
@@ -216,6 +222,8 @@ class ServerExecution:
             after = read_process_figures(self._counted.list_processes())
             perf.end()
             readings = perf.read_readings() | make_unsupported_readings(self._unknown)
+            if self._filters and (waits := readings.pop(LOCK_WAIT_EVENT)).value is not None:
+                readings["rwsem-waits"] = waits
         except AttachError as error:
             raise FaultwatchError(f"perf failed: {error}") from None
         except PerfOutputError as error:

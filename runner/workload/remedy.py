@@ -11,7 +11,11 @@ from runner.workload.assignments import parse_assignments
 from runner.workload.definition import Workload
 
 VARIABLE_PREFIX = "env."
-_RUN_FIELDS = ("command", "environment", "allocator", "page_cache", "files", "processes", "memory_limit", "huge_pages")
+_FIELDS_WITH_PLACEHOLDERS = {
+    "run": ("command", "environment", "allocator", "page_cache", "files", "processes", "memory_limit", "huge_pages"),
+    "server": ("command", "ready_command", "stop_command"),
+    "load": ("command", "fill"),
+}
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, str]:
@@ -39,7 +43,11 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
     FaultwatchError
         There is no such setting, or it cannot have that value.
     """
-    run: dict[str, Any] = {name: getattr(workload.run, name) for name in _RUN_FIELDS}
+    tables = {name: table for name in _FIELDS_WITH_PLACEHOLDERS if (table := getattr(workload, name)) is not None}
+    content: dict[str, dict[str, Any]] = {
+        name: {key: getattr(table, key) for key in _FIELDS_WITH_PLACEHOLDERS[name]} for name, table in tables.items()
+    }
+    run = content["run"]
     for name, value in settings.items():
         if name.startswith(VARIABLE_PREFIX):
             run["environment"] = {**run["environment"], name.removeprefix(VARIABLE_PREFIX): _quote_literally(value)}
@@ -48,11 +56,20 @@ def apply_remedy(workload: Workload, settings: Mapping[str, str]) -> Workload:
         elif name == "thp":
             run["huge_pages"] = _require_choice(name, value, tuple(CHOICES))
         elif name in workload.matrix:
-            run = {key: _replace_parameter(content, name, value) for key, content in run.items()}
+            for keys in content.values():
+                keys.update({key: _replace_parameter(text, name, value) for key, text in keys.items()})
         else:
             setting_names = ", ".join(("allocator", "thp", "env.NAME", *workload.matrix))
             raise FaultwatchError(f"--with {name}: there is no such setting", f"known settings: {setting_names}")
-    return workload.model_copy(update={"run": workload.run.model_copy(update=run)})
+    # Only what changes: a key that is set counts as one that the file has, and a server may not have all of them.
+    return workload.model_copy(
+        update={
+            name: table.model_copy(
+                update={key: value for key, value in content[name].items() if value != getattr(table, key)}
+            )
+            for name, table in tables.items()
+        }
+    )
 
 
 def _require_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

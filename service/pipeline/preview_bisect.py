@@ -96,7 +96,7 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
         unit=metric(name).unit,
         durations=durations,
         half_range=compute_half_range(runs) if unsteady else None,
-        remedy=suggest_remedy(reports[0].environment.settings) if unsteady else "",
+        remedy=_suggest_remedy(reports[0]) if unsteady else "",
         cost=cost.estimate_cost(
             len(checked.range),
             exact=metric(name).exact and not unsteady,
@@ -104,6 +104,10 @@ def preview_bisect(session: Session, checked: CheckedBisect) -> BisectPreview | 
             measure_seconds=durations.measure,
         ),
     )
+
+
+def _suggest_remedy(report: Report) -> str:
+    return suggest_remedy(report.environment.settings, is_server=any(sample.windows for sample in report.samples))
 
 
 def _build_observation(report: Report, name: str) -> Observation:

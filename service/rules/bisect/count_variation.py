@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from runner.contract.level import Number, is_repeating
-from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.question import Observation, Question, Refused
 
 MIN_VARYING_SHARE = 0.25
@@ -20,7 +19,7 @@ _MIN_VARYING_RUNS = 2
 """Runs whose samples do not repeat, before the count varies: a single one may have been disturbed."""
 MAX_RUNS_PER_END = 10
 """Runs of each end of the range after which a search for a varying count gives up. Each run has several samples."""
-_REMEDY = f"{USUAL_CAUSES} Make the count repeat, or search between commits with a larger difference."
+_LAST_RESORT = "Make the count repeat, or search between commits with a larger difference."
 
 
 def choose_rules(question: Question, observations: Iterable[Observation]) -> Question:
@@ -68,5 +67,6 @@ def describe_variation(question: Question, observations: Sequence[Observation], 
         return Refused(sentence=f"Not proven: {why}.")
     size = question.format_quantity(half)
     return Refused(
-        sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. {_REMEDY}"
+        sentence=f"Not proven: this metric varies by ±{size} between executions of one commit; {why}. "
+        f"{question.remedy} {_LAST_RESORT}"
     )

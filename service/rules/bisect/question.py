@@ -15,6 +15,7 @@ from runner.contract.base import Strict
 from runner.contract.level import Number
 from runner.contract.search import Answer, Culprit, Found, Measure, Prove
 from runner.contract.search import NothingToFind as Refused
+from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.graph import Graph, Node
 from service.text import numbers
 
@@ -52,6 +53,8 @@ class Question(Strict):
         For a noisy metric: commits that a proof has shown not to move it.
     unit
         The metric's unit.
+    remedy
+        What makes a count repeat that varies, in sentences.
     """
 
     good: str
@@ -63,6 +66,7 @@ class Question(Strict):
     patience: int = Field(default=30, ge=2)
     cleared: frozenset[str] = frozenset()
     unit: str = ""
+    remedy: str = USUAL_CAUSES
 
     @cached_property
     def graph(self) -> Graph:

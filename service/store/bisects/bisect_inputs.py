@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from sqlalchemy import or_, select
+from sqlalchemy import exists, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
 from runner.contract.level import Number, median
 from runner.contract.report import ASIDE_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
+from runner.contract.variation_causes import suggest_remedy
 from service.rules.bisect import setting_mixture
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Observation, Question
@@ -49,6 +50,24 @@ def read_question(session: Session, request: SearchRequest) -> Question | None:
         exact=metric(request.metric).exact,
         least=request.least,
         unit=metric(request.metric).unit,
+        remedy=suggest_remedy(request.environment.settings, is_server=_has_windows(session, request)),
+    )
+
+
+def _has_windows(session: Session, request: SearchRequest) -> bool:
+    """Return whether the case is a server: only its windows have a growth of memory."""
+    return bool(
+        session.scalar(
+            select(
+                exists().where(
+                    Series.subject_id == Subject.id,
+                    Series.case_id == Case.id,
+                    Subject.name == request.subject,
+                    Case.key == shared_rows.make_case_key(request.case),
+                    Series.metric == "resident-growth",
+                )
+            )
+        )
     )
 
 

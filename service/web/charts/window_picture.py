@@ -21,7 +21,16 @@ from service.text.numbers import Number
 WIDTH, HEIGHT = 1000, 200
 _MARGIN_SHARE = 0.08
 """Share of the height above and below the data."""
-COLUMNS = ("minor-faults", "major-faults", "sys-percent", "throughput", "latency-p99", "resident-growth", "elapsed")
+COLUMNS = (
+    "minor-faults",
+    "major-faults",
+    "rwsem-waits",
+    "sys-percent",
+    "throughput",
+    "latency-p99",
+    "resident-growth",
+    "elapsed",
+)
 """The metrics of the table, as far as a window has them."""
 
 

@@ -37,6 +37,28 @@ def test_a_count_that_varies_names_what_makes_it_repeat() -> None:
     assert all("GOEXPERIMENT=norandomizedheapbase64" in advice for advice in (go, without, alone))
 
 
+def test_a_runtime_names_its_own_flags() -> None:
+    java, node = (f"/usr/bin/{name}, 13 bytes of 2026-01-01 00:00:00" for name in ("java", "node"))
+    assert "`-XX:+UseSerialGC -Xbatch`" in assess_exactness([1, 2, 3], {"program": java}).sentence
+    assert (
+        "`--single-threaded`" in assess_exactness([1, 2, 3], {"program": "/bin/sh, 1", "program.node": node}).sentence
+    )
+    assert "JVM" not in assess_exactness([1, 2, 3], {"program": "/opt/java/bin/other, 13 bytes"}).sentence
+
+
+@pytest.mark.parametrize("program", ["/usr/bin/memcached", "/usr/bin/java", "/usr/bin/node"])
+def test_a_server_is_advised_about_its_load(program: str) -> None:
+    sentence = assess_exactness([1, 2, 3], {"program": f"{program}, 1 bytes", "tool.go": "x"}, is_server=True).sentence
+    assert sentence.startswith("1 to 3 minor faults in 3 starts")
+    assert "one client that stays connected" in sentence
+    assert "OMP_NUM_THREADS" not in sentence
+    assert "--env" not in sentence
+    assert ("AlwaysPreTouch" in sentence, "max-semi-space" in sentence) == (
+        program[9:] == "java",
+        program[9:] == "node",
+    )
+
+
 @pytest.mark.parametrize(
     ("go", "known"),
     [

@@ -57,7 +57,7 @@ def test_a_workload_cannot_name_programs_by_a_relative_path(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     assert "tool.odd-tool" not in settings(tmp_path, path=".:/usr/bin")
     assert "tool.odd-tool" not in settings(tmp_path, path="")
-    assert read_run_settings(Tree(), "odd-tool", ".")["program"] is None
+    assert read_run_settings(Tree(), ["odd-tool"], ".")["program"] is None
 
 
 def test_nothing_that_only_the_workloads_path_leads_to_is_executed(tmp_path: Path) -> None:
@@ -101,10 +101,37 @@ def test_rusts_default_toolchain_is_a_setting_though_a_proxy_starts_it(
 
 
 def test_an_interpreter_and_what_it_loads_are_settings() -> None:
-    found = read_run_settings(Tree(), "python3", "/usr/local/bin:/usr/bin:/bin")
+    found = read_run_settings(Tree(), ["python3", "x.py"], "/usr/local/bin:/usr/bin:/bin")
     assert "python3" in (found["program"] or "")
     assert "sha256" in (found["library.libc.so.6"] or "")
-    assert read_run_settings(Tree(), "./python3", "/usr/bin")["program"] is None, "a program of the revision"
+    assert read_run_settings(Tree(), ["./python3"], "/usr/bin")["program"] is None, "a program of the revision"
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        (("env", "PORT={port}", "node", "server.js"), {"env", "node"}),
+        (("sh", "-c", "cd app && exec java -Xbatch -cp . Server {port}"), {"sh", "java"}),
+        (("./run.sh", "{port}"), {"java", "node"}),
+        (("sh", "run.sh", "{port}"), {"sh", "java", "node"}),
+        (("sh", "{workload}/start.sh", "java"), {"sh", "node"}),
+        (("{workload}/start", "java"), {"node"}),
+        (("./server", "node"), set()),
+        (("node", "run.sh"), {"node"}),
+    ],
+)
+def test_a_runtime_behind_a_script_is_a_setting(tmp_path: Path, command: tuple[str, ...], programs: set[str]) -> None:
+    folder, own = tmp_path / "bin", tmp_path / "own"
+    for name in ("sh", "env", "java", "node"):
+        tool(folder, name)
+    own.mkdir()
+    for name in ("start.sh", "start"):
+        (own / name).write_text("#!/bin/sh\nset -e\nexec node --single-threaded server.js\n")
+    words = [word.replace("{workload}", str(own)) for word in command]
+    settings = read_run_settings(Tree(), words, str(folder), own)
+    identified = {name: value for name, value in settings.items() if name.partition(".")[0] == "program" and value}
+    assert {str(value).partition(",")[0] for value in identified.values()} == {str(folder / name) for name in programs}
+    assert ("program" in identified) is (command[0] in {"sh", "env", "node"})
 
 
 def test_what_the_loader_preloads_into_everything_is_a_setting(tmp_path: Path) -> None:

@@ -37,6 +37,17 @@ def workload(**run: object) -> Workload:
     )
 
 
+def test_a_server_takes_the_settings_of_a_configuration_but_no_number_of_processes() -> None:
+    server = Workload.model_validate(
+        {"workload": {"name": "w"}, "server": {"command": "./w {port}"}, "load": {"command": "./load {port}"}}
+    )
+    configured, _ = apply_configuration(server, "c", Configuration(allocator="jemalloc", threads=2))
+    assert configured.run.environment == {"OMP_NUM_THREADS": "{threads}"}
+    assert [case.name for case in list_cases(configured)] == ["w[allocator=jemalloc,threads=2]"]
+    with pytest.raises(FaultwatchError, match="the configuration c sets processes, and w is a server"):
+        apply_configuration(server, "c", Configuration(processes=2))
+
+
 TWO_HOSTS = """
 [hosts.old]
 [hosts.new]

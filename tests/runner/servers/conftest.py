@@ -43,7 +43,7 @@ warm_up = {warm_up}
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_measurable()
     folder = tmp_path_factory.mktemp("server")
-    subprocess.run(["cc", "-O1", "-o", folder / "server", HERE / "server.c"], check=True)
+    subprocess.run(["cc", "-O1", "-pthread", "-o", folder / "server", HERE / "server.c"], check=True)
     shutil.copy(HERE / "load.py", folder)
     return folder
 

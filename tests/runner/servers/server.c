@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,14 +31,37 @@ static void touch_page(void)
         munmap(page, 4096);
 }
 
+static void *map_much(void *none)
+{
+    for (int i = 0; i < 4; i++)
+        munmap(mmap(0, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0), 16 << 20);
+    return none;
+}
+
+/* Threads map memory at the same time: each holds the lock of the address space for milliseconds. */
+static void compete(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, map_much, NULL);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+
 static void answer(int connection)
 {
+    static int answers;
     char text[4096];
     ssize_t length;
     while ((length = read(connection, text, sizeof text)) > 0)
         for (ssize_t i = 0; i < length; i++) {
             if (is("crash"))
                 abort();
+            if (is("compete"))
+                compete();
+            if (is("restless"))
+                for (int page = ++answers % 2000 < 1000 ? 1 : 4; page; page--)
+                    touch_page();
             if (is("touch") || is("grow") || is("fork"))
                 touch_page();
             if (is("print"))

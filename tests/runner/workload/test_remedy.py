@@ -37,6 +37,19 @@ def test_the_workload_itself_stays_as_it_is(workload: Workload) -> None:
     assert workload.run.huge_pages == "host"
 
 
+def test_a_remedy_reaches_a_server_and_its_load(tmp_path: Path) -> None:
+    (tmp_path / "workload.toml").write_text(
+        '[workload]\nname = "w"\n[server]\ncommand = "./w {port} {mib}"\n'
+        '[load]\ncommand = "./load {port} {mib}"\nfill = "./load {mib}"\n[matrix]\nmib = [4]\n'
+    )
+    remedied = apply_remedy(load_workload(tmp_path), {"mib": "8", "allocator": "jemalloc"})
+    assert remedied.server
+    assert remedied.load
+    assert remedied.server.command == ("./w", "{port}", "8")
+    assert (remedied.load.command, remedied.load.fill) == (("./load", "{port}", "8"), ("./load", "8"))
+    assert remedied.run.model_fields_set == {"allocator"}
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
