@@ -31,7 +31,13 @@ class AttachError(Exception):
 class ControlledPerf:
     """A perf attached to processes and their future children; it does nothing before ``enable``."""
 
-    def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        processes: Sequence[int],
+        inherited: Sequence[int] = (),
+        prefix: Sequence[str] = (),
+    ) -> None:
         self._stopped = False
         self._own = list(inherited)
         try:
@@ -39,7 +45,7 @@ class ControlledPerf:
             control, self._to_perf = map(self._keep_descriptor, os.pipe())
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [
-                *(get_perf_program(), *words),
+                *(*prefix, get_perf_program(), *words),
                 *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
             ]
             log_command(command)

@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from runner.perf.attached_perf import ControlledPerf
+from runner.perf.private_tracefs import build_tracefs_prefix
 
 _MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
@@ -75,7 +76,7 @@ class Recorder(ControlledPerf):
             "-o",
             str(plan.output),
         )
-        super().__init__(command, processes)
+        super().__init__(command, processes, prefix=build_tracefs_prefix())
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""
