@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -97,21 +98,29 @@ class Dissection(Struct):
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
+    _processes: dict[int, int] = field(default_factory=dict)
+    """The process of each thread that has faulted."""
     _breaks: dict[int, int] = field(default_factory=dict)
     """The requested end of each process's heap, in whole pages."""
     _span: tuple[float, float] = (0.0, 0.0)
 
-    def add_events(self, events: Iterable[Event]) -> None:
-        """Add recorded events.
+    def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
+        """Add recorded events, and calls that another tool recorded by the same clock and that know only their thread.
 
         Raises
         ------
         FaultwatchError
             A system call lacks an argument, or has no name.
         """
+        calls = iter(calls)
+        call = next(calls, None)
         for event in events:
             match event:
                 case Fault():
+                    self._processes[event.tid] = event.pid
+                    while call is not None and call.time <= event.time:
+                        self._add_tracepoint(self._complete_call(call))
+                        call = next(calls, None)
                     self._add_fault(event)
                 case Traced():
                     self._add_tracepoint(event)
@@ -130,6 +139,13 @@ class Dissection(Struct):
                     self._pages[event.pid] = PageStates(self.page_size)
                 case Lost():
                     self.lost += event.number
+        for rest in (call, *calls):
+            if rest is not None:
+                self._add_tracepoint(self._complete_call(rest))
+
+    def _complete_call(self, call: Traced) -> Traced:
+        """Return a call with the process of its thread, which is known once the thread has faulted."""
+        return call._replace(pid=self._processes.get(call.tid, call.tid))
 
     def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.
@@ -179,11 +195,11 @@ class Dissection(Struct):
             seconds=max(0.0, self._span[1] - self._span[0]),
         )
 
-    def build_census(self) -> Census:
+    def build_census(self, source: Literal["tracepoints", "strace"] = "tracepoints") -> Census:
         """Return the number of calls and the bytes of each system call."""
         names = sorted(self.calls)
         return Census(
-            source="tracepoints",
+            source=source,
             calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names},
             advice=dict(self.advice.most_common()),
         )

@@ -36,7 +36,7 @@ from runner.profile.stack_folding import (
     sum_blocked_time,
 )
 from runner.profile.stack_unwinding import choose_unwinding
-from runner.profile.strace_census import StraceCensus
+from runner.profile.strace_recording import StraceRecording
 from runner.subject.built_tree import restore_tree
 from runner.system.scratch import make_scratch_folder
 from runner.version import get_version
@@ -94,23 +94,26 @@ class Collector(Struct):
         if calls:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls))
             self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
-        strace = None if self.permissions.tracepoints else StraceCensus(self.scratch / "calls.strace")
+        strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         counted = sample.processes[0] if sample.processes else sample.readings
         faults = int(_get_value(counted, "page-faults") or 0)
         # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
         with ThreadPoolExecutor(1) as background:
-            dissecting = background.submit(self._dissect_faults, period, addresses, calls)
+            dissecting = background.submit(self._dissect_faults, period, addresses, calls, strace)
             stacks = self._record_fault_stacks(expected, faults)
             dissection = dissecting.result()
-        census = strace.build_census() if strace else dissection.build_census()
+        census = dissection.build_census("strace" if strace else "tracepoints")
         return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
 
-    def _dissect_faults(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+    def _dissect_faults(
+        self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None
+    ) -> Dissection:
         """Return the recorded faults by memory and touch, with the calls that map memory."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
-            self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
+            self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ())),
+            strace.read_calls() if strace else (),
         )
         if calls:
             dissection.add_calls(self._read_events(calls, *CALL_FIELDS))

@@ -61,13 +61,13 @@ def detect_recording_permissions(
     lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(
-            f"tracepoints cannot be read, so strace counts system calls{lost}: "
+            f"tracepoints cannot be read, so strace records system calls{lost}: "
             "`mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with CONFIG_FTRACE_SYSCALLS, makes "
             "them readable"
         )
     elif not tracepoints:
         remarks.append(
-            f"tracepoints are for root only, so strace counts system calls{lost}: "
+            f"tracepoints are for root only, so strace records system calls{lost}: "
             f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )
