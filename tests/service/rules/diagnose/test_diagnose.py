@@ -487,8 +487,10 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert major >= 2 * left
                 assert major > 0
             case "memory-short":
-                refaults = made.value("cgroup:workingset_refault_file")
-                assert refaults or (made.anatomy and made.anatomy.major_by_memory)
+                names = ("cgroup:workingset_refault_file", "cgroup:workingset_refault_anon")
+                warm = made.references.get("warm", {})
+                refaults = [made.value(name) or (name in warm and warm[name].value) for name in names]
+                assert any(refaults) or (made.anatomy and made.anatomy.major_by_memory)
             case "huge-pages" | "loader":
                 assert before is not None
             case _:
