@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +76,8 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
         run |= _ALLOCATORS[settings.get("allocator", "glibc").format_map(values)]
         small_pages = settings.get("huge_pages") == "never"
         if "server" in document:
-            return tuple(
-                server_by_hand.count_start(document, values, folder, run, small_pages=small_pages) for _ in range(STARTS)
-            )
+            start = partial(server_by_hand.count_start, document, values, folder, run, small_pages=small_pages)
+            return tuple(start() for _ in range(STARTS))
         words = [word.format_map(values) for word in words_of(settings["command"])]
         run_command(words, folder, run, small_pages=small_pages)  # warms the page cache
         return tuple(_count_once(words, folder, run, small_pages=small_pages) for _ in range(RUNS))

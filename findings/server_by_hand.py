@@ -54,7 +54,7 @@ def count_start(
             env=environment,
             stdout=log,
             stderr=log,
-            preexec_fn=disable_huge_pages if small_pages else None,
+            preexec_fn=disable_huge_pages if small_pages else None,  # noqa: PLW1509 - there are no threads
         ) as process,
     ):
         try:
@@ -63,9 +63,7 @@ def count_start(
                 run_command([word.format_map(places) for word in words_of(load["fill"])], folder, environment)
             warm_up, windows = load.get("warm_up", 1), load.get("windows", 3)
             loading = [word.format_map(places) for word in words_of(load["command"])]
-            counts = [
-                _count_window(process.pid, loading, folder, environment) for _ in range(warm_up + windows)
-            ]
+            counts = [_count_window(process.pid, loading, folder, environment) for _ in range(warm_up + windows)]
         finally:
             process.send_signal(signal.Signals[server.get("stop_signal", "SIGTERM")])
     shutil.rmtree(data)

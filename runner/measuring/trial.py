@@ -280,8 +280,8 @@ class Trial:
         """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
         If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
-        the tracer. If it was stopped, but not by the tracer, it is not executed again: it would be stopped again, or fail
-        because of the files that it left behind.
+        the tracer. If it was stopped, but not by the tracer, it is not executed again: it would be stopped again, or
+        fail because of the files that it left behind.
         """
         reasons = self._bench.known_files.untraced
         case = self.subject.case.name

@@ -7,7 +7,10 @@ import time
 
 COMMANDS = {
     "strings": ([b"SET", b"{key}", b"x" * 120], [b"GET", b"{key}"]),
-    "hashes": ([b"HSET", b"{key}", *(b"name", b"Ada", b"city", b"London", b"note", b"y" * 100)], [b"HGETALL", b"{key}"]),
+    "hashes": (
+        [b"HSET", b"{key}", b"name", b"Ada", b"city", b"London", b"note", b"y" * 100],
+        [b"HGETALL", b"{key}"],
+    ),
     "sets": ([b"ZADD", b"{key}", *(b"1", b"one", b"2", b"two", b"3", b"z" * 70)], [b"ZRANGE", b"{key}", b"0", b"-1"]),
     "streams": ([b"XADD", b"{key}", b"1-1", b"event", b"login", b"user", b"Ada"], [b"XLEN", b"{key}"]),
 }
