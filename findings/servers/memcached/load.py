@@ -5,6 +5,7 @@ import random
 import socket
 import sys
 import time
+from io import BufferedRWPair
 
 CONNECTIONS = 16
 
@@ -26,7 +27,7 @@ def main() -> None:
     print(json.dumps({"operations": 2 * items, "seconds": time.monotonic() - started}))
 
 
-def count_items(client) -> int:
+def count_items(client: BufferedRWPair) -> int:
     client.write(b"stats\r\n")
     client.flush()
     lines = iter(client.readline, b"END\r\n")

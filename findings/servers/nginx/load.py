@@ -4,6 +4,7 @@ import json
 import socket
 import sys
 import time
+from typing import Any
 
 REQUESTS = {"GET /page.txt": b"200", "GET /absent": b"404"}
 
@@ -23,14 +24,14 @@ def main() -> None:
     print(json.dumps({"operations": len(REQUESTS) * connections, "seconds": time.monotonic() - started}))
 
 
-def connect(port: int):
+def connect(port: int) -> Any:
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", port))
     return client.makefile("rwb", buffering=1024)
 
 
-def read_rest(client) -> None:
+def read_rest(client: Any) -> None:
     headers = dict(line.lower().strip().split(b": ", 1) for line in iter(client.readline, b"\r\n"))
     if b"content-length" in headers:
         client.read(int(headers[b"content-length"]))

@@ -4,6 +4,7 @@ import json
 import socket
 import sys
 import time
+from io import BufferedRWPair
 
 COMMANDS = {
     "strings": ([b"SET", b"{key}", b"x" * 120], [b"GET", b"{key}"]),
@@ -29,13 +30,13 @@ def main() -> None:
     print(json.dumps({"operations": 2 * keys, "seconds": time.monotonic() - started}))
 
 
-def call(client, words):
+def call(client: BufferedRWPair, words: list[bytes]) -> bytes:
     client.write(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
     client.flush()
     return read(client)
 
 
-def read(client):
+def read(client: BufferedRWPair) -> bytes:
     line = client.readline()
     if line.startswith(b"$") and line != b"$-1\r\n":
         client.read(int(line[1:]) + 2)
