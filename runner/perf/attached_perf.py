@@ -5,7 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from runner.contract.report import Reading, Status
@@ -30,7 +30,22 @@ class AttachError(Exception):
 class ControlledPerf:
     """A perf attached to processes and their future children; it does nothing before ``enable``."""
 
-    def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        processes: Sequence[int],
+        inherited: Sequence[int] = (),
+        before_execution: Callable[[], None] | None = None,
+    ) -> None:
+        """Start perf.
+
+        Parameters
+        ----------
+        inherited
+            Descriptors for perf, which are closed with it.
+        before_execution
+            What the new process does before it becomes perf.
+        """
         self._stopped = False
         self._own = list(inherited)
         try:
@@ -49,6 +64,7 @@ class ControlledPerf:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
+                preexec_fn=before_execution,  # noqa: PLW1509 - it may only make system calls
             )
         except BaseException:
             self._close_descriptors()
@@ -101,6 +117,11 @@ class ControlledPerf:
             self._perf.kill()
             self._perf.wait()
         self._close_descriptors()
+
+    @property
+    def pid(self) -> int:
+        """The process of perf."""
+        return self._perf.pid
 
     def _keep_descriptor(self, descriptor: int) -> int:
         """Add a descriptor to those that are closed at the end, and return it."""

@@ -1,7 +1,7 @@
 """Attaches perf record to a running program, enabled and disabled on command like the counters."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -61,7 +61,13 @@ class Recording(Struct, frozen=True):
 class Recorder(ControlledPerf):
     """An attached perf record."""
 
-    def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        plan: RecordPlan,
+        processes: Sequence[int],
+        inherited: Sequence[int] = (),
+        before_execution: Callable[[], None] | None = None,
+    ) -> None:
         # Without build ids and their cache, for which perf would read each binary again when it ends.
         command = (
             "record",
@@ -75,7 +81,7 @@ class Recorder(ControlledPerf):
             "-o",
             str(plan.output),
         )
-        super().__init__(command, processes)
+        super().__init__(command, processes, inherited, before_execution)
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""

@@ -12,7 +12,7 @@ from runner.contract.profile import Access, Anatomy, Area, Call, Census, Memory,
 from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.page_states import PageStates
+from runner.profile.page_states import JoinedPageStates, PageStates
 from runner.profile.script_parser import (
     Event,
     Executed,
@@ -33,6 +33,7 @@ _MAX_SITES = 200
 _MAX_AREAS = 20
 _ENTRY_PREFIX = "syscalls:sys_enter_"
 _OTHER_MEMORY = Memory.OTHER.value
+_FIRST_TOUCH, _REPEATED_TOUCH = Touch.FIRST.value, Touch.AGAIN.value
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
@@ -66,11 +67,14 @@ class Dissection(Struct):
         Bytes of a page of the kernel that made the recording.
     access
         Determines how memory was accessed, on the architecture of the recording.
+    joined
+        Whether the processes are older than the recording, so that pages may have been touched before.
     """
 
     period: int
     page_size: int
     access: FaultAccess
+    joined: bool = False
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -110,7 +114,7 @@ class Dissection(Struct):
                     self._maps[event.pid] = self._get_mappings(event.parent).copy()
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
-                    self._pages[event.pid] = PageStates(self.page_size)
+                    self._pages[event.pid] = self._create_page_states()
                 case Lost():
                     self.lost += event.number
 
@@ -170,9 +174,12 @@ class Dissection(Struct):
         if name == "major-faults":
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             return
-        pages = self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
+        pages = self._pages.get(pid) or self._pages.setdefault(pid, self._create_page_states())
         kind = mapping.kind if mapping else _OTHER_MEMORY
-        key = pid, ip, place, code, address == ip, kind, pages.record_fault(address // self.page_size)
+        how = pages.record_fault(address // self.page_size)
+        if self.joined and how == _FIRST_TOUCH and self.access.is_present(code):
+            how = _REPEATED_TOUCH
+        key = pid, ip, place, code, address == ip, kind, how
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
         if (pid, ip) not in self._modules:
@@ -207,13 +214,16 @@ class Dissection(Struct):
             self.calls[name] += 1
             try:
                 arguments = parse_arguments(event.text)
-                size = self._pages.setdefault(event.pid, PageStates(self.page_size)).record_call(name, arguments)
+                size = self._pages.setdefault(event.pid, self._create_page_states()).record_call(name, arguments)
                 if name == "brk":
                     self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
             except (ScriptError, KeyError) as error:
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
             self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
+
+    def _create_page_states(self) -> PageStates:
+        return JoinedPageStates(self.page_size) if self.joined else PageStates(self.page_size)
 
     def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())

@@ -1,0 +1,223 @@
+"""Records a live process in the background: first each fault with its address, then thin stacks."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from msgspec import Struct, field
+
+from runner.attach.live_figures import Figures, compute_interval
+from runner.attach.live_recorder import LiveRecorder
+from runner.attach.recording_budget import (
+    SECONDS_PER_FAULT,
+    SECONDS_PER_STACK,
+    SECONDS_PER_SWITCH,
+    Rates,
+    RecordingBudget,
+    compute_counting_seconds,
+    plan_recording,
+)
+from runner.perf.attached_perf import AttachError
+from runner.profile.permissions import RecordingPermissions
+from runner.profile.recording_plan import CallGraph, build_faults_options
+
+_LOOK_SECONDS = 0.05
+"""How often the number of recorded faults is looked at."""
+_MIN_SECONDS = 0.02
+"""Of less time nothing is recorded."""
+
+
+class Stretch(Struct):
+    """A recording, and what the processes used meanwhile."""
+
+    recorder: LiveRecorder
+    seconds: float
+    used: Figures
+    before: Figures
+
+
+class Recordings(Struct):
+    """Everything that was recorded of live processes.
+
+    Attributes
+    ----------
+    addresses
+        Each fault with its address, and the calls that map and return memory.
+    stacks
+        Stacks of some faults, and of the CPU time.
+    switches
+        Threads as they leave and enter processors.
+    problems
+        Why something was not recorded.
+    """
+
+    budget: RecordingBudget | None = None
+    addresses: Stretch | None = None
+    stacks: Stretch | None = None
+    switches: Stretch | None = None
+    problems: list[str] = field(default_factory=list)
+
+    def close(self) -> None:
+        """End what still records, and give up the recordings."""
+        for stretch in (self.addresses, self.stacks, self.switches):
+            if stretch:
+                stretch.recorder.close()
+
+
+class LiveRecording:
+    """Records processes for some time. It works in a thread, beside the one that shows the figures.
+
+    Attributes
+    ----------
+    stop
+        Set it to end early.
+    """
+
+    def __init__(
+        self,
+        list_pids: Callable[[], Sequence[int]],
+        read: Callable[[], Figures],
+        *,
+        seconds: float,
+        most_overhead: float,
+        call_graph: CallGraph,
+        permissions: RecordingPermissions,
+    ) -> None:
+        self.stop = threading.Event()
+        self.recordings = Recordings()
+        self.cost_seconds = 0.0
+        """What recording has cost the processes so far, by the number of records."""
+        self.own_seconds = 0.0
+        """CPU time of the perf processes that have ended."""
+        self._list_pids = list_pids
+        self._read = read
+        self._seconds = seconds
+        self._most_overhead = most_overhead
+        self._call_graph = call_graph
+        self._permissions = permissions
+        self._open: list[LiveRecorder] = []
+        self._thread = threading.Thread(target=self._record_guarded, name="recording", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def finish(self) -> Recordings:
+        """End, and return what was recorded."""
+        self.stop.set()
+        self._thread.join()
+        return self.recordings
+
+    def close(self) -> None:
+        """End without results."""
+        self.stop.set()
+        self._thread.join()
+        for recorder in self._open:
+            recorder.close()
+
+    def _record_guarded(self) -> None:
+        """Record; a perf that cannot attach, or no longer answers, is a remark and not the end."""
+        try:
+            self._record()
+        except AttachError as error:
+            self.recordings.problems.append(str(error))
+
+    def _record(self) -> None:
+        began = time.monotonic()
+        before = self._read()
+        if self.stop.wait(compute_counting_seconds(self._seconds)):
+            return
+        rates = _compute_rates(before, self._read(), time.monotonic() - began)
+        # The first perf takes longest to start, so its options cannot depend on more than these rates.
+        left = self._seconds - (time.monotonic() - began)
+        budget = self.recordings.budget = plan_recording(rates, left, self._most_overhead, self._call_graph)
+        deadline = began + self._seconds
+        if budget.address_seconds >= _MIN_SECONDS:
+            self.recordings.addresses = self._record_addresses(budget, deadline)
+        if not self.stop.is_set():
+            self._record_stacks(budget, deadline)
+
+    def _record_addresses(self, budget: RecordingBudget, deadline: float) -> Stretch | None:
+        """Record each fault with its address until the time, or what it may cost, is used up."""
+        permissions = self._permissions
+        options = build_faults_options(1, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes)
+        recorder = self._attach(options)
+        if recorder is None:
+            return None
+        recorder.enable()
+        began, before = time.monotonic(), self._read()
+        end = min(began + budget.address_seconds, deadline)
+        used = Figures()
+        while time.monotonic() < end and used.faults < budget.max_faults:
+            if self.stop.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
+                break
+            used = _subtract(self._read(), before)
+        return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT)
+
+    def _record_stacks(self, budget: RecordingBudget, deadline: float) -> None:
+        """Record stacks of some faults and of CPU time until the end, and switches for a part of the time."""
+        graph = "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph
+        stacks = self._attach(
+            (
+                *("-e", f"page-faults/period={budget.fault_period},name=page-faults/"),
+                *("-e", f"cpu-clock/period={budget.clock_period},name=cpu-clock/"),
+                *("--call-graph", graph),
+            )
+        )
+        switches = None
+        if budget.switch_seconds >= _MIN_SECONDS and self._permissions.kernel:
+            words = ("-e", "context-switches", "-c", str(budget.switch_period), "--call-graph", graph)
+            switches = self._attach((*words, "--switch-events"))
+        if stacks is None:
+            return
+        for recorder in (stacks, switches):
+            if recorder:
+                recorder.enable()
+        began, before = time.monotonic(), self._read()
+        price = SECONDS_PER_STACK[self._call_graph]
+        if switches:
+            self.stop.wait(max(0.0, min(budget.switch_seconds, deadline - began)))
+            self.recordings.switches = self._finish_stretch(
+                switches,
+                began,
+                before,
+                lambda used: used.switches * (SECONDS_PER_SWITCH + price / budget.switch_period),
+            )
+        self.stop.wait(max(0.0, deadline - time.monotonic()))
+        self.recordings.stacks = self._finish_stretch(
+            stacks,
+            began,
+            before,
+            lambda used: price * (used.faults / budget.fault_period + used.cpu * 1e9 / budget.clock_period),
+        )
+
+    def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
+        """Attach one perf; None if the time is over."""
+        if self.stop.is_set():
+            return None
+        recorder = LiveRecorder(options, self._list_pids)
+        self._open.append(recorder)
+        return recorder
+
+    def _finish_stretch(
+        self, recorder: LiveRecorder, began: float, before: Figures, price: Callable[[Figures], float]
+    ) -> Stretch:
+        """End one perf, and add up what it cost."""
+        after, seconds = self._read(), time.monotonic() - began
+        with suppress(AttachError):
+            recorder.finish()
+        used = _subtract(after, before)
+        self.cost_seconds += price(used)
+        self.own_seconds += recorder.cpu_seconds
+        return Stretch(recorder, seconds, used, before)
+
+
+def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
+    used = _subtract(after, before)
+    return Rates(used.faults / seconds, used.switches / seconds, max(used.cpu, 0.001) / seconds)
+
+
+def _subtract(after: Figures, before: Figures) -> Figures:
+    """Return what was used between two readings."""
+    return compute_interval(before, after, 1.0).used
