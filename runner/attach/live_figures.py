@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -12,6 +13,8 @@ from runner.system.tree import Tree
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_START_FIELD = 19
+_STABLE_SECONDS = 2.0
 _MAX_THREADS = 256
 """Of more threads, this many are looked at."""
 _LOCK_WAIT = re.compile(
@@ -169,9 +172,21 @@ def list_threads(tree: Tree, pid: int) -> list[str]:
         return []
 
 
-def make_reader(tree: Tree, list_pids: Callable[[], Sequence[int]]) -> Callable[[], Figures]:
-    """Return a function that reads the figures of processes that come and go."""
-    return lambda: read_figures(tree, list_pids())
+def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
+    """Return the threads that have lived for a while, as they will still do when perf has attached to them.
+
+    A young thread may be that of a connection, which ends soon. The next one is recorded with the thread that starts
+    it. If all are young, all are returned.
+    """
+    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
+    started: dict[int, int] = {}
+    for pid in pids:
+        for name in list_threads(tree, pid):
+            fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
+            if len(fields) > _START_FIELD and fields[0] not in "ZX":
+                started[int(name)] = int(fields[_START_FIELD])
+    stable = [thread for thread, ticks in started.items() if now - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND]
+    return stable or list(started)
 
 
 def _count_switches(tree: Tree, pid: int, threads: int) -> int:

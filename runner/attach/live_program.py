@@ -78,6 +78,12 @@ class LiveProgram(Struct, frozen=True):
         """The name of its program."""
         return (self.file.rpartition("/")[2] if self.file else "") or self.process.name
 
+    @property
+    def uses_shared_libraries(self) -> bool:
+        """Whether it has a C library of its own to replace: another allocator can be loaded before it."""
+        names = [module.rpartition("/")[2] for module in self.modules]
+        return any(_C_LIBRARY.fullmatch(name) or _MUSL.fullmatch(name) for name in names)
+
     def find_outside(self, module: str) -> Path:
         """Return the path by which one of its files is reached from this process."""
         return Path(self.root, module.lstrip("/"))

@@ -11,12 +11,12 @@ from typing import IO
 
 from runner.perf.attached_perf import AttachError
 from runner.perf.recording import Recorder, RecordPlan
-from runner.system.tree import Tree
 
 _BUFFER_PAGES = 512
 """Pages of each processor's buffer: two MiB, on a host that works for others."""
 _MAX_BYTES = "512M"
-_ATTEMPTS = 3
+_ATTEMPTS = 8
+"""How often perf is attached: it gives up if a thread ends meanwhile, such as that of a connection."""
 _NICENESS = 19
 _SET_DEATH_SIGNAL = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,19 +25,20 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class LiveRecorder:
     """A perf record of running processes, which ends with this process and works at the lowest priority."""
 
-    def __init__(self, options: Sequence[str], list_pids: Callable[[], Sequence[int]]) -> None:
-        """Attach perf, disabled.
+    def __init__(self, options: Sequence[str], list_threads: Callable[[], Sequence[int]]) -> None:
+        """Start perf, disabled; :meth:`wait` waits until it has attached.
 
-        Raises
-        ------
-        AttachError
-            perf cannot attach; the message says why.
+        Parameters
+        ----------
+        list_threads
+            Returns the threads to record, and with them those that they start.
         """
         self._file: IO[bytes] = tempfile.TemporaryFile(prefix="faultwatch-")  # noqa: SIM115 - closed by close()
+        self._options = options
+        self._list_threads = list_threads
         self._recorder: Recorder | None = None
-        self.cpu_seconds = 0.0
         try:
-            self._recorder = self._attach(options, list_pids)
+            self._start()
         except BaseException:
             self._file.close()
             raise
@@ -57,6 +58,29 @@ class LiveRecorder:
         """Bytes of the recording."""
         return os.fstat(self._file.fileno()).st_size
 
+    def wait(self) -> None:
+        """Wait until perf has attached; try again if a thread has ended meanwhile.
+
+        Raises
+        ------
+        AttachError
+            perf cannot attach; the message says why.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            assert self._recorder is not None
+            try:
+                self._recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+            except AttachError:
+                self._end_process()
+                if attempt == _ATTEMPTS or not self._list_threads():
+                    raise
+                self._start()
+            else:
+                # Only now: while it attaches, threads may end, and it would give up.
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, self._recorder.pid, _NICENESS)
+                return
+
     def enable(self) -> None:
         """Begin to record.
 
@@ -73,41 +97,32 @@ class LiveRecorder:
         if self._recorder:
             with suppress(AttachError):
                 self._recorder.send_command("disable")
-            self.cpu_seconds = read_cpu_seconds(self._recorder.pid) or self.cpu_seconds
             self._recorder.finish()
-            self._recorder.close()
-            self._recorder = None
+            self._end_process()
 
     def close(self) -> None:
         """End perf, and give up the recording."""
+        self._end_process()
+        self._file.close()
+
+    def _end_process(self) -> None:
         if self._recorder:
             self._recorder.close()
             self._recorder = None
-        self._file.close()
 
-    def _attach(self, options: Sequence[str], list_pids: Callable[[], Sequence[int]]) -> Recorder:
-        """Attach perf; a thread that ends meanwhile is a reason to try again."""
+    def _start(self) -> None:
+        """Start perf."""
         buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
-        for attempt in range(1, _ATTEMPTS + 1):
-            own = os.dup(self._file.fileno())
-            plan = RecordPlan((*buffers, "--max-size", _MAX_BYTES, *options), Path(f"/proc/self/fd/{own}"))
-            recorder = Recorder(plan, list_pids(), [own], make_guard())
-            try:
-                recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
-            except AttachError:
-                recorder.close()
-                if attempt == _ATTEMPTS or not list_pids():
-                    raise
-            except BaseException:
-                recorder.close()
-                raise
-            else:
-                return recorder
-        raise AttachError("its processes end faster than perf can attach to them")
+        own = os.dup(self._file.fileno())
+        # With a list of threads, perf would leave out those that they start.
+        plan = RecordPlan(
+            ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{own}")
+        )
+        self._recorder = Recorder(plan, self._list_threads(), [own], make_guard(), threads=True)
 
 
 def make_guard() -> Callable[[], None]:
-    """Return what a child does before it becomes another program: it ends with this process, and yields to others."""
+    """Return what a child does before it becomes another program, so that it ends with this process."""
     parent = os.getpid()
 
     def guard() -> None:
@@ -115,12 +130,5 @@ def make_guard() -> Callable[[], None]:
         _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)  # It has ended in between.
-        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
 
     return guard
-
-
-def read_cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process; 0 if it has ended."""
-    fields = (Tree().read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0

@@ -1,6 +1,7 @@
 """Observes live processes: shows their figures every second while they are recorded, and makes a profile at the end."""
 
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from runner.system.tree import Tree
 
 _LOOK_SECONDS = 0.1
 """How often threads are looked at, whether they wait."""
+_OWN = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 
 class LiveLine(Struct, frozen=True):
@@ -148,7 +150,7 @@ def observe(
                     if current.processes:
                         interval = compute_interval(last, current, now - last_time, waits)
                         cost = _share(recording.cost_seconds, current.cpu - first.cpu)
-                        own = _read_own_seconds() - own_before + recording.own_seconds
+                        own = _read_own_seconds() - own_before
                         show(LiveLine(now - began, interval, cost, own / (processors * (now - began))))
                         last, last_time, all_waits, waits = current, now, all_waits.add(waits), Waits()
                 if not processes.list_living():
@@ -163,7 +165,7 @@ def observe(
         recording.recordings.close()
         raise
     used = compute_interval(first, current, ended - began, all_waits.add(waits))
-    own = _read_own_seconds() - own_before + recording.own_seconds
+    own = _read_own_seconds() - own_before
     return Outcome(
         Observation(program, host, used, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
@@ -193,8 +195,8 @@ def _share(part: float, whole: float) -> float:
 
 
 def _read_own_seconds() -> float:
-    """Return the CPU time of this process, without its children."""
-    return time.process_time()
+    """Return the CPU time of this process, and of its children that have ended: of perf."""
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, _OWN))
 
 
 def _count_processors(pid: int) -> int:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
 from runner.attach.recording import Recordings, Stretch
-from runner.attach.scaling import scale_anatomy, scale_census
+from runner.attach.scaling import scale_anatomy
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
@@ -33,9 +33,6 @@ from runner.profile.stack_folding import (
     sum_blocked_time,
 )
 from runner.version import get_version
-
-_MIN_FAULTS = 1000
-"""From this many recorded faults on, they tell better than time which part of the whole was recorded."""
 
 
 class Observation(Struct, frozen=True):
@@ -124,11 +121,7 @@ class ProfileBuilder(Struct):
         dissection.add_events(self._read_events(stretch, *fields))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
         sites = tuple(site.model_copy(update={"frame": self._relate(site.frame)}) for site in anatomy.sites)
-        used = self.observation.used
-        factor = used.seconds / stretch.seconds if stretch.seconds else 1.0
-        if anatomy.counted >= _MIN_FAULTS:
-            factor = used.used.faults / anatomy.counted
-        census = scale_census(dissection.build_census(), factor) if self.permissions.tracepoints else None
+        census = dissection.build_census() if self.permissions.tracepoints else None
         return anatomy.model_copy(update={"sites": sites}), census
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:

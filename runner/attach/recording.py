@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from msgspec import Struct, field
 
-from runner.attach.live_figures import Figures, compute_interval
+from runner.attach.live_figures import Figures, compute_interval, list_stable_threads
 from runner.attach.live_recorder import LiveRecorder
 from runner.attach.recording_budget import (
     SECONDS_PER_FAULT,
@@ -21,6 +21,7 @@ from runner.attach.recording_budget import (
 from runner.perf.attached_perf import AttachError
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph, build_faults_options
+from runner.system.tree import Tree
 
 _LOOK_SECONDS = 0.05
 """How often the number of recorded faults is looked at."""
@@ -88,8 +89,6 @@ class LiveRecording:
         self.recordings = Recordings()
         self.cost_seconds = 0.0
         """What recording has cost the processes so far, by the number of records."""
-        self.own_seconds = 0.0
-        """CPU time of the perf processes that have ended."""
         self._list_pids = list_pids
         self._read = read
         self._seconds = seconds
@@ -125,26 +124,43 @@ class LiveRecording:
 
     def _record(self) -> None:
         began = time.monotonic()
+        deadline = began + self._seconds
         before = self._read()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return
         rates = _compute_rates(before, self._read(), time.monotonic() - began)
-        # The first perf takes longest to start, so its options cannot depend on more than these rates.
-        left = self._seconds - (time.monotonic() - began)
-        budget = self.recordings.budget = plan_recording(rates, left, self._most_overhead, self._call_graph)
-        deadline = began + self._seconds
-        if budget.address_seconds >= _MIN_SECONDS:
-            self.recordings.addresses = self._record_addresses(budget, deadline)
+        budget = plan_recording(rates, deadline - time.monotonic(), self._most_overhead, self._call_graph)
+        self.recordings.budget = budget
+        addresses, stacks, switches = self._attach(budget)
+        if addresses and not self.stop.is_set():
+            self.recordings.addresses = self._record_addresses(addresses, budget, deadline)
         if not self.stop.is_set():
-            self._record_stacks(budget, deadline)
+            self._record_stacks(stacks, switches, budget, deadline)
 
-    def _record_addresses(self, budget: RecordingBudget, deadline: float) -> Stretch | None:
-        """Record each fault with its address until the time, or what it may cost, is used up."""
+    def _attach(self, budget: RecordingBudget) -> tuple[LiveRecorder | None, LiveRecorder, LiveRecorder | None]:
+        """Attach a perf for addresses, for stacks and for switches, as far as they are affordable and allowed.
+
+        All at once, because each takes long to start.
+        """
         permissions = self._permissions
         options = build_faults_options(1, tracepoints=permissions.tracepoints, error_codes=permissions.error_codes)
-        recorder = self._attach(options)
-        if recorder is None:
-            return None
+        graph = "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph
+        call_graph = ("--call-graph", graph)
+        faults = f"page-faults/period={budget.fault_period},name=page-faults/"
+        clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
+        stacks = self._start(("-e", faults, "-e", clock, *call_graph))
+        addresses = self._start(options) if budget.address_seconds >= _MIN_SECONDS else None
+        switches = None
+        if budget.switch_seconds >= _MIN_SECONDS and permissions.kernel:
+            words = ("-e", "context-switches", "-c", str(budget.switch_period), *call_graph, "--switch-events")
+            switches = self._start(words)
+        for recorder in (stacks, addresses, switches):
+            if recorder:
+                recorder.wait()
+        return addresses, stacks, switches
+
+    def _record_addresses(self, recorder: LiveRecorder, budget: RecordingBudget, deadline: float) -> Stretch:
+        """Record each fault with its address until the time, or what it may cost, is used up."""
         recorder.enable()
         began, before = time.monotonic(), self._read()
         end = min(began + budget.address_seconds, deadline)
@@ -155,22 +171,10 @@ class LiveRecording:
             used = _subtract(self._read(), before)
         return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT)
 
-    def _record_stacks(self, budget: RecordingBudget, deadline: float) -> None:
+    def _record_stacks(
+        self, stacks: LiveRecorder, switches: LiveRecorder | None, budget: RecordingBudget, deadline: float
+    ) -> None:
         """Record stacks of some faults and of CPU time until the end, and switches for a part of the time."""
-        graph = "dwarf,8192" if self._call_graph == "dwarf" else self._call_graph
-        stacks = self._attach(
-            (
-                *("-e", f"page-faults/period={budget.fault_period},name=page-faults/"),
-                *("-e", f"cpu-clock/period={budget.clock_period},name=cpu-clock/"),
-                *("--call-graph", graph),
-            )
-        )
-        switches = None
-        if budget.switch_seconds >= _MIN_SECONDS and self._permissions.kernel:
-            words = ("-e", "context-switches", "-c", str(budget.switch_period), "--call-graph", graph)
-            switches = self._attach((*words, "--switch-events"))
-        if stacks is None:
-            return
         for recorder in (stacks, switches):
             if recorder:
                 recorder.enable()
@@ -192,11 +196,8 @@ class LiveRecording:
             lambda used: price * (used.faults / budget.fault_period + used.cpu * 1e9 / budget.clock_period),
         )
 
-    def _attach(self, options: Sequence[str]) -> LiveRecorder | None:
-        """Attach one perf; None if the time is over."""
-        if self.stop.is_set():
-            return None
-        recorder = LiveRecorder(options, self._list_pids)
+    def _start(self, options: Sequence[str]) -> LiveRecorder:
+        recorder = LiveRecorder(options, lambda: list_stable_threads(Tree(), self._list_pids()))
         self._open.append(recorder)
         return recorder
 
@@ -209,7 +210,6 @@ class LiveRecording:
             recorder.finish()
         used = _subtract(after, before)
         self.cost_seconds += price(used)
-        self.own_seconds += recorder.cpu_seconds
         return Stretch(recorder, seconds, used, before)
 
 

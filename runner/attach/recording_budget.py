@@ -12,7 +12,7 @@ SECONDS_PER_STACK = {"dwarf": 12e-6, "fp": 3e-6, "lbr": 3e-6}
 """What the record of a stack costs the process."""
 SECONDS_PER_SWITCH = 1.5e-6
 """What the two records of leaving and entering a processor cost the process."""
-_COUNTING_SECONDS = 1.0
+_COUNTING_SECONDS = 0.5
 """How long the process is only counted at first, for the rates."""
 _MAX_ADDRESS_SHARE = 0.4
 """The largest share of the time in which each fault is recorded with its address."""
@@ -58,7 +58,7 @@ class RecordingBudget(Struct, frozen=True):
 
 def compute_counting_seconds(seconds: float) -> float:
     """Return for how long a process is only counted before it is recorded."""
-    return min(_COUNTING_SECONDS, seconds / 5)
+    return min(_COUNTING_SECONDS, seconds / 10)
 
 
 def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_graph: CallGraph) -> RecordingBudget:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from runner.contract.profile import Anatomy, Call, Census
+from runner.contract.profile import Anatomy
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -44,21 +44,5 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             ),
             "elsewhere": places[-1],
             "areas": tuple(area.model_copy(update={"faults": round(area.faults * factor)}) for area in anatomy.areas),
-        }
-    )
-
-
-def scale_census(census: Census, factor: float) -> Census:
-    """Return a census of a longer or shorter time."""
-    return census.model_copy(
-        update={
-            "calls": {
-                name: Call(
-                    calls=round(call.calls * factor),
-                    bytes=None if call.bytes is None else min(round(call.bytes * factor), 2**64),
-                    seconds=None if call.seconds is None else call.seconds * factor,
-                )
-                for name, call in census.calls.items()
-            }
         }
     )

@@ -1,6 +1,7 @@
 """``faultwatch attach``: observe a process that runs now, and name what its page faults come from."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,6 +96,7 @@ def command(
     """
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
+    from runner.attach.live_remedies import fit_diagnosis
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
@@ -129,6 +131,8 @@ def command(
     remarks = [*describe_limits(permissions, tree), describe_unknown(program, outcome.observation.started_at)]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
     diagnosis = _diagnose(profile, earlier.profile if earlier else None, settings)
+    if diagnosis:
+        diagnosis = fit_diagnosis(diagnosis, program)
     stored = StoredObservation(
         observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
     )
@@ -234,6 +238,7 @@ def _show_result(
     """Print the diagnosis, the profile and the flame graphs."""
     from rich.console import Console
 
+    from runner.attach.live_remedies import describe_trial
     from runner.cli.flame_text import draw_flame
     from runner.cli.formatting import escape_text
     from runner.cli.profile_difference_tables import show_difference
@@ -242,7 +247,7 @@ def _show_result(
     console = Console()
     profile = stored.profile
     if stored.diagnosis:
-        show_diagnosis(stored.diagnosis, " ".join)
+        show_diagnosis(stored.diagnosis, lambda words: describe_trial(parse_settings(words), program))
     if earlier:
         show_difference(earlier.profile, profile)
     show_anatomy_and_stacks(profile)
@@ -250,3 +255,9 @@ def _show_result(
         console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")
         for line in draw_flame(profile, stacks):
             console.print(f"  {escape_text(line)}", highlight=False, no_wrap=True, overflow="ellipsis")
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a remedy from the words of ``faultwatch try``: ``--with NAME=VALUE``."""
+    pairs = (word.partition("=") for word in words if word != "--with")
+    return {name: value for name, _, value in pairs}

@@ -36,11 +36,14 @@ class ControlledPerf:
         processes: Sequence[int],
         inherited: Sequence[int] = (),
         before_execution: Callable[[], None] | None = None,
+        threads: bool = False,
     ) -> None:
         """Start perf.
 
         Parameters
         ----------
+        threads
+            Whether ``processes`` are threads, to which alone perf attaches, and to those that they start.
         inherited
             Descriptors for perf, which are closed with it.
         before_execution
@@ -54,7 +57,14 @@ class ControlledPerf:
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [
                 *(get_perf_program(), *words),
-                *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+                *(
+                    "-D",
+                    "-1",
+                    "--control",
+                    f"fd:{control},{ack}",
+                    "-t" if threads else "-p",
+                    ",".join(map(str, processes)),
+                ),
             ]
             log_command(command)
             self._perf = subprocess.Popen(

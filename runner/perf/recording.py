@@ -67,6 +67,7 @@ class Recorder(ControlledPerf):
         processes: Sequence[int],
         inherited: Sequence[int] = (),
         before_execution: Callable[[], None] | None = None,
+        threads: bool = False,
     ) -> None:
         # Without build ids and their cache, for which perf would read each binary again when it ends.
         command = (
@@ -81,7 +82,7 @@ class Recorder(ControlledPerf):
             "-o",
             str(plan.output),
         )
-        super().__init__(command, processes, inherited, before_execution)
+        super().__init__(command, processes, inherited, before_execution, threads)
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""
