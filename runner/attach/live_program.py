@@ -75,8 +75,14 @@ class LiveProgram(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of its program."""
-        return (self.file.rpartition("/")[2] if self.file else "") or self.process.name
+        """The name of its program, as its command line has it: links are not followed, as of ``redis-server``."""
+        first = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
+        return first.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
+
+    @property
+    def has_own_files(self) -> bool:
+        """Whether it sees other files than this host's, as in a container."""
+        return self.root != "/"
 
     @property
     def uses_shared_libraries(self) -> bool:

@@ -8,6 +8,7 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
 from runner.attach.recording import Recordings, Stretch
@@ -15,7 +16,6 @@ from runner.attach.scaling import scale_anatomy
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
-from runner.execution.sandbox import build_reader_prefix
 from runner.profile.anatomy import Dissection
 from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
@@ -23,7 +23,6 @@ from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.profile.recording_reader import ADDRESS_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
 from runner.profile.script_parser import Event, Lost, Stacked
-from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
@@ -60,7 +59,7 @@ class ProfileBuilder(Struct):
     recordings: Recordings
     permissions: RecordingPermissions
     table: FrameTable
-    within: list[str]
+    view: FileView
     remarks: list[str] = field(default_factory=list)
 
     @classmethod
@@ -68,8 +67,8 @@ class ProfileBuilder(Struct):
         cls, observation: Observation, recordings: Recordings, permissions: RecordingPermissions
     ) -> "ProfileBuilder":
         """Return a builder without results."""
-        within = build_reader_prefix(None)
-        return cls(observation, recordings, permissions, FrameTable(partial(find_source_lines, within=within)), within)
+        view = make_file_view(observation.program)
+        return cls(observation, recordings, permissions, FrameTable(view.lines), view)
 
     def build(self) -> Profile:
         """Read the recordings, and build the profile.
@@ -167,7 +166,8 @@ class ProfileBuilder(Struct):
 
     def _read_events(self, stretch: Stretch, *fields: str) -> Iterator[Event]:
         recorder = stretch.recorder
-        return read_events(recorder.path, *fields, within=self.within, inherited=[recorder.descriptor])
+        words = (*fields, *self.view.options)
+        return read_events(recorder.path, *words, within=self.view.within, inherited=[recorder.descriptor])
 
     def _relate(self, frame: Frame) -> Frame:
         """Return a frame whose module is relative if it is the program itself, which tells it from libraries."""

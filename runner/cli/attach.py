@@ -97,6 +97,7 @@ def command(
     from runner.attach.attach_permission import describe_limits, read_observer, require_permission
     from runner.attach.live_program import read_live_program
     from runner.attach.live_remedies import fit_diagnosis
+    from runner.attach.missing_names import describe_missing_names, find_debug_package
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
@@ -128,7 +129,11 @@ def command(
         profile = _build_profile(outcome, permissions)
     finally:
         outcome.recordings.close()
-    remarks = [*describe_limits(permissions, tree), describe_unknown(program, outcome.observation.started_at)]
+    remarks = [
+        *describe_limits(permissions, tree),
+        *describe_missing_names(profile, program, find_debug_package),
+        describe_unknown(program, outcome.observation.started_at),
+    ]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
     diagnosis = _diagnose(profile, earlier.profile if earlier else None, settings)
     if diagnosis:
@@ -252,6 +257,8 @@ def _show_result(
         show_difference(earlier.profile, profile)
     show_anatomy_and_stacks(profile)
     for stacks in profile.stack_profiles if flames else ():
+        if not stacks.total:
+            continue
         console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")
         for line in draw_flame(profile, stacks):
             console.print(f"  {escape_text(line)}", highlight=False, no_wrap=True, overflow="ellipsis")

@@ -214,6 +214,8 @@ class Dissection(Struct):
             self.calls[name] += 1
             try:
                 arguments = parse_arguments(event.text)
+                if name == "brk" and self.joined and event.pid not in self._breaks:
+                    self._find_heap_end(event.pid)
                 size = self._pages.setdefault(event.pid, self._create_page_states()).record_call(name, arguments)
                 if name == "brk":
                     self._breaks[event.pid] = -(-arguments["brk"] // self.page_size) * self.page_size
@@ -221,6 +223,12 @@ class Dissection(Struct):
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
             self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
+
+    def _find_heap_end(self, pid: int) -> None:
+        """Take the end of the heap from its mapping, where the calls that made it were before the recording."""
+        end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
+        if end:
+            self._pages.setdefault(pid, self._create_page_states()).record_call("brk", {"brk": end})
 
     def _create_page_states(self) -> PageStates:
         return JoinedPageStates(self.page_size) if self.joined else PageStates(self.page_size)
