@@ -64,7 +64,7 @@ def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> 
         )
 
 
-def describe_limits(permissions: RecordingPermissions, tree: Tree) -> list[str]:
+def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[str]:
     """Return what this user's observation cannot see, and what allows it."""
     limits = []
     if not permissions.kernel:
@@ -73,12 +73,7 @@ def describe_limits(permissions: RecordingPermissions, tree: Tree) -> list[str]:
             "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or sudo"
         )
     if not permissions.tracepoints:
-        readable = tree.path("sys/kernel/tracing/events").is_dir()
-        how = (
-            "run the command with sudo"
-            if readable or os.geteuid()
-            else "`mount -t tracefs tracefs /sys/kernel/tracing` allows it"
-        )
+        how = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
         limits.append(
             "calls that map and return memory are not recorded, so returned memory that is touched again is not told "
             f"from new memory: {how}"

@@ -41,6 +41,8 @@ _VARIABLES = re.compile(
 _MAX_MAPS_BYTES = 64 << 20
 _MAX_PROGRAM_BYTES = 512 << 20
 _MAP_NAME_FIELD = 5
+_DELETED = " (deleted)"
+"""What the kernel adds to the name of a file that was removed."""
 
 
 class LiveProgram(Struct, frozen=True):
@@ -60,6 +62,8 @@ class LiveProgram(Struct, frozen=True):
         Those of its variables that set its allocator or runtime, as they were when it started.
     root
         Where its files are seen from outside; ``/`` if it sees those of this host.
+    is_replaced
+        Whether its file is no longer there, as after an upgrade.
     started_at
         When it started.
     """
@@ -71,6 +75,7 @@ class LiveProgram(Struct, frozen=True):
     runtime: str = ""
     variables: Mapping[str, str] = {}
     root: str = "/"
+    is_replaced: bool = False
     started_at: datetime | None = None
 
     @property
@@ -99,9 +104,10 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
     """Read what runs in a process."""
     tree = Tree()
     folder = f"/proc/{process.pid}"
-    file = ""
+    link = ""
     with suppress(OSError):
-        file = os.readlink(f"{folder}/exe").removesuffix(" (deleted)")  # noqa: PTH115 - the kernel's text, no path
+        link = os.readlink(f"{folder}/exe")  # noqa: PTH115 - the kernel's text, no path
+    file = link.removesuffix(_DELETED)
     modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
     root = f"{folder}/root" if _has_own_files(process.pid) else "/"
     outside = Path(root, file.lstrip("/")) if file else None
@@ -114,6 +120,7 @@ def read_live_program(process: LiveProcess) -> LiveProgram:
         runtime,
         select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
         root,
+        is_replaced(link),
         read_start_time(process.pid),
     )
 
@@ -124,7 +131,7 @@ def list_modules(maps: str) -> tuple[str, ...]:
     for line in maps.split("\n"):
         fields = line.split(None, _MAP_NAME_FIELD)
         if len(fields) > _MAP_NAME_FIELD and "x" in fields[1] and fields[_MAP_NAME_FIELD].startswith("/"):
-            files[fields[_MAP_NAME_FIELD].removesuffix(" (deleted)")] = None
+            files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED)] = None
     return tuple(files)
 
 
@@ -178,13 +185,20 @@ def read_modification_time(program: LiveProgram) -> datetime:
 
 
 def _has_own_files(pid: int) -> bool:
-    """Return whether a process sees other files than this one: it has a mount namespace or a root of its own."""
+    """Return whether a process sees other files than this one: another root, or another file as its program."""
     try:
-        mounts = [Path(f"/proc/{who}/ns/mnt").stat().st_ino for who in ("self", pid)]
         roots = [Path(f"/proc/{who}/root").stat() for who in ("self", pid)]
+        program = Path(f"/proc/{pid}/exe")
+        if not os.path.samestat(*roots):
+            return True
+        return not (is_replaced(str(program.readlink())) or os.path.samestat(program.stat(), program.readlink().stat()))
     except OSError:
         return False
-    return mounts[0] != mounts[1] or (roots[0].st_dev, roots[0].st_ino) != (roots[1].st_dev, roots[1].st_ino)
+
+
+def is_replaced(link: str) -> bool:
+    """Return whether the file of a program is no longer there, as after an upgrade, by the kernel's link to it."""
+    return link.endswith(_DELETED)
 
 
 def _find_static_allocator(file: Path) -> str:

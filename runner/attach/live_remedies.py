@@ -4,8 +4,11 @@ import re
 import shlex
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from runner.attach.live_program import RUNTIMES_WITH_OWN_HEAP, LiveProgram
 from runner.contract.diagnosis import Diagnosis, Finding, Remedy
+from runner.contract.profile import Anatomy, Memory
 
 _MEMORY_RULES = frozenset({"returned-memory", "temporary-buffers"})
 """Rules about memory that comes and goes, which a runtime's own settings can keep."""
@@ -39,11 +42,25 @@ _HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 _UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
 
 
-def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram) -> Diagnosis:
-    """Return a diagnosis whose remedies can work in a program."""
+def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram, anatomy: Anatomy | None = None) -> Diagnosis:
+    """Return a diagnosis whose remedies can work in a program.
+
+    Parameters
+    ----------
+    anatomy
+        Its faults: a runtime with a heap of its own can have most of them in the C library's, as Node's buffers.
+    """
+    if anatomy and program.uses_shared_libraries and is_in_heap(anatomy):
+        allocator = program.allocator if program.allocator != program.runtime else "glibc"
+        program = replace(program, runtime="", allocator=allocator)
     return diagnosis.model_copy(
         update={"findings": tuple(_fit_finding(finding, program) for finding in diagnosis.findings)}
     )
+
+
+def is_in_heap(anatomy: Anatomy) -> bool:
+    """Return whether the largest part of the faults is in the heap of the C library."""
+    return max(anatomy.by_memory, key=lambda kind: anatomy.by_memory[kind], default=None) is Memory.HEAP
 
 
 def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:

@@ -33,6 +33,9 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
     find_package
         Returns how to install the names of a file's functions; empty if no package has the file.
     """
+    if program.is_replaced:
+        yield f"{program.file} was replaced or removed since the process started, so its functions have no names"
+        return
     shares = compute_unknown_shares(profile)
     files = [module for module in sorted(shares, key=lambda module: -shares[module]) if shares[module] >= _MIN_SHARE]
     for module in files[:_MAX_FILES]:

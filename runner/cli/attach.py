@@ -130,14 +130,14 @@ def command(
     finally:
         outcome.recordings.close()
     remarks = [
-        *describe_limits(permissions, tree),
+        *describe_limits(permissions, root=observer.uid == 0),
         *describe_missing_names(profile, program, find_debug_package),
         describe_unknown(program, outcome.observation.started_at),
     ]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
     diagnosis = _diagnose(profile, earlier.profile if earlier else None, settings)
     if diagnosis:
-        diagnosis = fit_diagnosis(diagnosis, program)
+        diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
     stored = StoredObservation(
         observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
     )
