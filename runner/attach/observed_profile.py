@@ -119,6 +119,7 @@ class ProfileBuilder(Struct):
         fields = (*ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
         dissection.add_events(self._read_events(stretch, *fields))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
+        self.remarks.append(_describe_recorded(anatomy, stretch, self.observation.used))
         sites = tuple(site.model_copy(update={"frame": self._relate(site.frame)}) for site in anatomy.sites)
         census = dissection.build_census() if self.permissions.tracepoints else None
         return anatomy.model_copy(update={"sites": sites}), census
@@ -185,6 +186,14 @@ class ProfileBuilder(Struct):
             **({"runtime": program.runtime} if program.runtime else {}),
         }
         return Environment(settings=settings | extra)
+
+
+def _describe_recorded(anatomy: Anatomy, stretch: Stretch, used: Interval) -> str:
+    """Return on how many recorded faults the tables stand."""
+    part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {stretch.seconds:.1f} s"
+    if anatomy.recorded * 2 < stretch.used.faults:
+        part += f", of {stretch.used.faults:,}: threads that perf could not attach to are missing"
+    return f"{part}; the tables of memory, touch and place are scaled to the {used.used.faults:,} of the whole time"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, Weighed]:

@@ -206,6 +206,8 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
     from runner.cli.activity import show_activity
 
     recordings = outcome.recordings
+    if not (recordings.addresses or recordings.stacks) and outcome.reason:
+        raise FaultwatchError(f"{outcome.reason} before anything was recorded", "perf takes a second or two to attach")
     if not (recordings.addresses or recordings.stacks) and recordings.problems:
         raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
     with show_activity("reading what was recorded"):
