@@ -12,7 +12,7 @@ from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
 from runner.attach.recording import Recordings, Stretch
-from runner.attach.scaling import scale_anatomy
+from runner.attach.scaling import merge_anatomies, scale_anatomy
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
@@ -32,6 +32,9 @@ from runner.profile.stack_folding import (
     sum_blocked_time,
 )
 from runner.version import get_version
+
+_MIN_SAMPLED_FAULTS = 100
+"""From this many sampled faults on, they tell more than each fault of a short time."""
 
 
 class Observation(Struct, frozen=True):
@@ -111,18 +114,29 @@ class ProfileBuilder(Struct):
         )
 
     def _read_addresses(self) -> tuple[Anatomy | None, Census | None]:
-        """Return the faults by memory and touch, and the calls, of the time in which each fault was recorded."""
-        stretch = self.recordings.addresses
-        if stretch is None:
+        """Return the faults by memory and touch, and the calls that map and return memory."""
+        stretch, budget = self.recordings.addresses, self.recordings.budget
+        if stretch is None or budget is None:
             return None, None
-        dissection = Dissection(1, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), joined=True)
-        fields = (*ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
+        tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
+        complete, census = self._dissect(stretch, 1, *ADDRESS_FIELDS, *tracing)
+        self.remarks.append(_describe_recorded(complete, stretch, self.observation.used))
+        anatomy = complete
+        if self.recordings.sampled:
+            sampled, census = self._dissect(
+                self.recordings.sampled, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
+            )
+            if sampled.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
+                anatomy = merge_anatomies(complete, sampled)
+        return anatomy, census if self.permissions.tracepoints else None
+
+    def _dissect(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
+        """Return the anatomy and the calls of one recording of addresses."""
+        dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), joined=True)
         dissection.add_events(self._read_events(stretch, *fields))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
-        self.remarks.append(_describe_recorded(anatomy, stretch, self.observation.used))
         sites = tuple(site.model_copy(update={"frame": self._relate(site.frame)}) for site in anatomy.sites)
-        census = dissection.build_census() if self.permissions.tracepoints else None
-        return anatomy.model_copy(update={"sites": sites}), census
+        return anatomy.model_copy(update={"sites": sites}), dissection.build_census()
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
         """Return the stacks of faults, and of CPU time, both scaled to the whole time."""

@@ -20,7 +20,7 @@ from runner.attach.recording_budget import (
 )
 from runner.perf.attached_perf import AttachError
 from runner.profile.permissions import RecordingPermissions
-from runner.profile.recording_plan import CallGraph, build_faults_options
+from runner.profile.recording_plan import CallGraph, build_faults_options, build_sampled_faults_options
 from runner.system.tree import Tree
 
 _LOOK_SECONDS = 0.05
@@ -45,6 +45,8 @@ class Recordings(Struct):
     ----------
     addresses
         Each fault with its address, and the calls that map and return memory.
+    sampled
+        Some faults with their addresses, and all of these calls, for longer.
     stacks
         Stacks of some faults, and of the CPU time.
     switches
@@ -55,13 +57,14 @@ class Recordings(Struct):
 
     budget: RecordingBudget | None = None
     addresses: Stretch | None = None
+    sampled: Stretch | None = None
     stacks: Stretch | None = None
     switches: Stretch | None = None
     problems: list[str] = field(default_factory=list)
 
     def close(self) -> None:
         """End what still records, and give up the recordings."""
-        for stretch in (self.addresses, self.stacks, self.switches):
+        for stretch in (self.addresses, self.sampled, self.stacks, self.switches):
             if stretch:
                 stretch.recorder.close()
 
@@ -131,13 +134,21 @@ class LiveRecording:
         rates = _compute_rates(before, self._read(), time.monotonic() - began)
         budget = plan_recording(rates, deadline - time.monotonic(), self._most_overhead, self._call_graph)
         self.recordings.budget = budget
-        addresses, stacks, switches = self._attach(budget)
+        addresses, sampled, stacks, switches = self._attach(budget)
         if addresses and not self.stop.is_set():
-            self.recordings.addresses = self._record_addresses(addresses, budget, deadline)
+            end = min(time.monotonic() + budget.address_seconds, deadline)
+            self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
+        if sampled and not self.stop.is_set():
+            end = min(time.monotonic() + budget.sampled_seconds, deadline)
+            self.recordings.sampled = self._record_addresses(
+                sampled, end, 2 * budget.max_faults * budget.sampled_period, budget.sampled_period
+            )
         if not self.stop.is_set():
             self._record_stacks(stacks, switches, budget, deadline)
 
-    def _attach(self, budget: RecordingBudget) -> tuple[LiveRecorder | None, LiveRecorder, LiveRecorder | None]:
+    def _attach(
+        self, budget: RecordingBudget
+    ) -> tuple[LiveRecorder | None, LiveRecorder | None, LiveRecorder, LiveRecorder | None]:
         """Attach a perf for addresses, for stacks and for switches, as far as they are affordable and allowed.
 
         All at once, because each takes long to start.
@@ -150,26 +161,28 @@ class LiveRecording:
         clock = f"cpu-clock/period={budget.clock_period},name=cpu-clock/"
         stacks = self._start(("-e", faults, "-e", clock, *call_graph))
         addresses = self._start(options) if budget.address_seconds >= _MIN_SECONDS else None
+        sampled = None
+        if budget.sampled_seconds and permissions.tracepoints:
+            sampled = self._start(build_sampled_faults_options(budget.sampled_period))
         switches = None
         if budget.switch_seconds >= _MIN_SECONDS and permissions.kernel:
             words = ("-e", "context-switches", "-c", str(budget.switch_period), *call_graph, "--switch-events")
             switches = self._start(words)
-        for recorder in (stacks, addresses, switches):
+        for recorder in (stacks, addresses, sampled, switches):
             if recorder:
                 recorder.wait()
-        return addresses, stacks, switches
+        return addresses, sampled, stacks, switches
 
-    def _record_addresses(self, recorder: LiveRecorder, budget: RecordingBudget, deadline: float) -> Stretch:
-        """Record each fault with its address until the time, or what it may cost, is used up."""
+    def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> Stretch:
+        """Record one in some faults with its address until a moment, or until so many faults have happened."""
         recorder.enable()
         began, before = time.monotonic(), self._read()
-        end = min(began + budget.address_seconds, deadline)
         used = Figures()
-        while time.monotonic() < end and used.faults < budget.max_faults:
+        while time.monotonic() < end and used.faults < max_faults:
             if self.stop.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 break
             used = _subtract(self._read(), before)
-        return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT)
+        return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT / period)
 
     def _record_stacks(
         self, stacks: LiveRecorder, switches: LiveRecorder | None, budget: RecordingBudget, deadline: float

@@ -16,7 +16,10 @@ _COUNTING_SECONDS = 0.5
 """How long the process is only counted at first, for the rates."""
 _MAX_ADDRESS_SHARE = 0.4
 """The largest share of the time in which each fault is recorded with its address."""
-_BUDGET_SHARES = {"addresses": 0.4, "faults": 0.2, "clock": 0.2, "switches": 0.2}
+_MIN_SAMPLED_SECONDS = 0.5
+"""Less time of sampled addresses than this is not worth a perf of its own."""
+_MAX_SAMPLED_FAULTS = 50_000
+_BUDGET_SHARES = {"addresses": 0.3, "sampled": 0.1, "faults": 0.2, "clock": 0.2, "switches": 0.2}
 _MIN_PERIOD_NANOSECONDS = 100_000
 
 
@@ -37,6 +40,10 @@ class RecordingBudget(Struct, frozen=True):
         For how long each fault is recorded with its address, and each call that maps or returns memory.
     max_faults
         After how many faults that ends, if they become more than expected.
+    sampled_seconds, sampled_period
+        For how long then only one in so many faults is recorded with its address, with all of the calls: what is given
+        back seldom, as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each fault can be
+        recorded for long enough.
     stack_seconds
         For how long stacks are recorded, afterwards.
     fault_period, clock_period
@@ -49,6 +56,8 @@ class RecordingBudget(Struct, frozen=True):
 
     address_seconds: float
     max_faults: int
+    sampled_seconds: float
+    sampled_period: int
     stack_seconds: float
     fault_period: int
     clock_period: int
@@ -73,7 +82,11 @@ def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_grap
     budgets = {name: share * most_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
     max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
     address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _divide(max_faults, rates.faults))
-    stack_seconds = seconds - address_seconds
+    sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
+    if sampled_seconds < _MIN_SAMPLED_SECONDS:
+        sampled_seconds = 0.0
+    sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
+    stack_seconds = seconds - address_seconds - sampled_seconds
     # Up to a number of stacks that says enough, and as many as the budget allows.
     faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
     most = MAX_STACKS[call_graph]
@@ -86,6 +99,8 @@ def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_grap
     return RecordingBudget(
         address_seconds=address_seconds,
         max_faults=max_faults,
+        sampled_seconds=sampled_seconds,
+        sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
         stack_seconds=stack_seconds,
         fault_period=_choose_period(faults, most, budgets["faults"] / stack),
         clock_period=max(_MIN_PERIOD_NANOSECONDS, math.ceil(min(clock, 1.0) * 1e9)),

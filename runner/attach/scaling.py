@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from runner.contract.profile import Anatomy
+from runner.contract.profile import Access, Anatomy, Site, Touch
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -46,3 +46,42 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "areas": tuple(area.model_copy(update={"faults": round(area.faults * factor)}) for area in anatomy.areas),
         }
     )
+
+
+def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
+    """Return the anatomy of a long time in which some faults were recorded, completed by a short one with all of them.
+
+    The long one knows what was given back. Of the pages that were not, only the short one knows which had been in
+    memory before, how often each page faulted, and how it was accessed.
+    """
+    new = complete.by_touch.get(Touch.FIRST, 0)
+    again = complete.by_touch.get(Touch.AGAIN, 0)
+    touches = dict(sampled.by_touch)
+    first = touches.pop(Touch.FIRST, 0)
+    split = distribute({Touch.FIRST: new, Touch.AGAIN: again}, first) or {Touch.FIRST: first}
+    for touch, number in split.items():
+        touches[touch] = touches.get(touch, 0) + number
+    share = split.get(Touch.AGAIN, 0) / first if first else 0.0
+    sites = [part for site in sampled.sites for part in _split_site(site, share)]
+    sites.sort(key=lambda site: -site.faults)
+    access = distribute(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
+    pages = sampled.counted * complete.pages // complete.counted if complete.counted else sampled.pages
+    return sampled.model_copy(
+        update={
+            "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
+            "by_access": access,
+            "sites": tuple(sites),
+            "pages": pages,
+            "period": 1,
+            "major": sampled.counted * complete.major // complete.counted if complete.counted else 0,
+        }
+    )
+
+
+def _split_site(site: Site, share: float) -> list[Site]:
+    """Return a place as its first touches, and those of pages that had been in memory."""
+    again = round(site.faults * share) if site.touch is Touch.FIRST else 0
+    parts = [site.model_copy(update={"faults": site.faults - again})]
+    if again:
+        parts.append(site.model_copy(update={"faults": again, "touch": Touch.AGAIN}))
+    return [part for part in parts if part.faults]

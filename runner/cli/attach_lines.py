@@ -73,6 +73,8 @@ def describe_recordings(recordings: Recordings, seconds: float) -> str:
     parts = []
     if recordings.addresses:
         parts.append(f"each fault with its address for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
+    if recordings.sampled and budget:
+        parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled.seconds:.1f} s")
     if recordings.stacks and budget:
         parts.append(
             f"one fault in {budget.fault_period:,} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "

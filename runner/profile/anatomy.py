@@ -202,8 +202,8 @@ class Dissection(Struct):
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _convert_touch(self, how: str) -> Touch:
-        """Return the kind of a touch; unknown if not every fault was recorded."""
-        return Touch(how) if self.period == 1 else Touch.UNKNOWN
+        """Return the kind of a touch; unknown if not every fault was recorded, unless what was given back decides."""
+        return Touch(how) if self.period == 1 or self.joined else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
         """Add one recorded system call that maps or unmaps memory."""

@@ -1,5 +1,6 @@
 """How thinly a live process is recorded."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_no_process_loses_more_than_its_share(rates: Rates, seconds: float, shar
     budget = plan_recording(rates, seconds, share, graph)  # type: ignore[arg-type]
     price = SECONDS_PER_STACK[graph]
     cost = rates.faults * budget.address_seconds * SECONDS_PER_FAULT
+    cost += rates.faults * budget.sampled_seconds / budget.sampled_period * SECONDS_PER_FAULT
     cost += price * rates.faults * budget.stack_seconds / budget.fault_period
     cost += price * rates.cpu * budget.stack_seconds * 1e9 / budget.clock_period
     cost += rates.switches * budget.switch_seconds * (SECONDS_PER_SWITCH + price / budget.switch_period)
@@ -36,18 +38,23 @@ def test_no_process_loses_more_than_its_share(rates: Rates, seconds: float, shar
 def test_the_times_lie_within_the_observation(rates: Rates, seconds: float, share: float) -> None:
     budget = plan_recording(rates, seconds, share, "dwarf")
     assert 0 <= budget.address_seconds <= 0.4 * seconds
-    assert budget.switch_seconds <= budget.stack_seconds == seconds - budget.address_seconds
+    assert budget.switch_seconds <= budget.stack_seconds
+    assert budget.address_seconds + budget.sampled_seconds + budget.stack_seconds == pytest.approx(seconds)
+    assert budget.sampled_period >= 1
     assert rates.faults * budget.stack_seconds / budget.fault_period <= MAX_STACKS["dwarf"] * 1.001
 
 
 def test_a_process_that_seldom_faults_is_recorded_without_gaps() -> None:
     budget = plan_recording(Rates(faults=200, switches=100, cpu=0.5), 30, 0.01, "dwarf")
     assert budget.address_seconds == 12
+    assert budget.sampled_seconds == 0
     assert budget.fault_period <= 10
     assert budget.switch_seconds == budget.stack_seconds
 
 
 def test_a_process_that_only_faults_is_recorded_for_a_moment() -> None:
     budget = plan_recording(Rates(faults=500_000, switches=100, cpu=1), 30, 0.01, "dwarf")
-    assert 0.1 < budget.address_seconds < 0.3
-    assert budget.max_faults == 80_000
+    assert budget.address_seconds == pytest.approx(0.12, rel=1e-3)
+    assert budget.max_faults == 60_000
+    assert budget.sampled_seconds == pytest.approx(12 - 0.12)
+    assert budget.sampled_period == pytest.approx(297, abs=1)
