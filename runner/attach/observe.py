@@ -140,11 +140,11 @@ def observe(
     try:
         with catch_interrupt() as interrupted:
             recording.start()
-            while not reason and time.monotonic() < began + seconds:
-                time.sleep(max(0.0, min(_LOOK_SECONDS, began + seconds - time.monotonic())))
+            while not reason and recording.is_running():
+                time.sleep(_LOOK_SECONDS)
                 waits = waits.add(look_at_waits(tree, processes.list_pids()))
                 now = time.monotonic()
-                if now >= last_time + 1 or now >= began + seconds:
+                if now >= last_time + 1:
                     processes.refresh()
                     current = read()
                     if current.processes:

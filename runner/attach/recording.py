@@ -70,7 +70,7 @@ class Recordings(Struct):
 
 
 class LiveRecording:
-    """Records processes for some time. It works in a thread, beside the one that shows the figures.
+    """Records processes for some time, from when perf has attached. It works in a thread, beside the one that shows.
 
     Attributes
     ----------
@@ -111,6 +111,10 @@ class LiveRecording:
         self._thread.join()
         return self.recordings
 
+    def is_running(self) -> bool:
+        """Return whether it still records, or perf still attaches, which takes longer on a busy host."""
+        return self._thread.is_alive()
+
     def close(self) -> None:
         """End without results."""
         self.stop.set()
@@ -126,15 +130,15 @@ class LiveRecording:
             self.recordings.problems.append(str(error))
 
     def _record(self) -> None:
-        began = time.monotonic()
-        deadline = began + self._seconds
-        before = self._read()
+        began, before = time.monotonic(), self._read()
         if self.stop.wait(compute_counting_seconds(self._seconds)):
             return
         rates = _compute_rates(before, self._read(), time.monotonic() - began)
-        budget = plan_recording(rates, deadline - time.monotonic(), self._most_overhead, self._call_graph)
+        seconds = self._seconds - compute_counting_seconds(self._seconds)
+        budget = plan_recording(rates, seconds, self._most_overhead, self._call_graph)
         self.recordings.budget = budget
         addresses, sampled, stacks, switches = self._attach(budget)
+        deadline = time.monotonic() + seconds
         if addresses and not self.stop.is_set():
             end = min(time.monotonic() + budget.address_seconds, deadline)
             self.recordings.addresses = self._record_addresses(addresses, end, budget.max_faults)
