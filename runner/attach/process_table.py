@@ -10,6 +10,8 @@ _KERNEL_THREAD_PARENT = 2
 _PARENT_FIELD, _START_FIELD = 1, 19
 """Places among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
 _MAX_WORDS = 100
+_STARTER_FACTOR = 10
+"""A process that another of its tree surpasses in CPU time by this factor only started it."""
 
 
 class LiveProcess(Struct, frozen=True):
@@ -80,6 +82,19 @@ def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, 
             family[pid] = None
             waiting += sorted(children.get(pid, ()))
     return tuple(family)
+
+
+def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
+    """Return the process that has used the most CPU time: a tree often begins with a shell or another starter."""
+    seconds = {pid: _read_ticks(tree, pid) for pid in processes}
+    busiest = max(seconds, key=lambda pid: seconds[pid], default=root)
+    return busiest if seconds.get(busiest, 0) > _STARTER_FACTOR * seconds.get(root, 0) else root
+
+
+def _read_ticks(tree: Tree, pid: int) -> int:
+    """Return the CPU time of a process without its children, in clock ticks."""
+    fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
 
 
 def _read_group(tree: Tree, pid: int) -> str:

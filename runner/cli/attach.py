@@ -100,6 +100,7 @@ def command(
     from runner.attach.missing_names import describe_missing_names, find_debug_package
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
     from runner.attach.observe import observe
+    from runner.attach.process_table import find_busiest, read_process_table
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
     from runner.cli.terminal import say
     from runner.profile.permissions import detect_recording_permissions
@@ -112,7 +113,9 @@ def command(
     choice = _choose(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
-    program = read_live_program(choice.root)
+    table = read_process_table(tree)
+    family = {pid: table[pid] for pid in choice.pids if pid in table}
+    program = read_live_program(family.get(find_busiest(tree, family, choice.root.pid), choice.root))
     say(format_heading(choice, program, get_now()))
     permissions = detect_recording_permissions(tree, root=observer.may_record)
     outcome = observe(

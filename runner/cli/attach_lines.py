@@ -17,13 +17,13 @@ def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
     """Return what is observed: the program, its processes, its age, its allocator and runtime."""
     number = len(choice.pids)
     parts = [
-        f"{program.name} {choice.root.pid}",
+        f"{program.name} {program.process.pid}",
         *([f"{number} processes"] if number > 1 else []),
         *([f"{format_age(program.started_at, now)} old"] if program.started_at else []),
         *([f"memory from {program.allocator}"] if program.allocator and program.allocator != program.runtime else []),
         *([program.runtime] if program.runtime else []),
     ]
-    return f"{', '.join(parts)}: {choice.root.title[:_MAX_TITLE_CHARACTERS]}"
+    return f"{', '.join(parts)}: {program.process.title[:_MAX_TITLE_CHARACTERS]}"
 
 
 def format_live_line(line: LiveLine) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.attach import choosing
-from runner.attach.process_table import LiveProcess, find_descendants, read_process_table
+from runner.attach.process_table import LiveProcess, find_busiest, find_descendants, read_process_table
 from runner.errors import FaultwatchError
 from runner.system.tree import Tree
 
@@ -95,6 +95,15 @@ def test_a_container_is_found_by_the_beginning_of_its_id() -> None:
     assert choice.pids == (20, 21)
     assert choosing.choose_by_container_id(SERVERS, "beef") is None
     assert choosing.choose_by_container_id(SERVERS, "") is None
+
+
+@pytest.mark.parametrize(("root_ticks", "child_ticks", "busiest"), [(1, 500, 6), (100, 500, 5), (0, 0, 5)])
+def test_a_starter_is_not_the_program(tmp_path: Path, root_ticks: int, child_ticks: int, busiest: int) -> None:
+    for pid, ticks in ((5, root_ticks), (6, child_ticks)):
+        (tmp_path / "proc" / str(pid)).mkdir(parents=True)
+        (tmp_path / "proc" / str(pid) / "stat").write_text(f"{pid} (x) S " + " ".join(["0"] * 10) + f" {ticks} 0 0 0")
+    table = make_table(make_process(5), make_process(6, 5))
+    assert find_busiest(Tree(tmp_path), table, 5) == busiest
 
 
 @given(st.dictionaries(st.integers(1, 30), st.integers(0, 30)))

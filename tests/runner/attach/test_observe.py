@@ -50,7 +50,7 @@ def test_a_planted_trouble_is_named_with_its_line(
     program: Path, tmp_path: Path, mode: str, rule: str, touch: str
 ) -> None:
     with run_program([program, mode]) as process:
-        result, shown = observe(tmp_path, str(find_child(process)), "--for", "5s")
+        result, shown = observe(tmp_path, str(find_child(process)), "--for", "10s")
     assert [finding["rule"] for finding in result["diagnosis"]["findings"]] == [rule]
     profile = result["profile"]
     assert profile["anatomy"]["by_touch"][touch] > 0.8 * profile["anatomy"]["counted"]
@@ -165,8 +165,8 @@ def test_an_ordinary_user_observes_only_his_own_processes(program: Path, tmp_pat
 def test_functions_in_another_file_system_have_names(program: Path, tmp_path: Path) -> None:
     links = [word for name in ("lib", "lib64", "bin") for word in ("--symlink", f"usr/{name}", f"/{name}")]
     view = ["bwrap", "--ro-bind", "/usr", "/usr", *links, "--ro-bind", program.parent, "/app", "--proc", "/proc"]
-    with run_program([*view, "--dev", "/dev", "--unshare-pid", "/app/live", "mapped"]) as process:
-        result, _ = observe(tmp_path, str(find_child(process)), "--for", "4s")
+    with run_program([*view, "--dev", "/dev", "--unshare-pid", "--die-with-parent", "/app/live", "mapped"]) as process:
+        result, _ = observe(tmp_path, str(find_child(process)), "--for", "6s")
     frames = {(frame["function"], frame["line"]) for frame in result["profile"]["frames"]}
     assert ("touch_pages", LINE) in frames
 
