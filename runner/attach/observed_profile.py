@@ -37,6 +37,10 @@ _MIN_SAMPLED_FAULTS = 100
 """From this many sampled faults on, they tell more than each fault of a short time."""
 
 
+_MIN_SECONDS = 0.5
+"""In less time, counts that were read just before and after a recording do not compare with it."""
+
+
 class Observation(Struct, frozen=True):
     """What was observed, without its recordings.
 
@@ -205,7 +209,7 @@ class ProfileBuilder(Struct):
 def _describe_recorded(anatomy: Anatomy, stretch: Stretch, used: Interval) -> str:
     """Return on how many recorded faults the tables stand."""
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {stretch.seconds:.1f} s"
-    if anatomy.recorded * 2 < stretch.used.faults:
+    if anatomy.recorded * 2 < stretch.used.faults and stretch.seconds >= _MIN_SECONDS:
         part += f", of {stretch.used.faults:,}: threads that perf could not attach to are missing"
     return f"{part}; the tables of memory, touch and place are scaled to the {used.used.faults:,} of the whole time"
 
