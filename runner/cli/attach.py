@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from runner.settings import Settings
 
 
+_READING_NICENESS = 10
+"""Reading what was recorded takes seconds, on a host that works for others."""
+
+
 class Percent(click.ParamType[float]):
     """A share such as ``1%`` or ``0.5``, in percent; converted to a fraction."""
 
@@ -128,6 +132,7 @@ def command(
         permissions=permissions,
         show=lambda line: say(format_live_line(line)),
     )
+    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)
     try:
         profile = _build_profile(outcome, permissions)
     finally:
