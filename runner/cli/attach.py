@@ -70,13 +70,10 @@ class Percent(click.ParamType[float]):
         metavar="PERCENT",
         help="The largest share of its CPU time that recording may cost the process.",
     ),
-    click.option(
-        "--call-graph",
-        type=click.Choice(["dwarf", "fp", "lbr"]),
-        help="How to unwind stacks. Default: what the program supports.",
-    ),
     click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
-    click.option("--stacks/--no-stacks", default=True, help="Draw flame graphs.  [default: stacks]"),
+    click.option(
+        "--flame-graphs/--no-flame-graphs", "flames", default=True, show_default=True, help="Draw flame graphs."
+    ),
     result_options,
 )
 def command(
@@ -87,9 +84,8 @@ def command(
     container: str | None,
     seconds: float,
     most_overhead: float,
-    call_graph: "CallGraph | None",
     before: str | None,
-    stacks: bool,
+    flames: bool,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -128,7 +124,7 @@ def command(
         host=settings.host,
         seconds=max(1.0, seconds),
         most_overhead=most_overhead,
-        call_graph=call_graph or _choose_call_graph(program),
+        call_graph=_choose_call_graph(program),
         permissions=permissions,
         show=lambda line: say(format_live_line(line)),
     )
@@ -159,7 +155,7 @@ def command(
         console = Console()
         for line in describe_outcome(outcome):
             console.print(escape_text(line), highlight=False)
-        _show_result(stored, earlier, program=program, flames=stacks)
+        _show_result(stored, earlier, program=program, flames=flames)
         console.print(
             f"\nStored as [bold]{stored.observation_id}[/], with its stacks: {escape_text(str(place))}", highlight=False
         )

@@ -114,7 +114,7 @@ def test_two_observations_are_compared(program: Path, tmp_path: Path) -> None:
                     "4s",
                     "--before",
                     before["observation_id"],
-                    "--no-stacks",
+                    "--no-flame-graphs",
                 )
             ),
             env=variables(tmp_path),
