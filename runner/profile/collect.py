@@ -2,8 +2,7 @@
 
 import os
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -18,20 +17,20 @@ from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
-from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.anatomy import Dissection
+from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
-from runner.profile.script_parser import Event, ScriptFrame
-from runner.profile.source_lines import SourceLine, find_source_lines
+from runner.profile.script_parser import Event
+from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
     count_stacks,
     distribute_total,
-    expand_inlined,
     make_relative,
     sum_blocked_time,
 )
@@ -104,7 +103,7 @@ class Collector(Struct):
             stacks = self._record_fault_stacks(expected, faults)
             dissection = dissecting.result()
         census = dissection.build_census("strace" if strace else "tracepoints")
-        return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
+        return stacks, dissection.build_anatomy(faults, partial(locate_places, self.table)), census, sample
 
     def _dissect_faults(
         self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None
@@ -170,16 +169,6 @@ class Collector(Struct):
             recorded_bytes=file.stat().st_size,
             stacks=stacks,
         )
-
-    def _locate_lines(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
-        """Return the source line of each place, with the innermost function that was inlined there."""
-        places = set(places)
-        offsets_of: dict[str, set[int]] = defaultdict(set)
-        for place in places:
-            if place.module.startswith("/") and place.offset:
-                offsets_of[place.module].add(place.offset)
-        lines = {module: self.table.lines(module, offsets) for module, offsets in offsets_of.items()}
-        return {place: _make_frame(place, lines.get(place.module, {})) for place in places}
 
 
 def collect_profile(
@@ -326,9 +315,3 @@ def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[
     """Return the overhead in CPU time, because elapsed time depends on the rest of the host."""
     before, after = _get_value(counted, "task-clock"), _get_value(recorded, "task-clock")
     return 100 * (after - before) / before if before and after is not None else None
-
-
-def _make_frame(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
-    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[
-        0
-    ]

@@ -68,6 +68,12 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
     return ("-d", "-c", str(period), *clock, *(word for event in events for word in ("-e", event)))
 
 
+def build_sampled_faults_options(period: int) -> tuple[str, ...]:
+    """Return the options to record the address of one in some faults, and each system call around them."""
+    faults = f"page-faults/period={period},name=page-faults/"
+    return ("-d", "-c", "1", *(word for event in (faults, *_list_call_tracepoints()) for word in ("-e", event)))
+
+
 def build_calls_options() -> tuple[str, ...]:
     """Return the options to record only the system calls."""
     return ("-c", "1", *(word for event in _list_call_tracepoints() for word in ("-e", event)))
