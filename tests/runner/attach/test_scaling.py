@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.attach.scaling import distribute, merge_anatomies, scale_anatomy
-from runner.contract.profile import Access, Anatomy, Frame, Memory, Site, Touch
+from runner.contract.profile import Access, Anatomy, FaultKind, Frame, Memory, Site, Touch
 
 
 def make_anatomy(touches: dict[Touch, int], pages: int = 1) -> Anatomy:
@@ -18,6 +18,7 @@ def make_anatomy(touches: dict[Touch, int], pages: int = 1) -> Anatomy:
         by_memory={Memory.HEAP: total},
         by_touch=touches,
         by_access={Access.WRITE: total},
+        kinds=tuple(FaultKind(memory=Memory.HEAP, touch=touch, faults=number) for touch, number in touches.items()),
         sites=tuple(
             Site(frame=frame, memory=Memory.HEAP, touch=touch, faults=number) for touch, number in touches.items()
         ),
