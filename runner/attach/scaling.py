@@ -64,6 +64,10 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     touches = dict(sampled.by_touch)
     first = touches.pop(Touch.FIRST, 0)
     known = {touch: complete.by_touch.get(touch, 0) for touch in _KNOWN_FROM_ALL}
+    forks = max(complete.forks, sampled.forks)
+    if forks:
+        # The short time may lie between a fork and the end of its child, and not see the fork.
+        known = known | {Touch.AFTER_FORK: known[Touch.AFTER_FORK] + known[Touch.AGAIN], Touch.AGAIN: 0}
     split = distribute(known, first) or {Touch.FIRST: first}
     for touch, number in split.items():
         if number:
@@ -77,7 +81,7 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
             "by_access": access,
             "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, split)),
-            "forks": max(complete.forks, sampled.forks),
+            "forks": forks,
             "sites": tuple(sites),
             "pages": pages,
             "period": 1,

@@ -58,6 +58,14 @@ def test_what_had_been_in_memory_is_taken_from_the_time_with_all_faults() -> Non
     assert merged.pages == 250
 
 
+def test_pages_that_had_been_in_memory_are_copies_if_the_process_forks() -> None:
+    complete = make_anatomy({Touch.FIRST: 25, Touch.AGAIN: 75}, pages=50)
+    sampled = make_anatomy({Touch.FIRST: 400}).model_copy(update={"forks": 3})
+    merged = merge_anatomies(complete, sampled)
+    assert merged.by_touch == {Touch.AFTER_FORK: 300, Touch.FIRST: 100}
+    assert merged.forks == 3
+
+
 def test_the_refault_ratio_survives_scaling() -> None:
     anatomy = make_anatomy({Touch.AGAIN: 100}, pages=10)
     assert scale_anatomy(anatomy, 5000).refault_ratio == pytest.approx(10)
