@@ -221,9 +221,11 @@ class GateFinding(Strict):
     """The title, in one line."""
     message: str
     file: str = ""
-    """The workload file, relative to the repository; empty if it is outside the repository."""
+    """The source file that does more than before, if that is known; otherwise the workload file. Relative to the
+    repository; empty if it is outside the repository."""
     line: int = Field(default=1, ge=1)
-    """The line of that file with the budget of the metric; 1 if the metric has no budget."""
+    """The line that does more than before; in a workload file the line with the budget of the metric, 1 if it has
+    none."""
 
 
 class GateAnswer(Strict):

@@ -7,8 +7,10 @@ CI systems, so that all of them say the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Literal
 
+from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import FindingRule, GateFinding
 from service.forges.verdict_text import (
     describe_failures,
@@ -22,6 +24,7 @@ from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, Metr
 from service.text.markdown import make_plain
 
 _MAX_TEXT_CHARACTERS = 1_000
+_MAX_PATH_CHARACTERS = 1_000
 _FAILING_STATES = {GateState.HEAD_FAILED, GateState.DISTURBED, GateState.OLD_BASE_FAILED}
 """States of a case that was not measured that fail the gate."""
 
@@ -104,13 +107,25 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
         return
     worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
     amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
+    why = f" {describe_explanation(case.case.explanation, make_plain)}" if case.case.explanation and judged.over else ""
+    file, line = (why and _find_source_line(case)) or (case.case.file, case.case.lines.get(judged.metric, 1))
     yield GateFinding(
         rule=rule,
         level=level,
         case=case.name,
         metric=judged.metric,
         title=make_plain(f"{case.name}: {format_metric_name(judged, make_plain)}"),
-        message=make_plain(f"{amount}{judged.sentence}", _MAX_TEXT_CHARACTERS),
-        file=case.case.file,
-        line=case.case.lines.get(judged.metric, 1),
+        message=make_plain(f"{amount}{judged.sentence}{why}", _MAX_TEXT_CHARACTERS),
+        file=file,
+        line=line,
     )
+
+
+def _find_source_line(case: CaseOutcome) -> tuple[str, int] | None:
+    """Return the line of the repository that does more than before; None if it is unknown or lies elsewhere."""
+    part = case.case.explanation.leading_part if case.case.explanation else None
+    if part is None or not part.source_line:
+        return None
+    path = PurePosixPath(part.source_file.removeprefix("./"))
+    is_inside = path.parts and not path.is_absolute() and ".." not in path.parts
+    return (str(path), part.source_line) if is_inside and len(str(path)) <= _MAX_PATH_CHARACTERS else None

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.explanation import Explanation
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges.gate_findings import list_findings
 from service.rules.gate.gradual_regression import Baseline
@@ -83,3 +85,32 @@ def test_the_text_of_strangers_has_no_line_break_and_nothing_invisible() -> None
     )
     assert found.title == "copy_service[mib=4]: the head does not build"
     assert found.message == "a ::error::\\u{1b}[31m\\u{202e}"
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "line"),
+    [
+        ("src/sums.c", "src/sums.c", 10),
+        ("./sums.c", "sums.c", 10),
+        ("/usr/include/vector", "bench/workload.toml", 12),
+        ("../other/sums.c", "bench/workload.toml", 12),
+        ("", "bench/workload.toml", 12),
+    ],
+)
+def test_a_finding_that_is_explained_is_at_the_line_that_does_more(source: str, file: str, line: int) -> None:
+    part = DifferencePart(
+        cause=Cause.NEW_MEMORY,
+        before=5,
+        after=105,
+        place="sum at sums.c:10",
+        source_file=source,
+        source_line=10,
+        sentence="touches more memory",
+    )
+    explanation = Explanation(difference=Difference(before=5, after=105, parts=(part,)))
+    case = made_gates.case(
+        [100] * 30, [200] * 30, file="bench/workload.toml", lines={"minor-faults": 12}, explanation=explanation
+    )
+    (finding,) = list_findings(judge_gate(made_gates.gate(case)))
+    assert (finding.file, finding.line) == (file, line)
+    assert "sum at sums.c:10 touches more memory: +100 faults." in finding.message
