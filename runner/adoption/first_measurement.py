@@ -26,8 +26,8 @@ from runner.adoption.systems import scripts
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import PROCESS_VARIABLES
 from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling

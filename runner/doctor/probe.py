@@ -9,9 +9,9 @@ from msgspec import Struct, field
 
 from runner.canary.count import CanaryOutcome, count_canary
 from runner.environment import compilers
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import execute
 from runner.execution.own_command import SAFE_DIRECTORY
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.process_state.address_layout import Layout
 from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePages

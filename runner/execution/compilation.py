@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import make_scratch_folder
 

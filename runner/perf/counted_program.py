@@ -13,10 +13,10 @@ from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
-from runner.execution.environment_padding import BASE_VARIABLES, pad_variables
 from runner.execution.execute import Companion, Finished, Program
 from runner.execution.launch import Launch, Start
 from runner.execution.launcher import get_launcher
+from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.execution.side_commands import SideCommands
 from runner.perf.attached_perf import AttachedPerf, AttachError

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import execute
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.command import build_perf_stat_command
 from runner.system.scratch import make_scratch_folder
 

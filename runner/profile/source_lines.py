@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
 
 _TIMEOUT_SECONDS = 20.0

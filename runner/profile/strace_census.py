@@ -9,8 +9,8 @@ from pathlib import Path
 
 from runner.contract.profile import Call, Census
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
 from runner.profile.recording_plan import TRACED_CALLS
 

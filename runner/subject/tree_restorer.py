@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.subject.built_tree import KeptCopy, find_kept_copy
 from runner.subject.tree_changes import Change, FileState, KeepRules, describe_changes, find_changes, list_states
 from runner.system.tree_walk import TreeTooLarge, remove_tree

@@ -3,8 +3,8 @@
 import json
 import subprocess
 
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.own_command import SAFE_DIRECTORY, build_script_command
+from runner.execution.process_variables import BASE_VARIABLES
 
 _TIMEOUT_SECONDS = 10.0
 _SCRIPT = """
