@@ -133,7 +133,7 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
         return []
     changes = {setting.name: setting for setting in difference.settings}
     before, after = search.answer.before, search.answer.after
-    lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by"]
+    lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by:"]
     for setting in search.answer.settings:
         without = search.answer.without.get(setting)
         alone = (

@@ -191,8 +191,9 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
         sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
-    large_clause = f", {times} of them by {least} or more" if least else ""
-    sentence = f"Intermittent: {_describe_signs(signs)}{large_clause}, by {abs(size):,} in the median."
+    large_clause = f" ({times} of these by at least {least})" if least else ""
+    change = f"{'large ' if least else ''}{'increase' if direction > 0 else 'decrease'}"
+    sentence = f"Intermittent: {_describe_signs(signs, large_clause, direction)}; the median {change} is {abs(size):,}."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
@@ -220,9 +221,10 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 
-def _describe_signs(signs: Signs) -> str:
-    n = signs.n
-    return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
+def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:
+    """Describe how many pairs have which sign. The clause follows the number of pairs of its direction."""
+    above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
+    return f"head counts more in {signs.above} of {signs.n} pairs{above_clause} and less in {signs.below}{below_clause}"
 
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:
