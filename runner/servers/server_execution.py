@@ -19,12 +19,12 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import PROCESS_VARIABLES, pad_variables
 from runner.execution.execute import TIMEOUT_WORDS
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
 from runner.execution.launcher import get_launcher
 from runner.execution.live_program import LiveProgram
+from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.side_commands import SideCommands, SideResult
 from runner.perf.attached_perf import AttachError
@@ -265,9 +265,9 @@ class ServerExecution:
             self._run(self._bound.stop_command, "stop_command", deadline=deadline, may_end_server=True)
         elif self._counted.launch.program is not None:
             os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
-        way = "its stop_command" if self._bound.stop_command else self._server.stop_signal
+        stop_method = "its stop_command" if self._bound.stop_command else self._server.stop_signal
         if not self._live.wait_until(lambda: self._live.has_ended, deadline):
-            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {way}, and was killed")
+            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed")
         finished = self._live.end(self._server.stop_timeout)
         problem = self._counted.conclude(finished)
         if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):

@@ -186,8 +186,8 @@ def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
     return agree and last.rule == "step" and newest.index <= last.high
 
 
-def _do_overlap(one: LevelChange, other: LevelChange) -> bool:
-    return one.low <= other.high + MAX_POSITION_ERROR and one.high >= other.low - MAX_POSITION_ERROR
+def _do_overlap(first: LevelChange, second: LevelChange) -> bool:
+    return first.low <= second.high + MAX_POSITION_ERROR and first.high >= second.low - MAX_POSITION_ERROR
 
 
 def find_level_changes(
