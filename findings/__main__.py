@@ -2,7 +2,7 @@
 
 The history goes through the command line of Faultwatch. What is measured stays in ``build/findings/PROJECT``, so that
 an interrupted repetition continues; remove that folder to begin again. ``--store`` writes the drifts instead: each one
-of 1 % or more is proven by a bisect, and counted by hand before and after.
+of 1 % or more is proven by a bisect, and counted by hand before and after, a server over its windows.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
-from findings import by_hand, pictures, stored
+from findings import by_hand, pictures, releases, stored
 from findings.comparison import Line, compare
 from findings.documents import only_documents
 from findings.local import forget_services
@@ -42,8 +42,8 @@ def main(arguments: Sequence[str]) -> int:
     forget_services()
     target = stored.load_target(chosen.project)
     folder = ROOT / "build" / "findings" / chosen.project
-    clone(chosen.repository or target.address, target.range, folder / "clone")
-    product = Product(home=folder / "home", workload=stored.FOLDER / chosen.project, repository=folder / "clone")
+    product = Product(home=folder / "home", workload=stored.folder_of(chosen.project), repository=folder / "clone")
+    _prepare(product, target, chosen.repository or target.address)
     found = _measure(product, target)
     charts = ROOT / "docs" / "images" / "findings" if chosen.store else folder / "charts"
     for file in pictures.save(product.home, (drift.case for drift in found.drifts if drift.is_large), charts):
@@ -56,14 +56,25 @@ def main(arguments: Sequence[str]) -> int:
     return 0 if all(line.verdict.holds for line in lines) else 1
 
 
+def _prepare(product: Product, target: Target, address: str) -> None:
+    """Get the repository of a project, with a commit for each release where releases are measured."""
+    if not address:
+        releases.pack(product.workload / "release.sh", product.repository, target.releases)
+        return
+    clone(address, target.range or f"{target.releases[0]}..{target.releases[-1]}", product.repository)
+    if target.releases:
+        releases.chain(product.repository, target.releases)
+
+
 def _measure(product: Product, target: Target) -> History:
-    document = product.history(target.range, target.options)
+    document = product.history(target.span, target.options)
     drifts = drifts_of(document)
     documents = _documents(product.repository, target)
     return History(
         address=target.address,
         range=target.range,
         options=target.options,
+        releases=target.releases,
         machine=_machine(product),
         counts=product.counts(_revisions(product.repository, target)),
         documents=Documents(
@@ -95,13 +106,13 @@ def _version(tool: str, path: str) -> str:
 def _revisions(repository: Path, target: Target) -> frozenset[str]:
     """Return the commits that the history measures."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
-    return frozenset(git(repository, "rev-list", *path, target.range).split())
+    return frozenset(git(repository, "rev-list", *path, target.span).split())
 
 
 def _documents(repository: Path, target: Target) -> set[str]:
     """Return the commits of the range that change documents only; a merge by what it brings to its first parent."""
     path = () if "--all-parents" in target.options else ("--first-parent",)
-    words = ("--diff-merges=first-parent", "--name-only", "-z", "--format=%x00%H", *path, target.range)
+    words = ("--diff-merges=first-parent", "--name-only", "-z", "--format=%x00%H", *path, target.span)
     # With -z, no name is quoted. Two NULs part the commits, and a NUL and a newline precede the first name of each.
     entries = git(repository, "log", *words).strip("\0").split("\0\0")
     commits = (entry.replace("\0\n", "\0", 1).split("\0") for entry in entries)

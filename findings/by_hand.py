@@ -1,24 +1,27 @@
-"""Counts a program without Faultwatch: its files, the build's command, and a bare ``perf stat``.
+"""Counts a program or a server without Faultwatch: its files, the build's command, and a bare ``perf stat``.
 
 Nothing of the product is used here, so that a defect of the product cannot confirm itself.
 """
 
-import ctypes
 import itertools
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from findings import server_by_hand
+from findings.by_hand_commands import run_command, words_of
+
 RUNS = 5
+STARTS = 3
+"""Of a server, which takes longer."""
 _PATH_BYTES = 96
 """Of the path at which a program finds its input. It keeps that path in its memory, so another length counts others."""
-_PR_SET_THP_DISABLE = 41
 _ALLOCATORS = {
     "glibc": {},
     "jemalloc": {"LD_PRELOAD": "libjemalloc.so.2"},
@@ -27,7 +30,7 @@ _ALLOCATORS = {
 
 
 def count(workload: Path, repository: Path, commit: str, case: str) -> tuple[int, ...]:
-    """Build a commit and count the faults of some executions of one case.
+    """Build a commit and count the faults of some executions of one case, or of some starts of a server.
 
     Parameters
     ----------
@@ -57,6 +60,8 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
     with tempfile.TemporaryDirectory(prefix="findings-") as name, tempfile.TemporaryDirectory() as other:
         folder, shown = Path(name), Path(other, "_" * (_PATH_BYTES - len(other) - 1))
         shutil.copytree(workload, shown)
+        for place in (Path(other), shown):
+            place.chmod(0o755)  # A server may run as another user.
         values = {**parameters, "workload": str(shown)}
         fill(folder)
         build = {"HOME": name, "PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"}
@@ -65,12 +70,16 @@ def _count(workload: Path, case: str, fill: Callable[[Path], object]) -> tuple[i
         own = document["build"].get("environment", {})
         build |= {name: _replaced(value, places) for name, value in own.items()}
         if "command" in document["build"]:
-            _run([_replaced(word, places) for word in _words(document["build"]["command"])], folder, build)
-        run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(document["run"].get("environment", {}), values)}
-        run |= _ALLOCATORS[document["run"].get("allocator", "glibc").format_map(values)]
-        words = [word.format_map(values) for word in _words(document["run"]["command"])]
-        small_pages = document["run"].get("huge_pages") == "never"
-        _run(words, folder, run, small_pages=small_pages)  # warms the page cache
+            run_command([_replaced(word, places) for word in words_of(document["build"]["command"])], folder, build)
+        settings = document.get("run", {})
+        run = {"PATH": build["PATH"], "LC_ALL": "C.UTF-8", **_filled(settings.get("environment", {}), values)}
+        run |= _ALLOCATORS[settings.get("allocator", "glibc").format_map(values)]
+        small_pages = settings.get("huge_pages") == "never"
+        if "server" in document:
+            start = partial(server_by_hand.count_start, document, values, folder, run, small_pages=small_pages)
+            return tuple(start() for _ in range(STARTS))
+        words = [word.format_map(values) for word in words_of(settings["command"])]
+        run_command(words, folder, run, small_pages=small_pages)  # warms the page cache
         return tuple(_count_once(words, folder, run, small_pages=small_pages) for _ in range(RUNS))
 
 
@@ -96,10 +105,6 @@ def _export(repository: Path, commit: str, folder: Path) -> None:
         raise SystemExit(f"{commit} of {repository} could not be exported")
 
 
-def _words(command: str | Sequence[str]) -> list[str]:
-    return shlex.split(command) if isinstance(command, str) else list(command)
-
-
 def _replaced(word: str, places: Mapping[str, str]) -> str:
     for placeholder, place in places.items():
         word = word.replace(placeholder, place)
@@ -110,28 +115,9 @@ def _filled(variables: Mapping[str, str], values: Mapping[str, Any]) -> dict[str
     return {name: value.format_map(values) for name, value in variables.items()}
 
 
-def _run(words: Sequence[str], folder: Path, environment: Mapping[str, str], *, small_pages: bool = False) -> None:
-    done = subprocess.run(
-        words,
-        cwd=folder,
-        env=environment,
-        check=False,
-        capture_output=True,
-        text=True,
-        preexec_fn=_disable_huge_pages if small_pages else None,
-    )
-    if done.returncode:
-        raise SystemExit(f"{shlex.join(words)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-
-
-def _disable_huge_pages() -> None:
-    """Let this process and those that it starts have no transparent huge pages."""
-    ctypes.CDLL(None).prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
-
-
 def _count_once(words: Sequence[str], folder: Path, environment: Mapping[str, str], *, small_pages: bool) -> int:
     # perf writes into a file of its own: the program may write to both outputs.
     figures = folder / "perf-stat.csv"
     measured = ["setarch", "-R", "perf", "stat", "-x", ",", "-o", os.fspath(figures), "-e", "minor-faults", *words]
-    _run(measured, folder, environment, small_pages=small_pages)
+    run_command(measured, folder, environment, small_pages=small_pages)
     return int(figures.read_text().splitlines()[-1].split(",")[0])

@@ -9,13 +9,18 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from findings.releases import span_of
+
 FOLDER = Path(__file__).parent
 LEAST_PERCENT = 1.0
 """Drifts of this size are proven, and confirmed by hand. A smaller one can depend on the compiler."""
 
 
 class ByHand(Struct, frozen=True):
-    """The counts of a bare ``setarch -R perf stat -e minor-faults``, of builds made without Faultwatch."""
+    """The counts of a bare ``perf stat -e minor-faults``, of builds made without Faultwatch.
+
+    Of a program each execution, of a server each start: its measured windows together.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
@@ -124,25 +129,40 @@ class Documents(Struct, frozen=True):
     flagged: int
 
 
-class History(Struct, frozen=True, omit_defaults=True):
+class History(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What was measured of a project, and what moved."""
 
-    address: str
-    range: str
+    address: str = ""
+    range: str = ""
     machine: Machine
     counts: Counts
     documents: Documents
     drifts: tuple[Drift, ...]
     options: tuple[str, ...] = ()
     """Further options of ``faultwatch history``."""
+    releases: tuple[str, ...] = ()
 
 
 class Target(Struct, frozen=True):
     """Which history of a project is measured: what a file has before it is."""
 
-    address: str
-    range: str
+    address: str = ""
+    """Without one, ``release.sh`` beside the workload file fetches the package of each release."""
+    range: str = ""
     options: tuple[str, ...] = ()
+    releases: tuple[str, ...] = ()
+    """Instead of a range: tags, or versions of a package, each of which is one revision of the history."""
+
+    @property
+    def span(self) -> str:
+        """Return the range of commits."""
+        return span_of(self.releases) if self.releases else self.range
+
+
+def folder_of(project: str) -> Path:
+    """Return the folder of a project's workload file."""
+    server = FOLDER / "servers" / project
+    return server if server.exists() else FOLDER / project
 
 
 def file_of(project: str) -> Path:

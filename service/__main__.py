@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from service.cli.config import config
+from service.cli.diagnose import diagnose
 from service.cli.notify import notify
 from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
@@ -77,7 +78,7 @@ def upgrade() -> None:
     click.echo(f"The database is up to date: {database.name}")
 
 
-for command in (token, backup, restore, export, retain, forget):
+for command in (diagnose, token, backup, restore, export, retain, forget):
     cli.add_command(command)
 add_quiet_option(cli)
 

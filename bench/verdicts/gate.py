@@ -81,7 +81,7 @@ class DrawnTrial:
         """Return a sample."""
         return Sample(readings={name: Reading(value=draw(self.chance)) for name, draw in self.draws.items()})
 
-    def can_run_beside(self, _: "DrawnTrial") -> bool:
+    def can_run_beside(self, _: DrawnTrial) -> bool:
         """Return False: nothing runs."""
         return False
 

@@ -41,6 +41,12 @@ def show_profile(profile: Profile) -> None:
     cost = profile.overhead_percent
     overhead = f"; recording cost {cost:+.0f} % CPU time" if cost and cost >= 1 else ""
     console.print(f"Profile of {scope}{processes}{overhead}. Profiles do not affect results.", style="dim")
+    show_anatomy_and_stacks(profile)
+
+
+def show_anatomy_and_stacks(profile: Profile) -> None:
+    """Print the remarks and the tables of a profile."""
+    console = Console()
     for remark in profile.remarks:
         console.print(escape_text(remark), style="yellow", highlight=False)
     if profile.anatomy:

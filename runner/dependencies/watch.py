@@ -21,6 +21,7 @@ from runner.system.scratch import make_scratch_folder
 _SOURCE = Path(__file__).with_name("watch.c")
 MAX_TRACED_CALLS = 20_000
 """Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
+_ASKS_TOO_OFTEN = "it asks about files too often"
 
 
 class LookupTracer:
@@ -76,3 +77,7 @@ class LookupTracer:
             return parse_lookups(self._file.read_bytes())
         except OSError:
             return make_untraced("the tracer ended early")
+
+    def has_killed_command(self) -> bool:
+        """Return whether the command asked about files too often. Call this when :meth:`read_lookups` may be called."""
+        return self.read_lookups().untraced == _ASKS_TOO_OFTEN

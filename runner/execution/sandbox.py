@@ -199,7 +199,11 @@ def _list_system_options() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in _list_visible_settings():
-        yield from ("--ro-bind-try", str(file), str(file))
+        # A link stays one: programs read the name of the time zone in that of /etc/localtime.
+        if file.is_symlink() and Path(os.path.normpath(file.parent / file.readlink())).is_relative_to("/usr"):
+            yield from ("--symlink", str(file.readlink()), str(file))
+        else:
+            yield from ("--ro-bind-try", str(file), str(file))
     # Allocators and runtimes read the processors and huge pages from /sys, and allocate accordingly.
     yield from ("--ro-bind", "/sys", "/sys", "--proc", "/proc", "--dev", "/dev")
 

@@ -280,22 +280,24 @@ class Trial:
         """Execute the case once while its file lookups are traced; return its faults and its lookups.
 
         If the program fails while it is traced, for example because it uses ptrace itself, it is executed again without
-        the tracer. If it was stopped, it is not executed again: it would be stopped again, or fail because of the files
-        that it left behind.
+        the tracer. If it was stopped, but not by the tracer, it is not executed again: it would be stopped again, or
+        fail because of the files that it left behind.
         """
         reasons = self._bench.known_files.untraced
         case = self.subject.case.name
         if case in reasons:
             return self._execute_traced(None), make_untraced(reasons[case])
-        try:
-            with LookupTracer(launched=True, counted=True) as tracer:
+        with LookupTracer(launched=True, counted=True) as tracer:
+            try:
                 return self._execute_traced(tracer), tracer.read_lookups()
-        except ExecutionFailure as failure:
-            if failure.was_stopped:
-                raise
-            faults = self._execute_traced(None)
-            reasons[case] = f"it fails while it is traced: {failure.message}"
-            return faults, make_untraced(reasons[case])
+            except ExecutionFailure as failure:
+                # In a memory limit, a program that the tracer killed looks like one that the kernel killed.
+                if failure.was_stopped and not tracer.has_killed_command():
+                    raise
+                problem = f"it fails while it is traced: {failure.message}"
+        faults = self._execute_traced(None)
+        reasons[case] = problem
+        return faults, make_untraced(problem)
 
     def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
         """Execute the case once with all faults recorded; return them by file, None if that is impossible."""

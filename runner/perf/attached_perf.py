@@ -5,7 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -31,7 +31,29 @@ class AttachError(Exception):
 class ControlledPerf:
     """A perf attached to processes and their future children; it does nothing before ``enable``."""
 
-    def __init__(self, words: Sequence[str], processes: Sequence[int], inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        words: Sequence[str],
+        processes: Sequence[int],
+        inherited: Sequence[int] = (),
+        *,
+        prefix: Sequence[str] = (),
+        before_execution: Callable[[], None] | None = None,
+        threads: bool = False,
+    ) -> None:
+        """Start perf.
+
+        Parameters
+        ----------
+        threads
+            Whether ``processes`` are threads, to which alone perf attaches, and to those that they start.
+        inherited
+            Descriptors for perf, which are closed with it.
+        prefix
+            Words before the command, which end by becoming perf.
+        before_execution
+            What the new process does before it becomes perf.
+        """
         self._stopped = False
         self._own = list(inherited)
         try:
@@ -39,8 +61,15 @@ class ControlledPerf:
             control, self._to_perf = map(self._keep_descriptor, os.pipe())
             self._from_perf, ack = map(self._keep_descriptor, os.pipe())
             command = [
-                *(get_perf_program(), *words),
-                *("-D", "-1", "--control", f"fd:{control},{ack}", "-p", ",".join(map(str, processes))),
+                *(*prefix, get_perf_program(), *words),
+                *(
+                    "-D",
+                    "-1",
+                    "--control",
+                    f"fd:{control},{ack}",
+                    "-t" if threads else "-p",
+                    ",".join(map(str, processes)),
+                ),
             ]
             log_command(command)
             self._perf = subprocess.Popen(
@@ -50,6 +79,7 @@ class ControlledPerf:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
+                preexec_fn=before_execution,  # noqa: PLW1509 - it may only make system calls
             )
         except BaseException:
             self._close_descriptors()
@@ -102,6 +132,11 @@ class ControlledPerf:
             self._perf.kill()
             self._perf.wait()
         self._close_descriptors()
+
+    @property
+    def pid(self) -> int:
+        """The process of perf."""
+        return self._perf.pid
 
     def _keep_descriptor(self, descriptor: int) -> int:
         """Add a descriptor to those that are closed at the end, and return it."""

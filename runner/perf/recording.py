@@ -1,13 +1,14 @@
 """Attaches perf record to a running program, enabled and disabled on command like the counters."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from runner.perf.attached_perf import ControlledPerf
+from runner.perf.private_tracefs import build_tracefs_prefix
 
 _MAX_RECORDING_SIZE = "1G"
 """Largest size of a recording, because programs can produce events without end; perf stops there and reports it."""
@@ -61,7 +62,14 @@ class Recording(Struct, frozen=True):
 class Recorder(ControlledPerf):
     """An attached perf record."""
 
-    def __init__(self, plan: RecordPlan, processes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        plan: RecordPlan,
+        processes: Sequence[int],
+        inherited: Sequence[int] = (),
+        before_execution: Callable[[], None] | None = None,
+        threads: bool = False,
+    ) -> None:
         # Without build ids and their cache, for which perf would read each binary again when it ends.
         command = (
             "record",
@@ -75,7 +83,14 @@ class Recorder(ControlledPerf):
             "-o",
             str(plan.output),
         )
-        super().__init__(command, processes)
+        super().__init__(
+            command,
+            processes,
+            inherited,
+            prefix=build_tracefs_prefix(),
+            before_execution=before_execution,
+            threads=threads,
+        )
 
     def finish(self) -> None:
         """Tell perf to write its recording, and wait for it."""

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from runner.contract.profile import Access, Anatomy, Area, Call, Census, FaultKi
 from runner.errors import FaultwatchError
 from runner.profile.fault_access import FaultAccess, Instruction
 from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
-from runner.profile.page_states import PageStates
+from runner.profile.page_states import JoinedPageStates, PageStates
 from runner.profile.script_parser import (
     Event,
     Executed,
@@ -34,6 +35,7 @@ _MAX_AREAS = 20
 _MAX_FILES = 100
 _ENTRY_PREFIX = "syscalls:sys_enter_"
 _OTHER_MEMORY = Memory.OTHER.value
+_FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
@@ -78,11 +80,14 @@ class Dissection(Struct):
         Bytes of a page of the kernel that made the recording.
     access
         Determines how memory was accessed, on the architecture of the recording.
+    joined
+        Whether the processes are older than the recording, so that pages may have been touched before.
     """
 
     period: int
     page_size: int
     access: FaultAccess
+    joined: bool = False
     lost: int = 0
     recorded: int = 0
     calls: Counter[str] = field(default_factory=Counter)
@@ -97,21 +102,31 @@ class Dissection(Struct):
     _major_places: Counter[tuple[int, int, str, str, str]] = field(default_factory=Counter)
     _modules: dict[tuple[int, int], MemoryMapping | None] = field(default_factory=dict)
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
+    _processes: dict[int, int] = field(default_factory=dict)
+    """The process of each thread that has faulted."""
+    _forked: set[int] = field(default_factory=set)
+    """The processes that were forked, or have forked."""
     _breaks: dict[int, int] = field(default_factory=dict)
     """The requested end of each process's heap, in whole pages."""
     _span: tuple[float, float] = (0.0, 0.0)
 
-    def add_events(self, events: Iterable[Event]) -> None:
-        """Add recorded events.
+    def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
+        """Add recorded events, and calls that another tool recorded by the same clock and that know only their thread.
 
         Raises
         ------
         FaultwatchError
             A system call lacks an argument, or has no name.
         """
+        calls = iter(calls)
+        call = next(calls, None)
         for event in events:
             match event:
                 case Fault():
+                    self._processes[event.tid] = event.pid
+                    while call is not None and call.time <= event.time:
+                        self._add_tracepoint(self._complete_call(call))
+                        call = next(calls, None)
                     self._add_fault(event)
                 case Traced():
                     self._add_tracepoint(event)
@@ -124,12 +139,20 @@ class Dissection(Struct):
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._get_mappings(event.parent).copy()
                     self._pages[event.pid] = self._get_pages(event.parent).fork()
+                    self._forked |= {event.pid, event.parent}
                     self.forks += 1
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
-                    self._pages[event.pid] = PageStates(self.page_size)
+                    self._pages[event.pid] = self._create_page_states()
                 case Lost():
                     self.lost += event.number
+        for rest in (call, *calls):
+            if rest is not None:
+                self._add_tracepoint(self._complete_call(rest))
+
+    def _complete_call(self, call: Traced) -> Traced:
+        """Return a call with the process of its thread, which is known once the thread has faulted."""
+        return call._replace(pid=self._processes.get(call.tid, call.tid))
 
     def add_calls(self, events: Iterable[Event]) -> None:
         """Add the system calls of another recording of the same execution.
@@ -179,11 +202,11 @@ class Dissection(Struct):
             seconds=max(0.0, self._span[1] - self._span[0]),
         )
 
-    def build_census(self) -> Census:
+    def build_census(self, source: Literal["tracepoints", "strace"] = "tracepoints") -> Census:
         """Return the number of calls and the bytes of each system call."""
         names = sorted(self.calls)
         return Census(
-            source="tracepoints",
+            source=source,
             calls={name: Call(calls=self.calls[name], bytes=self._bytes[name]) for name in names},
             advice=dict(self.advice.most_common()),
         )
@@ -200,6 +223,9 @@ class Dissection(Struct):
             self._major_places[pid, ip, place, kind, file] += 1
             return
         how = self._get_pages(pid).record_fault(address // self.page_size)
+        if self.joined and how == _FIRST_TOUCH and self.access.is_present(code):
+            # The page is older than the recording; a write to a present page copies it.
+            how = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
         key = pid, ip, place, code, address == ip, kind, how, file
         self._faults[key] = self._faults.get(key, 0) + self.period
         self.recorded += self.period
@@ -221,8 +247,8 @@ class Dissection(Struct):
         return Instruction(ip, function, mapping.file, ip - mapping.start + mapping.offset)
 
     def _convert_touch(self, how: str) -> Touch:
-        """Return the kind of a touch; unknown if not every fault was recorded."""
-        return Touch(how) if self.period == 1 else Touch.UNKNOWN
+        """Return the kind of a touch; unknown if not every fault was recorded, unless what was given back decides."""
+        return Touch(how) if self.period == 1 or self.joined else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
         """Add one recorded system call that maps or unmaps memory."""
@@ -233,6 +259,8 @@ class Dissection(Struct):
             self.calls[name] += 1
             try:
                 arguments = parse_arguments(event.text)
+                if name == "brk" and self.joined and event.pid not in self._breaks:
+                    self._find_heap_end(event.pid)
                 size = self._get_pages(event.pid).record_call(name, arguments)
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
@@ -243,11 +271,20 @@ class Dissection(Struct):
             # A call that the kernel refuses is recorded too, with any length.
             self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
 
+    def _find_heap_end(self, pid: int) -> None:
+        """Take the end of the heap from its mapping, where the calls that made it were before the recording."""
+        end = max((mapping.end for mapping in self._get_mappings(pid) if mapping.memory is Memory.HEAP), default=0)
+        if end:
+            self._get_pages(pid).record_call("brk", {"brk": end})
+
+    def _create_page_states(self) -> PageStates:
+        return JoinedPageStates(self.page_size) if self.joined else PageStates(self.page_size)
+
     def _get_mappings(self, pid: int) -> ProcessMappings:
         return self._maps.setdefault(pid, ProcessMappings())
 
     def _get_pages(self, pid: int) -> PageStates:
-        return self._pages.get(pid) or self._pages.setdefault(pid, PageStates(self.page_size))
+        return self._pages.get(pid) or self._pages.setdefault(pid, self._create_page_states())
 
     def _locate_sites(self, locate: Locate) -> tuple[Site, ...]:
         """Return the places in the source that fault most, by memory, kind of touch and file."""

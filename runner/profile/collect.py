@@ -2,8 +2,7 @@
 
 import os
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -18,25 +17,25 @@ from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan
 from runner.profile import recording_plan
-from runner.profile.anatomy import CodePlace, Dissection
+from runner.profile.anatomy import Dissection
+from runner.profile.code_places import locate_places
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
-from runner.profile.script_parser import Event, ScriptFrame
-from runner.profile.source_lines import SourceLine, find_source_lines
+from runner.profile.script_parser import Event
+from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
     count_stacks,
     distribute_total,
-    expand_inlined,
     make_relative,
     sum_blocked_time,
 )
 from runner.profile.stack_unwinding import choose_unwinding
-from runner.profile.strace_census import StraceCensus
+from runner.profile.strace_recording import StraceRecording
 from runner.subject.built_tree import restore_tree
 from runner.system.scratch import make_scratch_folder
 from runner.version import get_version
@@ -94,23 +93,26 @@ class Collector(Struct):
         if calls:
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls))
             self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
-        strace = None if self.permissions.tracepoints else StraceCensus(self.scratch / "calls.strace")
+        strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
         sample = self.trial.execute(recording=Recording(tuple(plans), strace))
         counted = sample.processes[0] if sample.processes else sample.readings
         faults = int(_get_value(counted, "page-faults") or 0)
         # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
         with ThreadPoolExecutor(1) as background:
-            dissecting = background.submit(self._dissect_faults, period, addresses, calls)
+            dissecting = background.submit(self._dissect_faults, period, addresses, calls, strace)
             stacks = self._record_fault_stacks(expected, faults)
             dissection = dissecting.result()
-        census = strace.build_census() if strace else dissection.build_census()
-        return stacks, dissection.build_anatomy(faults, self._locate_lines), census, sample
+        census = dissection.build_census("strace" if strace else "tracepoints")
+        return stacks, dissection.build_anatomy(faults, partial(locate_places, self.table)), census, sample
 
-    def _dissect_faults(self, period: int, addresses: Path, calls: Path | None) -> Dissection:
+    def _dissect_faults(
+        self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None
+    ) -> Dissection:
         """Return the recorded faults by memory and touch, with the calls that map memory."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
-            self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
+            self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ())),
+            strace.read_calls() if strace else (),
         )
         if calls:
             dissection.add_calls(self._read_events(calls, *CALL_FIELDS))
@@ -167,16 +169,6 @@ class Collector(Struct):
             recorded_bytes=file.stat().st_size,
             stacks=stacks,
         )
-
-    def _locate_lines(self, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
-        """Return the source line of each place, with the innermost function that was inlined there."""
-        places = set(places)
-        offsets_of: dict[str, set[int]] = defaultdict(set)
-        for place in places:
-            if place.module.startswith("/") and place.offset:
-                offsets_of[place.module].add(place.offset)
-        lines = {module: self.table.lines(module, offsets) for module, offsets in offsets_of.items()}
-        return {place: _make_frame(place, lines.get(place.module, {})) for place in places}
 
 
 def collect_profile(
@@ -323,9 +315,3 @@ def _compute_overhead_percent(counted: Mapping[str, Reading], recorded: Mapping[
     """Return the overhead in CPU time, because elapsed time depends on the rest of the host."""
     before, after = _get_value(counted, "task-clock"), _get_value(recorded, "task-clock")
     return 100 * (after - before) / before if before and after is not None else None
-
-
-def _make_frame(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
-    return expand_inlined(ScriptFrame(place.offset, place.function, place.module), tuple(lines.get(place.offset, ())))[
-        0
-    ]

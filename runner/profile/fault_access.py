@@ -13,7 +13,7 @@ EXCEPTION_TRACEPOINTS = ("exceptions:page_fault_user", "exceptions:page_fault_ke
 """Tracepoints with the error code of each fault. Only kernels for x86 have them with the error codes of x86."""
 _X86_MACHINES = frozenset({"x86_64", "i386", "i486", "i586", "i686"})
 _A64_MACHINES = frozenset({"aarch64", "arm64"})
-_WRITE_FLAG, _FETCH_FLAG = 2, 16
+_PRESENT_FLAG, _WRITE_FLAG, _FETCH_FLAG = 1, 2, 16
 """Bits of the error code of a page fault, on x86."""
 _FIRST_KERNEL_ADDRESS = 1 << 63
 """On 64-bit processors, addresses from here on are the kernel's."""
@@ -76,6 +76,10 @@ class FaultAccess(Struct):
             return _classify_kernel_function(instruction.function)
         word = self._read_instruction(instruction.file, instruction.offset) if instruction.file else None
         return Access.UNKNOWN if word is None else classify_instruction(word)
+
+    def is_present(self, code: int | None) -> bool:
+        """Return whether the page of a fault was in memory, and only the access was not allowed: a copy on write."""
+        return code is not None and has_error_codes(self.machine) and bool(code & _PRESENT_FLAG)
 
     def _read_instruction(self, file: str, offset: int) -> int | None:
         """Return the word of an instruction in a file, from the cache if it was read before."""

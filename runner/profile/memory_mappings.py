@@ -1,6 +1,7 @@
 """Tracks the memory mappings of processes."""
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -64,6 +65,9 @@ class ProcessMappings(Struct):
         mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
         self._all[first:last] = mappings
         self._starts[first:last] = [mapping.start for mapping in mappings]
+
+    def __iter__(self) -> Iterator[MemoryMapping]:
+        return iter(self._all)
 
     def find(self, address: int) -> MemoryMapping | None:
         """Return the mapping that contains an address."""

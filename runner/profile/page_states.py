@@ -4,7 +4,8 @@ from collections.abc import Collection
 
 from msgspec import Struct, field
 
-from runner.contract.profile import Touch
+from runner.contract.profile import Memory, Touch
+from runner.profile.memory_mappings import MemoryMapping, ProcessMappings
 
 _MAP_FIXED = 0x10
 _RETURNING_ADVICE = {4, 8, 9, 21}
@@ -92,6 +93,28 @@ class PageStates(Struct):
             self._state[page] = touch.value
         for page in _select_pages(self._state, first, last):
             self._state[page] = touch.value
+
+
+class JoinedPageStates(PageStates):
+    """The pages of a process that is older than its recording.
+
+    Its pages may have been touched before. So a range that it gives back may have held pages, although none was seen:
+    a fault there counts as one on returned memory.
+    """
+
+    _returned: ProcessMappings = field(default_factory=ProcessMappings)
+
+    def record_fault(self, page: int) -> str:
+        """Record a fault; return the previous state of the page, as far as it can be known."""
+        is_new = page not in self._state
+        before = PageStates.record_fault(self, page)
+        returned = self._returned.find(page * self.page_size) if is_new else None
+        return returned.kind if returned else before
+
+    def _mark_returned(self, start: int, size: int, how: Touch) -> None:
+        PageStates._mark_returned(self, start, size, how)
+        if size > 0:
+            self._returned.add(MemoryMapping(start, start + size, 0, Memory.OTHER, how.value, ""))
 
 
 def _select_pages(pages: Collection[int], first: int, last: int) -> list[int]:

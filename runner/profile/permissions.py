@@ -1,9 +1,11 @@
 """Finds out what the kernel lets this user record, and which setting would allow more."""
 
 import os
+from pathlib import Path
 
 from msgspec import Struct
 
+from runner.perf.private_tracefs import has_private_tracepoint
 from runner.profile.fault_access import EXCEPTION_TRACEPOINTS, has_error_codes, has_known_instructions
 from runner.system.tree import Tree
 
@@ -59,13 +61,13 @@ def detect_recording_permissions(
     lost = "" if has_known_instructions(machine) else f", and {_ACCESS_REMARK}"
     if not readable:
         remarks.append(
-            f"tracepoints cannot be read, so strace counts system calls{lost}: "
+            f"tracepoints cannot be read, so strace records system calls{lost}: "
             "`mount -t tracefs tracefs /sys/kernel/tracing` as root, on a kernel with CONFIG_FTRACE_SYSCALLS, makes "
             "them readable"
         )
     elif not tracepoints:
         remarks.append(
-            f"tracepoints are for root only, so strace counts system calls{lost}: "
+            f"tracepoints are for root only, so strace records system calls{lost}: "
             f"`sysctl kernel.perf_event_paranoid=-1` allows them (it is {paranoid}), "
             "with `chmod -R o=rX /sys/kernel/tracing`"
         )
@@ -77,4 +79,6 @@ def detect_recording_permissions(
 
 
 def _is_readable(tree: Tree, tracepoint: str) -> bool:
-    return any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
+    """Return whether a tracepoint can be read: where the host mounts it, or in a tracefs of perf's own."""
+    mounted = any(tree.read_text(f"{folder}/{tracepoint.replace(':', '/')}/id") for folder in _TRACEPOINT_FOLDERS)
+    return mounted or (tree.root == Path("/") and has_private_tracepoint(tracepoint))

@@ -61,9 +61,17 @@ def build_faults_options(period: int, *, tracepoints: bool, error_codes: bool) -
         Whether those of page faults, with the error codes of the processor, are among them.
     """
     events = ["page-faults", "major-faults"]
+    # The clock of strace's calls, which are put in order with the faults.
+    clock = () if tracepoints else ("-k", "mono")
     if tracepoints and period == 1:
         events += [*(EXCEPTION_TRACEPOINTS if error_codes else ()), *_list_call_tracepoints()]
-    return ("-d", "-c", str(period), *(word for event in events for word in ("-e", event)))
+    return ("-d", "-c", str(period), *clock, *(word for event in events for word in ("-e", event)))
+
+
+def build_sampled_faults_options(period: int) -> tuple[str, ...]:
+    """Return the options to record the address of one in some faults, and each system call around them."""
+    faults = f"page-faults/period={period},name=page-faults/"
+    return ("-d", "-c", "1", *(word for event in (faults, *_list_call_tracepoints()) for word in ("-e", event)))
 
 
 def build_calls_options() -> tuple[str, ...]:

@@ -24,7 +24,7 @@ MAX_MEMORY_BYTES = 8 << 30
 """Bytes of address space of perf script: it reads the symbols of untrusted binaries."""
 
 
-def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterator[Event]:
+def read_events(file: Path, *fields: str, within: Sequence[str] = (), inherited: Sequence[int] = ()) -> Iterator[Event]:
     """Yield the events of a recording in chronological order.
 
     Parameters
@@ -33,6 +33,8 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterato
         The recording, and the options of ``perf script`` that select its fields.
     within
         Prefix of a sandbox for the command: perf reads untrusted binaries for the names of their functions.
+    inherited
+        Descriptors for the command.
 
     Raises
     ------
@@ -56,6 +58,7 @@ def read_events(file: Path, *fields: str, within: Sequence[str] = ()) -> Iterato
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=error_file,
+            pass_fds=inherited,
             env=dict(BASE_VARIABLES),
             encoding="utf-8",
             errors="replace",

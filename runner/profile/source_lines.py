@@ -28,13 +28,19 @@ class SourceLine(Struct, frozen=True):
 
 
 def find_source_lines(
-    module: str, offsets: Iterable[int], within: Sequence[str] = ()
+    module: str, offsets: Iterable[int], within: Sequence[str] = (), file: Path | None = None
 ) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines at some offsets of a file, innermost inlined function first, where known.
 
-    `within` is the prefix of a sandbox for the command: the file is untrusted.
+    Parameters
+    ----------
+    within
+        Prefix of a sandbox for the command: the file is untrusted.
+    file
+        Where this process finds the file, if the sandbox shows it elsewhere.
     """
-    loaded = [segment for segment in read_segments(Path(module)) if segment.kind == LOAD_SEGMENT_KIND]
+    file = file or Path(module)
+    loaded = [segment for segment in read_segments(file) if segment.kind == LOAD_SEGMENT_KIND]
     addresses = {offset: _compute_address(loaded, offset) for offset in set(offsets)}
     mapped = {offset: address for offset, address in addresses.items() if address is not None}
     lines_by_offset: dict[int, tuple[SourceLine, ...]] = {}
@@ -44,7 +50,7 @@ def find_source_lines(
             break
         lines = _run_addr2line(tool, module, [mapped[offset] for offset in sorted(missing)], within)
         lines_by_offset |= {offset: lines[mapped[offset]] for offset in missing if lines.get(mapped[offset])}
-        has = read_sections(Path(module))
+        has = read_sections(file)
         if has is None or not has.has_lines:
             break
     return lines_by_offset

@@ -82,6 +82,8 @@ class Facts:
         fault_cost, call_costs = (
             _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
         )
+        if timed and not _may_show_kernel(profile):
+            fault_cost = _compute_system_share(profile)
         locking, calling = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
         storage, faulting = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
         return cls(
@@ -235,6 +237,18 @@ class Facts:
         if own_line.startswith(prefix := f"{shorten_name(function)} at "):
             line = f", at {own_line.removeprefix(prefix)}"
         return f"{line} ({' ← '.join(shorten_name(frame.function) for frame in reversed(frames[-4:]))})"
+
+
+def _may_show_kernel(profile: Profile) -> bool:
+    """Return whether a frame is the kernel's, or no module is known: without the right to record it, none is."""
+    modules = {frame.module for frame in profile.frames if frame.module}
+    return not modules or any(module.startswith("[kernel") for module in modules)
+
+
+def _compute_system_share(profile: Profile) -> float:
+    """Return the share of the CPU time that was spent in the kernel: the most that faults can have cost."""
+    times = [_find_first(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
+    return times[0] / sum(times) if sum(times) else 0.0
 
 
 def compute_cpu_share(profile: Profile, functions: re.Pattern[str]) -> float:

@@ -14,7 +14,7 @@ from runner.profile.fault_access import FaultAccess
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
 from runner.profile.stack_folding import FrameTable, count_stacks, distribute_total, expand_inlined, sum_blocked_time
-from runner.profile.strace_census import parse_summary
+from runner.profile.strace_recording import parse_calls
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_text
 
@@ -22,12 +22,10 @@ SHARE = 60
 _RECORDED = Path(__file__).parents[2] / "runner" / "profile" / "recorded"
 _LINES = 60
 """Lines of a recording that one input has."""
-_CENSUS = """% time     seconds  usecs/call     calls    errors syscall
- 62.51    0.001234           3       400           mmap
- 20.00    0.000100           1       100        12 munmap
------- ----------- ----------- --------- --------- ----------------
-100.00    0.001334                   500        12 total
-"""
+_CALLS = (
+    "2630  1795683904.518067 mmap(NULL, 8192, 0x3, 0x22, -1, 0) = 0x7f6ba1193000\n"
+    "2631  1795683904.518261 madvise(0x7f6ba118a000, 36864, 0x4 <unfinished ...>\n"
+)
 _SOURCE = "0x1139\nmain\n/srv/copy.c:7\n0x1140\ncopy\n/srv/copy.c:9 (discriminator 2)\n?? ??:0\n"
 
 
@@ -36,7 +34,7 @@ def opened(_: Path) -> Iterator[Attempt]:
     recordings = [path.read_text().splitlines(keepends=True) for path in sorted(_RECORDED.glob("*.txt"))]
 
     def attempt(rng: Random) -> str:
-        parse_summary(mutated_text(_CENSUS, rng))
+        list(parse_calls(mutated_text(_CALLS, rng).splitlines(keepends=True), 0.0))
         parsed = parse_lines(mutated_text(_SOURCE, rng).encode(errors="replace").decode()) if rng.random() < 0.2 else {}
         lines = rng.choice(recordings)
         start = rng.randrange(len(lines))

@@ -98,6 +98,12 @@ def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., Finished]) 
     assert run(script).output == ""
 
 
+@pytest.mark.skipif(not Path("/etc/localtime").is_symlink(), reason="this host has no time zone")
+def test_the_time_zone_has_its_name(run: Callable[..., Finished]) -> None:
+    zone = run("readlink /etc/localtime && test -s /etc/localtime").output.strip()
+    assert zone == str(Path("/etc/localtime").readlink())
+
+
 def test_does_not_see_the_lock_of_the_host_nor_the_command_line_of_the_kernel(run: Callable[..., Finished]) -> None:
     """A program that sees the folder could lock it, and no other command on this host would ever measure."""
     lock = HOST_LOCK.stat()

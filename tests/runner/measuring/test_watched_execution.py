@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
+from runner.dependencies.watch import MAX_TRACED_CALLS
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
 from runner.measuring.watched_execution import describe_unusable_watch
@@ -73,6 +74,14 @@ def test_a_hidden_program_is_refused_whatever_it_takes(program: str, script: str
     assert report.failure
     assert report.failure.stage is Stage.MEASURE
     assert "executes 'hidden', which the kernel hides from perf" in report.failure.message
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can limit the memory on every host")
+def test_what_asks_about_many_files_in_a_memory_limit_is_measured(tmp_path: Path) -> None:
+    script = f"import os\nfor _ in range({MAX_TRACED_CALLS + 1}): os.path.exists('absent')"
+    report = report_of(tmp_path, ["python3", "-c", script], memory_limit="1G")
+    assert report.outcome is Outcome.MEASURED, report.failure
 
 
 @pytest.mark.perf

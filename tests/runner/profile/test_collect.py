@@ -79,13 +79,16 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
-def test_without_tracepoints_strace_counts_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
     monkeypatch.setattr("runner.profile.collect.detect_recording_permissions", lambda: forbidden)
     profile = collect_profile(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None
     assert profile.census.source == "strace"
+    # As with tracepoints: pages that were advised away, or unmapped, are known when they are touched again.
+    assert profile.anatomy.by_touch[Touch.AFTER_MADVISE] == 24
+    assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
     assert profile.census.calls["madvise"].calls in {3, 4}  # an ending thread may advise its stack away
     assert set(profile.anatomy.by_access) == {Access.UNKNOWN}
 

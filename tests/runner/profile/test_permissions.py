@@ -17,7 +17,6 @@ from runner.profile.recording_plan import (
     compute_faults_period,
     compute_stacks_period,
 )
-from runner.profile.strace_census import parse_summary
 from runner.system.tree import Tree
 
 ID = "sys/kernel/tracing/events/syscalls/sys_enter_mmap/id"
@@ -94,20 +93,6 @@ def test_up_to_two_million_faults_are_recorded_each() -> None:
     assert "exceptions:page_fault_user" in build_faults_options(1, tracepoints=True, error_codes=True)
     assert not any("exceptions" in word for word in build_faults_options(1, tracepoints=True, error_codes=False))
     assert not any("syscalls" in word for word in build_faults_options(1, tracepoints=False, error_codes=False))
-
-
-def test_the_table_of_strace_is_read() -> None:
-    text = (
-        "% time     seconds  usecs/call     calls    errors syscall\n"
-        "------ ----------- ----------- --------- --------- ----------------\n"
-        " 61.11    0.000011           1         8           mmap\n"
-        " 38.89    0.000007           7         1         1 munmap\n"
-        "------ ----------- ----------- --------- --------- ----------------\n"
-        "100.00    0.000018           2         9           total\n"
-    )
-    census = parse_summary(text)
-    assert {name: call.calls for name, call in census.calls.items()} == {"mmap": 8, "munmap": 1}
-    assert census.calls["mmap"].bytes is None
 
 
 def test_a_file_that_is_no_program_has_no_segments(tmp_path: Path) -> None:

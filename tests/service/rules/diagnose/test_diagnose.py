@@ -283,6 +283,21 @@ amounts = st.one_of(st.sampled_from([0, 1, 100]), st.floats(0, 10), st.integers(
 readings = st.dictionaries(st.sampled_from(READINGS), amounts)
 
 
+def test_where_the_kernel_cannot_be_recorded_faults_cost_at_most_the_system_time() -> None:
+    in_user_space = (Frame(function="main", module="prog"),)
+    made = profile(
+        anatomy(AGAIN),
+        calls={"madvise": 99},
+        frames=in_user_space,
+        on_cpu=stacks(StackKind.ON_CPU, {(0,): 10**9}),
+        off_cpu=None,
+        readings={"sys-time": 0.3, "user-time": 0.7},
+    )
+    (finding,) = findings(made)
+    assert finding.rule == "returned-memory"
+    assert finding.price == pytest.approx(0.99 * 0.3)
+
+
 def forked(copied: int, forks: int, **changes: Any) -> Profile:
     """Return a profile in which pages were copied after some forks."""
     kinds = (
@@ -472,8 +487,10 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert major >= 2 * left
                 assert major > 0
             case "memory-short":
-                refaults = made.value("cgroup:workingset_refault_file")
-                assert refaults or (made.anatomy and made.anatomy.major_by_memory)
+                names = ("cgroup:workingset_refault_file", "cgroup:workingset_refault_anon")
+                warm = made.references.get("warm", {})
+                refaults = [made.value(name) or (name in warm and warm[name].value) for name in names]
+                assert any(refaults) or (made.anatomy and made.anatomy.major_by_memory)
             case "huge-pages" | "loader":
                 assert before is not None
             case _:

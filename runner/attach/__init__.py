@@ -1,0 +1,1 @@
+"""Observes processes that run already: chooses them, reads their figures every second, records them thinly."""

@@ -1,0 +1,97 @@
+"""Says whether this user may observe a process, and what to allow if not."""
+
+import os
+import pwd
+from contextlib import suppress
+
+from msgspec import Struct
+
+from runner.attach.process_table import LiveProcess
+from runner.errors import FaultwatchError
+from runner.profile.permissions import RecordingPermissions
+from runner.system.tree import Tree
+
+_SYS_PTRACE, _SYS_ADMIN, _PERFMON = 19, 21, 38
+"""Numbers of the kernel's capabilities."""
+_PARANOID_SETTING = "proc/sys/kernel/perf_event_paranoid"
+_FORBIDDEN_LEVEL = 3
+"""From this level on, Debian's and Ubuntu's kernels forbid perf to ordinary users."""
+
+
+class Observer(Struct, frozen=True):
+    """The user of this command, with what the kernel permits."""
+
+    uid: int
+    may_record: bool
+    """Whether it may record everything, as root may."""
+    may_look: bool
+    """Whether it may look into the processes of others."""
+
+
+def read_observer(tree: Tree) -> Observer:
+    """Return this user with its capabilities."""
+    lines = tree.read_lines("proc/self/status")
+    text = next((line.partition(":")[2].strip() for line in lines if line.startswith("CapEff:")), "0")
+    try:
+        capabilities = int(text, 16)
+    except ValueError:
+        capabilities = 0
+    may_record = bool(capabilities & (1 << _SYS_ADMIN | 1 << _PERFMON))
+    return Observer(os.geteuid(), may_record, bool(capabilities & 1 << _SYS_PTRACE))
+
+
+def require_permission(tree: Tree, process: LiveProcess, observer: Observer) -> None:
+    """Raise if the kernel does not let this user observe a process.
+
+    Raises
+    ------
+    FaultwatchError
+        With what to allow.
+    """
+    owner = read_owner(tree, process.pid)
+    if owner is None:
+        raise FaultwatchError(f"process {process.pid} has ended, or is hidden from this user", "run it with sudo")
+    if owner != observer.uid and not (observer.may_record and observer.may_look):
+        raise FaultwatchError(
+            f"process {process.pid} belongs to {get_user_name(owner)}, and this user may not observe it",
+            f"run the command with sudo, or as {get_user_name(owner)}",
+        )
+    level = tree.read_integer(_PARANOID_SETTING)
+    if level is not None and level >= _FORBIDDEN_LEVEL and not observer.may_record:
+        raise FaultwatchError(
+            f"kernel.perf_event_paranoid is {level}: ordinary users may record nothing",
+            "`sudo sysctl kernel.perf_event_paranoid=1` allows it, or run the command with sudo",
+        )
+
+
+def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[str]:
+    """Return what this user's observation cannot see, and what allows it."""
+    limits = []
+    if not permissions.kernel:
+        limits.append(
+            "faults within system calls, the kernel's functions and waiting threads are not recorded, so the cost of "
+            "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or sudo"
+        )
+    if not permissions.tracepoints:
+        how = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
+        limits.append(
+            "calls that map and return memory are not recorded, so returned memory that is touched again is not told "
+            f"from new memory: {how}"
+        )
+    return limits
+
+
+def read_owner(tree: Tree, pid: int) -> int | None:
+    """Return the effective user of a process; None if it has ended or is hidden."""
+    for line in tree.read_lines(f"proc/{pid}/status"):
+        fields = line.split()
+        if fields[:1] == ["Uid:"] and len(fields) > 2 and fields[2].isdecimal():
+            return int(fields[2])
+    return None
+
+
+def get_user_name(uid: int) -> str:
+    """Return the name of a user, or its number."""
+    with suppress(KeyError):
+        return pwd.getpwuid(uid).pw_name
+    return f"user {uid}"

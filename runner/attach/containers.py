@@ -1,0 +1,48 @@
+"""Finds the processes of a container, by its id among the control groups, or by asking podman or docker."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+from runner.attach.choosing import Choice, choose_by_container_id, choose_by_pid
+from runner.attach.process_table import LiveProcess
+from runner.errors import FaultwatchError
+
+_ENGINES = ("podman", "docker", "nerdctl")
+_TIMEOUT_SECONDS = 10.0
+
+
+def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
+    """Choose all processes of a container.
+
+    Raises
+    ------
+    FaultwatchError
+        No engine of this host runs such a container.
+    """
+    choice = choose_by_container_id(table, name)
+    if choice is not None:
+        return choice
+    engines = [engine for engine in _ENGINES if shutil.which(engine)]
+    for engine in engines:
+        pid = _ask_for_process(engine, name)
+        if pid is not None and pid in table:
+            return choose_by_pid(table, pid)
+    asked = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
+    raise FaultwatchError(
+        f"no running container is named {name!r}{asked}",
+        "`podman ps` lists them, for each user apart; or pass the id of its process",
+    )
+
+
+def _ask_for_process(engine: str, name: str) -> int | None:
+    """Return the first process of a container; None if the engine does not know it, or it does not run."""
+    command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    text = done.stdout.strip()
+    return int(text) if not done.returncode and text.isdecimal() and int(text) else None

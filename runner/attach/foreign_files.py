@@ -1,0 +1,70 @@
+"""Shows the tools that read recordings the files of a process that has a file system of its own, as in a container.
+
+Its files cannot be mounted elsewhere, because its mounts belong to another namespace. So they are copied into memory
+that only the tool sees, and that ends with it.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.attach.live_program import LiveProgram
+from runner.execution.sandbox import build_reader_prefix
+from runner.profile.source_lines import SourceLine, find_source_lines
+from runner.profile.stack_folding import Lines
+
+_FOLDER = "/mnt"
+"""Where the files are shown."""
+_COPY_SCRIPT = """mount -t tmpfs -o size=2g,mode=755 none "$1" || exit 1
+folder=$1; root=$2; shift 2
+while [ "$1" != -- ]; do
+    if [ -f "$root$1" ]; then mkdir -p "$folder${1%/*}"; timeout 10 cp "$root$1" "$folder$1" 2>/dev/null; fi
+    shift
+done
+shift
+exec "$@"
+"""
+
+
+class FileView(Struct, frozen=True):
+    """How tools see the files of a program.
+
+    Attributes
+    ----------
+    within
+        The words before a tool.
+    options
+        The options of ``perf script`` that tell it where the files are.
+    lines
+        Finds the source lines at offsets of a file, by its path in the program.
+    are_files_missing
+        Whether the program's files cannot be shown.
+    """
+
+    within: list[str]
+    lines: Lines
+    options: tuple[str, ...] = ()
+    are_files_missing: bool = False
+
+
+def make_file_view(program: LiveProgram) -> FileView:
+    """Return how tools see the files of a program."""
+    within = build_reader_prefix(None)
+    if not program.has_own_files:
+        return FileView(within, partial(find_source_lines, within=within))
+    if os.geteuid() != 0 or not Path(program.root).exists():
+        # Names of this host's files of the same path would be wrong.
+        return FileView(within, lambda _module, _offsets: {}, ("--symfs", "/nonexistent", *_KERNEL_NAMES), True)
+    copying = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _COPY_SCRIPT, "sh", _FOLDER, program.root)
+
+    def find_lines(module: str, offsets: Iterable[int]) -> Mapping[int, tuple[SourceLine, ...]]:
+        words = [*copying, module, "--", *within]
+        return find_source_lines(f"{_FOLDER}{module}", offsets, words, program.find_outside(module))
+
+    return FileView([*copying, *program.modules, "--", *within], find_lines, ("--symfs", _FOLDER, *_KERNEL_NAMES))
+
+
+_KERNEL_NAMES: Sequence[str] = ("--kallsyms", "/proc/kallsyms")

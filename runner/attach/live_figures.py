@@ -1,0 +1,200 @@
+"""Reads from ``/proc`` what processes have used so far, and where their threads wait. Needs no permission."""
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from runner.system.tree import Tree
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_START_FIELD = 19
+_STABLE_SECONDS = 2.0
+_MAX_THREADS = 256
+"""Of more threads, this many are looked at."""
+_LOCK_WAIT = re.compile(
+    r"rwsem_down_.*|down_(?:read|write)(?:_killable)?|vm_mmap_pgoff|__vm_munmap|do_madvise.*|madvise_.*lock.*|"
+    r"lock_mm_and_find_vma|mmap_(?:read|write)_lock.*|do_mprotect_pkey.*|__(?:do|x64|arm64)_sys_(?:brk|munmap|mremap)|"
+    r"do_user_addr_fault|exc_page_fault|vma_start_(?:read|write).*|lock_vma_under_rcu"
+)
+"""The functions in which a thread waits for the lock of its address space: the scheduler's own are left out there."""
+_STORAGE_WAIT = re.compile(r"folio_wait_bit.*|wait_on_page.*|__?folio_lock.*|io_schedule.*|filemap_.*|swap_.*|bio_.*")
+
+
+class Figures(Struct, frozen=True):
+    """What some processes have used since they started, with their children that have ended.
+
+    Attributes
+    ----------
+    minor, major
+        Page faults.
+    user, system
+        Seconds of CPU time.
+    switches
+        How often their threads were put on a processor.
+    resident
+        Bytes of memory that they have now.
+    threads, processes
+        How many there are now.
+    """
+
+    minor: int = 0
+    major: int = 0
+    user: float = 0.0
+    system: float = 0.0
+    switches: int = 0
+    resident: int = 0
+    threads: int = 0
+    processes: int = 0
+
+    @property
+    def faults(self) -> int:
+        """All page faults."""
+        return self.minor + self.major
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU time."""
+        return self.user + self.system
+
+
+class Waits(Struct, frozen=True):
+    """How often threads were looked at, and how often they waited for something."""
+
+    looks: int = 0
+    lock: int = 0
+    storage: int = 0
+
+    def add(self, other: "Waits") -> "Waits":
+        """Return the sum of two."""
+        return Waits(self.looks + other.looks, self.lock + other.lock, self.storage + other.storage)
+
+
+class Interval(Struct, frozen=True):
+    """What processes used within some time.
+
+    Attributes
+    ----------
+    seconds
+        How long it was.
+    used
+        The differences of the counts; ``resident``, ``threads`` and ``processes`` are those of its end.
+    grown
+        By how many bytes the memory grew.
+    """
+
+    seconds: float
+    used: Figures
+    grown: int
+    waits: Waits = Waits()
+
+    @property
+    def system_share(self) -> float:
+        """The share of the CPU time in the kernel."""
+        return self.used.system / self.used.cpu if self.used.cpu else 0.0
+
+
+def compute_interval(before: Figures, after: Figures, seconds: float, waits: Waits = Waits()) -> Interval:  # noqa: B008 - immutable
+    """Return what was used between two readings.
+
+    A process that ended without a parent among the others takes its counts along, so no difference is below zero.
+    """
+    used = replace(
+        after,
+        minor=max(0, after.minor - before.minor),
+        major=max(0, after.major - before.major),
+        user=max(0.0, after.user - before.user),
+        system=max(0.0, after.system - before.system),
+        switches=max(0, after.switches - before.switches),
+    )
+    return Interval(seconds, used, after.resident - before.resident, waits)
+
+
+def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
+    """Return the sums over some processes; one that has ended meanwhile counts nothing."""
+    minor = major = switches = resident = threads = processes = 0
+    user = system = 0
+    for pid in pids:
+        fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+        try:
+            numbers = [int(field) for field in fields[1:22]]
+        except ValueError:
+            continue
+        if len(numbers) < 21:
+            continue
+        # Each count of a process is followed by that of its children that have ended.
+        minor += numbers[6] + numbers[7]
+        major += numbers[8] + numbers[9]
+        user += numbers[10] + numbers[12]
+        system += numbers[11] + numbers[13]
+        if fields[0] in "ZX":
+            continue  # It has ended, and its parent has not taken over its counts yet.
+        threads += numbers[16]
+        resident += numbers[20]
+        processes += 1
+        switches += _count_switches(tree, pid, numbers[16])
+    return Figures(
+        minor,
+        major,
+        user / _TICKS_PER_SECOND,
+        system / _TICKS_PER_SECOND,
+        switches,
+        resident * _PAGE_BYTES,
+        threads,
+        processes,
+    )
+
+
+def look_at_waits(tree: Tree, pids: Sequence[int]) -> Waits:
+    """Look once at each thread, whether it waits for the lock of its address space or for storage."""
+    looks = lock = storage = 0
+    threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
+    for file in islice(threads, _MAX_THREADS):
+        place = tree.read_text(file, 200)
+        if place is None:
+            continue
+        looks += 1
+        lock += _LOCK_WAIT.fullmatch(place) is not None
+        storage += _STORAGE_WAIT.fullmatch(place) is not None
+    return Waits(looks, lock, storage)
+
+
+def list_threads(tree: Tree, pid: int) -> list[str]:
+    """Return the ids of the threads of a process, as text."""
+    try:
+        return os.listdir(tree.path(f"proc/{pid}/task"))  # noqa: PTH208 - a directory of the kernel, read often
+    except OSError:
+        return []
+
+
+def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
+    """Return the threads that have lived for a while, as they will still do when perf has attached to them.
+
+    A young thread may be that of a connection, which ends soon. The next one is recorded with the thread that starts
+    it. If all are young, all are returned.
+    """
+    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
+    started: dict[int, int] = {}
+    for pid in pids:
+        for name in list_threads(tree, pid):
+            fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
+            if len(fields) > _START_FIELD and fields[0] not in "ZX":
+                started[int(name)] = int(fields[_START_FIELD])
+    stable = [thread for thread, ticks in started.items() if now - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND]
+    return stable or list(started)
+
+
+def _count_switches(tree: Tree, pid: int, threads: int) -> int:
+    """Return how often the threads of a process were put on a processor, estimated from some if there are many."""
+    names = list_threads(tree, pid)[:_MAX_THREADS]
+    total = 0
+    for name in names:
+        fields = (tree.read_text(f"proc/{pid}/task/{name}/schedstat", 200) or "").split()
+        if len(fields) == 3 and fields[2].isdecimal():
+            total += int(fields[2])
+    return total * threads // len(names) if names and threads > len(names) else total

@@ -1,0 +1,213 @@
+"""Reads what a live program is: its file, allocator, runtime, variables, and where its files are."""
+
+import hashlib
+import mmap
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.attach.process_table import LiveProcess
+from runner.environment.allocator import ALLOCATORS
+from runner.environment.secrets import hide_secret
+from runner.profile.elf import read_sections
+from runner.system.processes import read_start_time
+from runner.system.regular_file import open_regular
+from runner.system.tree import Tree
+
+_RUNTIME_LIBRARIES = {
+    "java": re.compile(r"libjvm\.so"),
+    "node": re.compile(r"libnode\.so.*|node|nodejs"),
+    "dotnet": re.compile(r"libcoreclr\.so"),
+    "python": re.compile(r"libpython[23].*|python[23][\d.]*"),
+    "ruby": re.compile(r"libruby.*|ruby[\d.]*"),
+}
+RUNTIMES_WITH_OWN_HEAP = frozenset({"java", "node", "dotnet", "go"})
+"""Runtimes that take their memory from the kernel without the C library's allocator."""
+_C_LIBRARY = re.compile(r"libc\.so\.6|libc-[\d.]+\.so")
+_MUSL = re.compile(r"ld-musl-.*|libc\.musl-.*")
+_STATIC_MARKS = {"jemalloc": b"<jemalloc>", "tcmalloc": b"tcmalloc.", "mimalloc": b"mimalloc: "}
+"""Texts within programs that contain an allocator."""
+_VARIABLES = re.compile(
+    r"MALLOC_\w+|_RJEM_MALLOC_CONF|JE_MALLOC_CONF|GLIBC_TUNABLES|LD_PRELOAD|TCMALLOC_\w+|MIMALLOC_\w+|JAVA_TOOL_OPTIONS|"
+    r"JDK_JAVA_OPTIONS|NODE_OPTIONS|UV_THREADPOOL_SIZE|GOGC|GOMEMLIMIT|GODEBUG|GOMAXPROCS|PYTHONMALLOC|"
+    r"DOTNET_\w+|OMP_NUM_THREADS"
+)
+"""The variables of a process that are looked at: those by which allocators and runtimes are set. No others are read."""
+_MAX_MAPS_BYTES = 64 << 20
+_MAX_PROGRAM_BYTES = 512 << 20
+_MAP_NAME_FIELD = 5
+_DELETED = " (deleted)"
+"""What the kernel adds to the name of a file that was removed."""
+
+
+class LiveProgram(Struct, frozen=True):
+    """What runs in a live process.
+
+    Attributes
+    ----------
+    file
+        The program's file, as the process names it; empty if this user may not know.
+    modules
+        All files that it has mapped as code.
+    allocator
+        The allocator that serves it, as far as its files show; empty if unknown.
+    runtime
+        The language's runtime in it; empty for none.
+    variables
+        Those of its variables that set its allocator or runtime, as they were when it started.
+    root
+        Where its files are seen from outside; ``/`` if it sees those of this host.
+    is_replaced
+        Whether its file is no longer there, as after an upgrade.
+    started_at
+        When it started.
+    """
+
+    process: LiveProcess
+    file: str = ""
+    modules: tuple[str, ...] = ()
+    allocator: str = ""
+    runtime: str = ""
+    variables: Mapping[str, str] = {}
+    root: str = "/"
+    is_replaced: bool = False
+    started_at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of its program, as its command line has it: links are not followed, as of ``redis-server``."""
+        first = re.split(r"[\s:]", self.process.words[0], maxsplit=1)[0] if self.process.words else ""
+        return first.rpartition("/")[2] or self.file.rpartition("/")[2] or self.process.name
+
+    @property
+    def has_own_files(self) -> bool:
+        """Whether it sees other files than this host's, as in a container."""
+        return self.root != "/"
+
+    @property
+    def uses_shared_libraries(self) -> bool:
+        """Whether it has a C library of its own to replace: another allocator can be loaded before it."""
+        names = [module.rpartition("/")[2] for module in self.modules]
+        return any(_C_LIBRARY.fullmatch(name) or _MUSL.fullmatch(name) for name in names)
+
+    def find_outside(self, module: str) -> Path:
+        """Return the path by which one of its files is reached from this process."""
+        return Path(self.root, module.lstrip("/"))
+
+
+def read_live_program(process: LiveProcess) -> LiveProgram:
+    """Read what runs in a process."""
+    tree = Tree()
+    folder = f"/proc/{process.pid}"
+    link = ""
+    with suppress(OSError):
+        link = os.readlink(f"{folder}/exe")  # noqa: PTH115 - the kernel's text, no path
+    file = link.removesuffix(_DELETED)
+    modules = list_modules(tree.read_text(f"{folder}/maps", _MAX_MAPS_BYTES) or "")
+    root = f"{folder}/root" if _has_own_files(process.pid) else "/"
+    outside = Path(root, file.lstrip("/")) if file else None
+    runtime = detect_runtime(file, modules, is_go=bool(outside and (read := read_sections(outside)) and read.is_go))
+    return LiveProgram(
+        process,
+        file,
+        modules,
+        detect_allocator(modules, runtime, _find_static_allocator(outside) if outside else ""),
+        runtime,
+        select_variables(tree.read_text(f"{folder}/environ", 1 << 20) or ""),
+        root,
+        is_replaced(link),
+        read_start_time(process.pid),
+    )
+
+
+def list_modules(maps: str) -> tuple[str, ...]:
+    """Return the files that a process has mapped as code, from the text of its ``maps``."""
+    files: dict[str, None] = {}
+    for line in maps.split("\n"):
+        fields = line.split(None, _MAP_NAME_FIELD)
+        if len(fields) > _MAP_NAME_FIELD and "x" in fields[1] and fields[_MAP_NAME_FIELD].startswith("/"):
+            files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED)] = None
+    return tuple(files)
+
+
+def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
+    """Return the runtime of a program, from the files that it has mapped; empty for none."""
+    if is_go:
+        return "go"
+    names = {name.rpartition("/")[2] for name in (file, *modules)}
+    return next(
+        (runtime for runtime, name in _RUNTIME_LIBRARIES.items() if any(map(name.fullmatch, names))),
+        "",
+    )
+
+
+def detect_allocator(modules: Iterable[str], runtime: str, static: str = "") -> str:
+    """Return the allocator of a program: a library's, its own, its runtime's, or the C library's."""
+    names = [module.rpartition("/")[2].lower() for module in modules]
+    library = next((allocator for allocator in ALLOCATORS if any(f"lib{allocator}" in name for name in names)), "")
+    if library or static:
+        return library or static
+    if runtime in RUNTIMES_WITH_OWN_HEAP:
+        return runtime
+    if any(map(_MUSL.fullmatch, names)):
+        return "musl"
+    return "glibc" if any(map(_C_LIBRARY.fullmatch, names)) else ""
+
+
+def select_variables(environ: str) -> dict[str, str]:
+    """Return the variables that set an allocator or a runtime, from the text of ``environ``."""
+    pairs = (word.partition("=") for word in environ.split("\0"))
+    return {name: hide_secret(name, value) for name, _, value in pairs if _VARIABLES.fullmatch(name)}
+
+
+def identify_program(program: LiveProgram) -> str:
+    """Return 40 hexadecimal digits that identify the version of a program: a digest of its file."""
+    digest = hashlib.sha1(usedforsecurity=False)
+    try:
+        with open_regular(program.find_outside(program.file)) as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    except OSError:
+        digest.update(program.name.encode())
+    return digest.hexdigest()
+
+
+def read_modification_time(program: LiveProgram) -> datetime:
+    """Return when the file of a program was written, or else when the process started."""
+    with suppress(OSError):
+        return datetime.fromtimestamp(program.find_outside(program.file).stat().st_mtime, UTC)
+    return program.started_at or datetime.now(UTC)
+
+
+def _has_own_files(pid: int) -> bool:
+    """Return whether a process sees other files than this one: another root, or another file as its program."""
+    try:
+        roots = [Path(f"/proc/{who}/root").stat() for who in ("self", pid)]
+        program = Path(f"/proc/{pid}/exe")
+        if not os.path.samestat(*roots):
+            return True
+        return not (is_replaced(str(program.readlink())) or os.path.samestat(program.stat(), program.readlink().stat()))
+    except OSError:
+        return False
+
+
+def is_replaced(link: str) -> bool:
+    """Return whether the file of a program is no longer there, as after an upgrade, by the kernel's link to it."""
+    return link.endswith(_DELETED)
+
+
+def _find_static_allocator(file: Path) -> str:
+    """Return the allocator that a program contains; empty for none."""
+    try:
+        with open_regular(file) as stream:
+            if not 0 < os.fstat(stream.fileno()).st_size <= _MAX_PROGRAM_BYTES:
+                return ""
+            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return next((name for name, mark in _STATIC_MARKS.items() if content.find(mark) >= 0), "")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,134 @@
+"""Records running processes with perf into files without a name, so that nothing stays, however this process ends."""
+
+import ctypes
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from runner.perf.attached_perf import AttachError
+from runner.perf.recording import Recorder, RecordPlan
+
+_BUFFER_PAGES = 512
+"""Pages of each processor's buffer: two MiB, on a host that works for others."""
+_MAX_BYTES = "512M"
+_ATTEMPTS = 8
+"""How often perf is attached: it gives up if a thread ends meanwhile, such as that of a connection."""
+_NICENESS = 19
+_SET_DEATH_SIGNAL = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class LiveRecorder:
+    """A perf record of running processes, which ends with this process and works at the lowest priority."""
+
+    def __init__(self, options: Sequence[str], list_threads: Callable[[], Sequence[int]]) -> None:
+        """Start perf, disabled; :meth:`wait` waits until it has attached.
+
+        Parameters
+        ----------
+        list_threads
+            Returns the threads to record, and with them those that they start.
+        """
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="faultwatch-")  # noqa: SIM115 - closed by close()
+        self._options = options
+        self._list_threads = list_threads
+        self._recorder: Recorder | None = None
+        try:
+            self._start()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The recording, for this process and for those that inherit its descriptor."""
+        return Path(f"/proc/self/fd/{self._file.fileno()}")
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of the recording."""
+        return self._file.fileno()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the recording."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def wait(self) -> None:
+        """Wait until perf has attached; try again if a thread has ended meanwhile.
+
+        Raises
+        ------
+        AttachError
+            perf cannot attach; the message says why.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            assert self._recorder is not None
+            try:
+                self._recorder.send_command("disable")  # It is disabled; the answer shows that perf has attached.
+            except AttachError:
+                self._end_process()
+                if attempt == _ATTEMPTS or not self._list_threads():
+                    raise
+                self._start()
+            else:
+                # Only now: while it attaches, threads may end, and it would give up.
+                with suppress(OSError):
+                    os.setpriority(os.PRIO_PROCESS, self._recorder.pid, _NICENESS)
+                return
+
+    def enable(self) -> None:
+        """Begin to record.
+
+        Raises
+        ------
+        AttachError
+            perf does not answer, as when the processes have ended.
+        """
+        if self._recorder:
+            self._recorder.send_command("enable")
+
+    def finish(self) -> None:
+        """Stop recording, and wait until perf has written everything."""
+        if self._recorder:
+            with suppress(AttachError):
+                self._recorder.send_command("disable")
+            self._recorder.finish()
+            self._end_process()
+
+    def close(self) -> None:
+        """End perf, and give up the recording."""
+        self._end_process()
+        self._file.close()
+
+    def _end_process(self) -> None:
+        if self._recorder:
+            self._recorder.close()
+            self._recorder = None
+
+    def _start(self) -> None:
+        """Start perf."""
+        buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
+        own = os.dup(self._file.fileno())
+        # With a list of threads, perf would leave out those that they start.
+        plan = RecordPlan(
+            ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{own}")
+        )
+        self._recorder = Recorder(plan, self._list_threads(), [own], make_guard(), threads=True)
+
+
+def make_guard() -> Callable[[], None]:
+    """Return what a child does before it becomes another program, so that it ends with this process."""
+    parent = os.getpid()
+
+    def guard() -> None:
+        os.setsid()  # Ctrl-C is for this process, which then ends its children in order.
+        _libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)  # It has ended in between.
+
+    return guard

@@ -1,0 +1,118 @@
+"""Fits remedies to a live program: which can work in it, and how to try them. Pure."""
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from runner.attach.live_program import RUNTIMES_WITH_OWN_HEAP, LiveProgram
+from runner.contract.diagnosis import Diagnosis, Finding, Remedy
+from runner.contract.profile import Anatomy, Memory
+
+_MEMORY_RULES = frozenset({"returned-memory", "temporary-buffers"})
+"""Rules about memory that comes and goes, which a runtime's own settings can keep."""
+_RUNTIME_REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
+    "java": (
+        Remedy(
+            text="let the JVM keep its heap: -Xms as large as -Xmx, and -XX:+AlwaysPreTouch",
+            settings={"env.JDK_JAVA_OPTIONS": "-XX:+AlwaysPreTouch -XX:MinHeapFreeRatio=50 -XX:MaxHeapFreeRatio=100"},
+        ),
+    ),
+    "go": (
+        Remedy(
+            text="let Go collect less often, within a limit of memory; and do not call debug.FreeOSMemory",
+            settings={"env.GOGC": "200", "env.GOMEMLIMIT": "80%-OF-ITS-MEMORY"},
+        ),
+    ),
+    "node": (
+        Remedy(text="let V8 keep a larger young generation", settings={"env.NODE_OPTIONS": "--max-semi-space-size=64"}),
+    ),
+    "dotnet": (Remedy(text="let .NET keep the memory that it frees", settings={"env.DOTNET_GCRetainVM": "1"}),),
+}
+_PRELOADED = {"tcmalloc": "libtcmalloc_minimal.so.4", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}
+_TUNABLES = {
+    "env.MALLOC_MMAP_THRESHOLD_": "glibc.malloc.mmap_threshold",
+    "env.MALLOC_TRIM_THRESHOLD_": "glibc.malloc.trim_threshold",
+    "env.MALLOC_ARENA_MAX": "glibc.malloc.arena_max",
+    "env.MALLOC_TOP_PAD_": "glibc.malloc.top_pad",
+}
+"""Variables of the C library's allocator, and the tunables that replace them."""
+_HUGE_PAGES_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
+_UNIT = re.compile(r"/([^/]+\.service)(?:/|$)")
+
+
+def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram, anatomy: Anatomy | None = None) -> Diagnosis:
+    """Return a diagnosis whose remedies can work in a program.
+
+    Parameters
+    ----------
+    anatomy
+        Its faults: a runtime with a heap of its own can have most of them in the C library's, as Node's buffers.
+    """
+    if anatomy and program.uses_shared_libraries and is_in_heap(anatomy):
+        allocator = program.allocator if program.allocator != program.runtime else "glibc"
+        program = replace(program, runtime="", allocator=allocator)
+    return diagnosis.model_copy(
+        update={"findings": tuple(_fit_finding(finding, program) for finding in diagnosis.findings)}
+    )
+
+
+def is_in_heap(anatomy: Anatomy) -> bool:
+    """Return whether the largest part of the faults is in the heap of the C library."""
+    return max(anatomy.by_memory, key=lambda kind: anatomy.by_memory[kind], default=None) is Memory.HEAP
+
+
+def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:
+    """Return whether settings can have an effect in a program, by the allocator and the runtime that it has."""
+    allocator = settings.get("allocator")
+    if allocator is not None and (
+        program.runtime in RUNTIMES_WITH_OWN_HEAP
+        or program.allocator in {"", allocator}
+        or not program.uses_shared_libraries
+    ):
+        return False
+    if "env.MALLOC_CONF" in settings and program.allocator != "jemalloc":
+        return False
+    return not (settings.keys() & _TUNABLES.keys() and program.allocator != "glibc")
+
+
+def describe_trial(settings: Mapping[str, str], program: LiveProgram) -> str:
+    """Return how to try some settings with a program that runs now, as a command or as what to write where."""
+    variables: dict[str, str] = {}
+    tunables = []
+    commands = []
+    for name, value in settings.items():
+        if name in _TUNABLES:
+            tunables.append(f"{_TUNABLES[name]}={value}")
+        elif name.startswith("env."):
+            variables[name.removeprefix("env.")] = value
+        elif name == "allocator":
+            variables["LD_PRELOAD"] = _PRELOADED.get(value, f"lib{value}.so")
+        elif name == "thp":
+            commands.append(f"echo {value} | sudo tee {_HUGE_PAGES_FILE}   # works at once, for all of the host")
+        else:
+            commands.append(f"{name}={value}")
+    if tunables:
+        earlier = program.variables.get("GLIBC_TUNABLES")
+        variables["GLIBC_TUNABLES"] = ":".join([*([earlier] if earlier else []), *tunables])
+    if variables:
+        commands.insert(0, _describe_variables(variables, program))
+    return "; ".join(commands)
+
+
+def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> str:
+    """Return how a program gets variables: they are read when it starts."""
+    words = [f"{name}={value}" for name, value in variables.items()]
+    unit = _UNIT.search(program.process.group)
+    if unit:
+        lines = " ".join(f'Environment="{word}"' for word in words)
+        return f"systemctl edit {unit[1]}: [Service] {lines}; then restart it"
+    return f"start it with {' '.join(map(shlex.quote, words))}"
+
+
+def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:
+    """Return a finding with the remedies that can work, and those of the program's runtime."""
+    own = _RUNTIME_REMEDIES.get(program.runtime, ()) if finding.rule in _MEMORY_RULES else ()
+    fitting = [remedy for remedy in finding.remedies if can_work(remedy.settings, program)]
+    return finding.model_copy(update={"remedies": (*own, *fitting)})

@@ -1,0 +1,97 @@
+"""Says which functions of a live program have no names in its profile, and what gives them names."""
+
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+from runner.attach.live_program import LiveProgram
+from runner.contract.profile import Profile
+
+_MIN_SHARE = 0.05
+"""The share of the recorded stacks in functions without names from which a file is named."""
+_MAX_FILES = 3
+_UNKNOWN = "[unknown]"
+_PERF_MAP = "/tmp/perf-"  # noqa: S108 - where runtimes write it
+_TIMEOUT_SECONDS = 5.0
+_RUNTIME_HINTS: Mapping[str, str] = {
+    "java": (
+        "`jcmd {pid} Compiler.perfmap` (JDK 17 or later) writes the names for perf; -XX:+PreserveFramePointer adds "
+        "the callers at the next start"
+    ),
+    "node": "start it with `node --perf-basic-prof-only-functions`, which writes the names for perf",
+    "dotnet": "start it with DOTNET_PerfMapEnabled=1, which writes the names for perf",
+    "python": "start it with `python -X perf` (3.12 or later), which gives the functions of Python names",
+}
+FindPackage = Callable[[str], str]
+
+
+def describe_missing_names(profile: Profile, program: LiveProgram, find_package: FindPackage) -> Iterator[str]:
+    """Yield a remark for each file, and for code without one, whose functions have no names in many stacks.
+
+    Parameters
+    ----------
+    find_package
+        Returns how to install the names of a file's functions; empty if no package has the file.
+    """
+    if program.is_replaced:
+        yield f"{program.file} was replaced or removed since the process started, so its functions have no names"
+        return
+    shares = compute_unknown_shares(profile)
+    files = [module for module in sorted(shares, key=lambda module: -shares[module]) if shares[module] >= _MIN_SHARE]
+    for module in files[:_MAX_FILES]:
+        start = f"{100 * shares[module]:.0f} % of the stacks pass through "
+        if not module:
+            hint = _RUNTIME_HINTS.get(program.runtime, "if its runtime can write a map for perf, let it do so")
+            yield f"{start}code made at run time, without names: {hint.format(pid=program.process.pid)}"
+            continue
+        path = module if module.startswith("/") else program.file
+        how = "" if program.has_own_files else find_package(path)
+        if program.has_own_files:
+            how = "keep its symbols in the image, or install its debug package there"
+        yield f"{start}functions of {module} without names, because it is stripped: {how or 'build it without `strip`'}"
+
+
+def compute_unknown_shares(profile: Profile) -> dict[str, float]:
+    """Return the largest share of a kind of stacks that pass through functions without names, by file.
+
+    Code without a file, which a runtime made, has an empty name.
+    """
+    modules = {
+        index: _name_module(frame.module) for index, frame in enumerate(profile.frames) if frame.function == _UNKNOWN
+    }
+    shares: dict[str, float] = {}
+    for stacks in (profile.faults, profile.on_cpu):
+        weights: Counter[str] = Counter()
+        for stack in stacks.stacks if stacks else ():
+            for module in {modules[index] for index in stack.frames if index in modules}:
+                weights[module] += stack.weight
+        for module, weight in weights.items():
+            shares[module] = max(shares.get(module, 0.0), weight / stacks.total if stacks and stacks.total else 0.0)
+    return shares
+
+
+def _name_module(module: str) -> str:
+    """Return the file of a module; empty for memory without one, and for a map that a runtime wrote for perf."""
+    has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith(("//", _PERF_MAP)))
+    return module if has_file else ""
+
+
+def find_debug_package(path: str) -> str:
+    """Return the command that installs the names of a file's functions, by the package that has the file."""
+    for asked in (path, path.removeprefix("/usr")):
+        package = _ask("dpkg-query", "-S", asked).partition(":")[0]
+        if package and " " not in package:
+            return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
+    package = _ask("rpm", "-qf", "--queryformat", "%{NAME}", path)
+    return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""
+
+
+def _ask(*words: str) -> str:
+    """Return the first line that a package manager prints; empty if it fails or is not there."""
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.partition("\n")[0].strip() if done.returncode == 0 else ""

@@ -1,0 +1,86 @@
+"""Keeps observations in files, for comparisons: a folder each, with its profile, diagnosis and stacks."""
+
+import re
+from datetime import datetime
+from pathlib import Path
+
+from runner.contract.base import Name, Strict
+from runner.contract.diagnosis import Diagnosis
+from runner.contract.profile import Profile
+from runner.contract.profile_formats import write_stacks
+from runner.errors import FaultwatchError
+from runner.system.private_folder import make_private_folder
+from runner.system.regular_file import read_regular
+
+FORMATS = {"folded": ".folded", "speedscope": ".speedscope.json", "pprof": ".pb.gz"}
+_FILE = "observation.json"
+_MAX_BYTES = 256 << 20
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
+
+
+class StoredObservation(Strict):
+    """An observation as it is kept."""
+
+    version: int = 1
+    observation_id: Name
+    title: str
+    profile: Profile
+    diagnosis: Diagnosis | None = None
+
+
+def make_observation_id(name: str, moment: datetime) -> str:
+    """Return the id of an observation: the program's name, and the local time to the second."""
+    return f"{name[:60]}-{moment.astimezone():%Y%m%d-%H%M%S}"
+
+
+def store_observation(folder: Path, stored: StoredObservation) -> Path:
+    """Keep an observation and its stacks; return its folder.
+
+    Raises
+    ------
+    FaultwatchError
+        It cannot be written.
+    """
+    place = folder / stored.observation_id
+    try:
+        make_private_folder(folder)
+        place.mkdir(mode=0o700, exist_ok=True)
+        for stacks in stored.profile.stack_profiles:
+            for form, suffix in FORMATS.items():
+                (place / f"{stacks.kind}{suffix}").write_bytes(write_stacks(stored.profile, stacks, form))
+        # Last, so that a folder with this file is complete.
+        (place / _FILE).write_text(stored.model_dump_json(), encoding="utf-8")
+    except OSError as error:
+        raise FaultwatchError(f"{place} cannot be written: {error.strerror}", "set FAULTWATCH_HOME") from None
+    return place
+
+
+def load_observation(folder: Path, name: str) -> StoredObservation:
+    """Return a stored observation by its id, or by a beginning of it that only one has.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no such observation, several match, or it cannot be read.
+    """
+    names = list_observations(folder)
+    matching = [name] if name in names else [other for other in names if _ID.fullmatch(name) and other.startswith(name)]
+    if len(matching) != 1:
+        newest = ", ".join(names[-5:]) or "none yet"
+        raise FaultwatchError(f"{len(matching) or 'no'} observations are named {name!r}", f"stored are: {newest}")
+    file = folder / matching[0] / _FILE
+    try:
+        return StoredObservation.model_validate_json(read_regular(file, _MAX_BYTES))
+    except OSError as error:
+        raise FaultwatchError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise FaultwatchError(f"{file} is not an observation of this version", "observe the process again") from None
+
+
+def list_observations(folder: Path) -> list[str]:
+    """Return the ids of the complete observations, the oldest first."""
+    try:
+        places = [(file.stat().st_mtime_ns, file.parent.name) for file in folder.glob(f"*/{_FILE}")]
+    except OSError:
+        return []
+    return [name for _, name in sorted(places)]

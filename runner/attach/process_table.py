@@ -1,0 +1,108 @@
+"""Reads the processes of this machine from ``/proc``."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from runner.system.tree import Tree
+
+_KERNEL_THREAD_PARENT = 2
+_PARENT_FIELD, _START_FIELD = 1, 19
+"""Places among the fields of ``/proc/PID/stat`` after the name, which may contain spaces."""
+_MAX_WORDS = 100
+_STARTER_FACTOR = 10
+"""A process that another of its tree surpasses in CPU time by this factor only started it."""
+
+
+class LiveProcess(Struct, frozen=True):
+    """A process as it is now.
+
+    Attributes
+    ----------
+    started
+        When it started, in clock ticks since the boot.
+    name
+        Its name in the kernel. Untrusted, as its words are.
+    words
+        Its command line; empty for a thread of the kernel.
+    group
+        Its control group, below the mount of the hierarchy.
+    """
+
+    pid: int
+    parent: int
+    started: int
+    name: str
+    words: tuple[str, ...] = ()
+    group: str = ""
+
+    @property
+    def is_of_kernel(self) -> bool:
+        """Whether it is a thread of the kernel, which has no memory of its own."""
+        return not self.words and _KERNEL_THREAD_PARENT in {self.pid, self.parent}
+
+    @property
+    def title(self) -> str:
+        """Its command line, or its name in brackets as ``ps`` shows it."""
+        return " ".join(self.words) if self.words else f"[{self.name}]"
+
+
+def read_process_table(tree: Tree) -> dict[int, LiveProcess]:
+    """Return all processes that this user can see."""
+    processes = (read_process(tree, int(name)) for name in tree.list_names("proc", "[1-9]*") if name.isdecimal())
+    return {process.pid: process for process in processes if process is not None}
+
+
+def read_process(tree: Tree, pid: int) -> LiveProcess | None:
+    """Return one process; None if it has ended."""
+    text = tree.read_text(f"proc/{pid}/stat")
+    if not text:
+        return None
+    head, _, tail = text.rpartition(")")
+    fields = tail.split()
+    try:
+        parent, started = int(fields[_PARENT_FIELD]), int(fields[_START_FIELD])
+    except (IndexError, ValueError):
+        return None
+    words = (tree.read_text(f"proc/{pid}/cmdline", 100_000) or "").rstrip("\0").split("\0")[:_MAX_WORDS]
+    name = head.partition("(")[2]
+    return LiveProcess(pid, parent, started, name, tuple(words) if words != [""] else (), _read_group(tree, pid))
+
+
+def find_descendants(table: Mapping[int, LiveProcess], root: int) -> tuple[int, ...]:
+    """Return a process and all its descendants, parents first."""
+    children: dict[int, list[int]] = {}
+    for process in table.values():
+        children.setdefault(process.parent, []).append(process.pid)
+    family: dict[int, None] = {}
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop(0)
+        if pid not in family:
+            family[pid] = None
+            waiting += sorted(children.get(pid, ()))
+    return tuple(family)
+
+
+def find_busiest(tree: Tree, processes: Mapping[int, LiveProcess], root: int) -> int:
+    """Return the process that has used the most CPU time: a tree often begins with a shell or another starter."""
+    seconds = {pid: _read_ticks(tree, pid) for pid in processes}
+    busiest = max(seconds, key=lambda pid: seconds[pid], default=root)
+    return busiest if seconds.get(busiest, 0) > _STARTER_FACTOR * seconds.get(root, 0) else root
+
+
+def _read_ticks(tree: Tree, pid: int) -> int:
+    """Return the CPU time of a process without its children, in clock ticks."""
+    fields = (tree.read_text(f"proc/{pid}/stat") or "").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12]) if len(fields) > 12 else 0
+
+
+def _read_group(tree: Tree, pid: int) -> str:
+    """Return the control group of a process: that of the unified hierarchy, or else of the memory controller."""
+    groups: dict[str, str] = {}
+    for line in tree.read_lines(f"proc/{pid}/cgroup"):
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        groups[controllers] = path
+    named = next((path for controllers, path in groups.items() if "memory" in controllers.split(",")), "")
+    return groups.get("", "") or named or groups.get("name=systemd", "")

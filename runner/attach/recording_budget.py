@@ -1,0 +1,119 @@
+"""Decides how thinly a live process is recorded, so that it loses at most a share of its time. Pure."""
+
+import math
+
+from msgspec import Struct
+
+from runner.profile.recording_plan import MAX_STACKS, CallGraph
+
+SECONDS_PER_FAULT = 1.5e-6
+"""What the record of a fault with its address costs the process; with the processor's error code, two records."""
+SECONDS_PER_STACK = {"dwarf": 12e-6, "fp": 3e-6, "lbr": 3e-6}
+"""What the record of a stack costs the process."""
+SECONDS_PER_SWITCH = 1.5e-6
+"""What the two records of leaving and entering a processor cost the process."""
+_COUNTING_SECONDS = 0.5
+"""How long the process is only counted at first, for the rates."""
+_MAX_ADDRESS_SHARE = 0.4
+"""The largest share of the time in which each fault is recorded with its address."""
+_MIN_SAMPLED_SECONDS = 0.5
+"""Less time of sampled addresses than this is not worth a perf of its own."""
+_MAX_SAMPLED_FAULTS = 50_000
+_BUDGET_SHARES = {"addresses": 0.3, "sampled": 0.1, "faults": 0.2, "clock": 0.2, "switches": 0.2}
+_MIN_PERIOD_NANOSECONDS = 100_000
+
+
+class Rates(Struct, frozen=True):
+    """What processes use in a second."""
+
+    faults: float
+    switches: float
+    cpu: float
+
+
+class RecordingBudget(Struct, frozen=True):
+    """How a live process is recorded.
+
+    Attributes
+    ----------
+    address_seconds
+        For how long each fault is recorded with its address, and each call that maps or returns memory.
+    max_faults
+        After how many faults that ends, if they become more than expected.
+    sampled_seconds, sampled_period
+        For how long then only one in so many faults is recorded with its address, with all of the calls: what is given
+        back seldom, as a runtime gives back a heap, is seen only in a longer time. 0 seconds if each fault can be
+        recorded for long enough.
+    stack_seconds
+        For how long stacks are recorded, afterwards.
+    fault_period, clock_period
+        One in so many faults, and nanoseconds of CPU time, is recorded with its stack.
+    switch_seconds
+        For how long threads are recorded as they leave and enter processors.
+    switch_period
+        One in so many switches is recorded with its stack.
+    """
+
+    address_seconds: float
+    max_faults: int
+    sampled_seconds: float
+    sampled_period: int
+    stack_seconds: float
+    fault_period: int
+    clock_period: int
+    switch_seconds: float
+    switch_period: int
+
+
+def compute_counting_seconds(seconds: float) -> float:
+    """Return for how long a process is only counted before it is recorded."""
+    return min(_COUNTING_SECONDS, seconds / 10)
+
+
+def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_graph: CallGraph) -> RecordingBudget:
+    """Plan the recording of the next seconds.
+
+    Parameters
+    ----------
+    most_overhead
+        The largest share of its CPU time that recording may cost the process.
+    """
+    stack = SECONDS_PER_STACK[call_graph]
+    budgets = {name: share * most_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
+    max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
+    address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _divide(max_faults, rates.faults))
+    sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
+    if sampled_seconds < _MIN_SAMPLED_SECONDS:
+        sampled_seconds = 0.0
+    sampled_faults = min(_MAX_SAMPLED_FAULTS, budgets["sampled"] / SECONDS_PER_FAULT)
+    stack_seconds = seconds - address_seconds - sampled_seconds
+    # Up to a number of stacks that says enough, and as many as the budget allows.
+    faults, switches = rates.faults * stack_seconds, rates.switches * stack_seconds
+    most = MAX_STACKS[call_graph]
+    clock = max(
+        stack / (_BUDGET_SHARES["clock"] * most_overhead) if most_overhead else math.inf,
+        rates.cpu * stack_seconds / most,
+    )
+    switch_seconds = min(stack_seconds, _divide(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
+    recorded_switches = switches * switch_seconds / stack_seconds if stack_seconds else 0.0
+    return RecordingBudget(
+        address_seconds=address_seconds,
+        max_faults=max_faults,
+        sampled_seconds=sampled_seconds,
+        sampled_period=_choose_period(rates.faults * sampled_seconds, _MAX_SAMPLED_FAULTS, sampled_faults),
+        stack_seconds=stack_seconds,
+        fault_period=_choose_period(faults, most, budgets["faults"] / stack),
+        clock_period=max(_MIN_PERIOD_NANOSECONDS, math.ceil(min(clock, 1.0) * 1e9)),
+        switch_seconds=switch_seconds,
+        switch_period=_choose_period(recorded_switches, most, budgets["switches"] / 2 / stack),
+    )
+
+
+def _choose_period(expected: float, most: int, affordable: float) -> int:
+    """Return N, so that one in N of some expected events gives neither too many stacks nor too costly ones."""
+    number = min(float(most), max(1.0, affordable))
+    return max(1, math.ceil(expected / number))
+
+
+def _divide(number: float, rate: float) -> float:
+    return number / rate if rate else math.inf

@@ -1,0 +1,276 @@
+"""``faultwatch attach``: observe a process that runs now, and name what its page faults come from."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from runner.cli.arguments import Duration
+from runner.cli.options import apply_options, result_options
+from runner.cli.result_output import output_result
+from runner.errors import FaultwatchError
+
+if TYPE_CHECKING:
+    from runner.attach.choosing import Choice
+    from runner.attach.live_program import LiveProgram
+    from runner.attach.observation_store import StoredObservation
+    from runner.attach.observe import Outcome
+    from runner.contract.diagnosis import Diagnosis
+    from runner.contract.profile import Profile
+    from runner.profile.permissions import RecordingPermissions
+    from runner.profile.recording_plan import CallGraph
+    from runner.settings import Settings
+
+
+_READING_NICENESS = 10
+"""Reading what was recorded takes seconds, on a host that works for others."""
+
+
+class Percent(click.ParamType[float]):
+    """A share such as ``1%`` or ``0.5``, in percent; converted to a fraction."""
+
+    name = "percent"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> float:
+        """Return the fraction."""
+        if isinstance(value, float):
+            return value
+        try:
+            share = float(str(value).strip().removesuffix("%").strip()) / 100
+        except ValueError:
+            share = -1.0
+        if not 0 < share <= 1:
+            self.fail(f"{value!r} is not a share: write a number above 0 and up to 100, as in 1%.", parameter, context)
+        return share
+
+
+@click.command(name="attach")
+@click.argument("pid", type=click.IntRange(1), required=False)
+@apply_options(
+    click.option("--name", metavar="NAME", help="Observe the only tree of processes whose program has this name."),
+    click.option("--unit", metavar="NAME", help="Observe the processes of a unit of systemd."),
+    click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
+    click.option("--container", metavar="NAME", help="Observe the processes of a container of podman or docker."),
+    click.option(
+        "--for",
+        "seconds",
+        type=Duration(),
+        default="30s",
+        show_default=True,
+        metavar="TIME",
+        help="For how long, as in 90s or 5m. Ctrl-C ends it earlier, with the results so far.",
+    ),
+    click.option(
+        "--most-overhead",
+        type=Percent(),
+        default="1%",
+        show_default=True,
+        metavar="PERCENT",
+        help="The largest share of its CPU time that recording may cost the process.",
+    ),
+    click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
+    click.option(
+        "--flame-graphs/--no-flame-graphs", "flames", default=True, show_default=True, help="Draw flame graphs."
+    ),
+    result_options,
+)
+def command(
+    pid: int | None,
+    name: str | None,
+    unit: str | None,
+    group: str | None,
+    container: str | None,
+    seconds: float,
+    most_overhead: float,
+    before: str | None,
+    flames: bool,
+    as_json: bool,
+    output_file: Path | None,
+) -> None:
+    """Observe a process that runs now, by its PID, and say where its page faults come from, and why.
+
+    It needs no repository, no build and no service. A line per second shows its faults; at the end stand the profile,
+    the diagnosis and the remedies that fit it. Nothing in the process is changed.
+    """
+    from runner.attach.attach_permission import describe_limits, read_observer, require_permission
+    from runner.attach.live_program import read_live_program
+    from runner.attach.live_remedies import fit_diagnosis
+    from runner.attach.missing_names import describe_missing_names, find_debug_package
+    from runner.attach.observation_store import StoredObservation, load_observation, store_observation
+    from runner.attach.observe import observe
+    from runner.attach.process_table import find_busiest, read_process_table
+    from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
+    from runner.cli.terminal import say
+    from runner.profile.permissions import detect_recording_permissions
+    from runner.settings import load_settings
+    from runner.system.tree import Tree
+
+    tree, settings = Tree(), load_settings()
+    folder = settings.home / "observations"
+    earlier = load_observation(folder, before) if before else None
+    choice = _choose(pid, name, unit, group, container)
+    observer = read_observer(tree)
+    require_permission(tree, choice.root, observer)
+    table = read_process_table(tree)
+    family = {pid: table[pid] for pid in choice.pids if pid in table}
+    program = read_live_program(family.get(find_busiest(tree, family, choice.root.pid), choice.root))
+    say(format_heading(choice, program, get_now()))
+    permissions = detect_recording_permissions(tree, root=observer.may_record)
+    outcome = observe(
+        choice,
+        program,
+        host=settings.host,
+        seconds=max(1.0, seconds),
+        most_overhead=most_overhead,
+        call_graph=_choose_call_graph(program),
+        permissions=permissions,
+        show=lambda line: say(format_live_line(line)),
+    )
+    os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)
+    try:
+        profile = _build_profile(outcome, permissions)
+    finally:
+        outcome.recordings.close()
+    remarks = [
+        *describe_limits(permissions, root=observer.uid == 0),
+        *describe_missing_names(profile, program, find_debug_package),
+        describe_unknown(program, outcome.observation.started_at),
+    ]
+    profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
+    diagnosis = _diagnose(profile, earlier.profile if earlier else None, settings)
+    if diagnosis:
+        diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
+    stored = StoredObservation(
+        observation_id=_make_id(profile), title=choice.root.title[:1000], profile=profile, diagnosis=diagnosis
+    )
+    place = store_observation(folder, stored)
+
+    def show() -> None:
+        from rich.console import Console
+
+        from runner.cli.formatting import escape_text
+
+        console = Console()
+        for line in describe_outcome(outcome):
+            console.print(escape_text(line), highlight=False)
+        _show_result(stored, earlier, program=program, flames=flames)
+        console.print(
+            f"\nStored as [bold]{stored.observation_id}[/], with its stacks: {escape_text(str(place))}", highlight=False
+        )
+        console.print(
+            f"[dim]After a change: faultwatch attach PID --before {stored.observation_id}[/]",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    output_result(stored.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
+
+
+def _choose(pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None) -> "Choice":
+    """Return the processes that the arguments name."""
+    from runner.attach import choosing
+    from runner.attach.containers import find_container
+    from runner.attach.process_table import read_process_table
+    from runner.system.tree import Tree
+
+    if sum(word is not None for word in (pid, name, unit, group, container)) != 1:
+        raise click.UsageError("Name what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
+    table = read_process_table(Tree())
+    if pid is not None:
+        return choosing.choose_by_pid(table, pid)
+    if name is not None:
+        return choosing.choose_by_name(table, name, os.getpid())
+    if unit is not None:
+        return choosing.choose_by_unit(table, unit)
+    if group is not None:
+        return choosing.choose_by_group(table, group)
+    return find_container(table, container or "")
+
+
+def _choose_call_graph(program: "LiveProgram") -> "CallGraph":
+    """Return how to unwind the stacks of a program: runtimes that compile keep frame pointers, or nothing."""
+    from runner.profile.elf import choose_call_graph
+
+    if program.runtime in {"go", "java", "node", "dotnet"}:
+        return "fp"
+    return choose_call_graph(program.find_outside(program.file))
+
+
+def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "Profile":
+    """Return the profile of what was recorded.
+
+    Raises
+    ------
+    FaultwatchError
+        Nothing could be recorded; the message says why.
+    """
+    from runner.attach.observed_profile import ProfileBuilder
+    from runner.cli.activity import show_activity
+
+    recordings = outcome.recordings
+    if not (recordings.addresses or recordings.stacks) and outcome.reason:
+        raise FaultwatchError(f"{outcome.reason} before anything was recorded", "perf takes a second or two to attach")
+    if not (recordings.addresses or recordings.stacks) and recordings.problems:
+        raise FaultwatchError(recordings.problems[0], "`faultwatch doctor` shows what keeps perf from recording")
+    with show_activity("reading what was recorded"):
+        return ProfileBuilder.create(outcome.observation, recordings, permissions).build()
+
+
+def _diagnose(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
+    """Return the diagnosis: of the service that is configured, or else of its rules beside this command."""
+    from runner.attach.live_recorder import make_guard
+    from runner.cli.terminal import warn
+    from runner.contract.diagnosis import DiagnosisRequest
+    from runner.reporting.embedded import connect
+    from runner.reporting.local_diagnosis import diagnose_locally
+
+    request = DiagnosisRequest(profile=profile, before=before)
+    try:
+        if settings.url:
+            with connect(settings) as service:
+                return service.diagnose(request)
+        return diagnose_locally(request, make_guard())
+    except FaultwatchError as error:
+        warn(f"faultwatch: {error.what}")
+        return None
+
+
+def _make_id(profile: "Profile") -> str:
+    from runner.attach.observation_store import make_observation_id
+
+    return make_observation_id(profile.subject, profile.started_at)
+
+
+def _show_result(
+    stored: "StoredObservation", earlier: "StoredObservation | None", *, program: "LiveProgram", flames: bool
+) -> None:
+    """Print the diagnosis, the profile and the flame graphs."""
+    from rich.console import Console
+
+    from runner.attach.live_remedies import describe_trial
+    from runner.cli.flame_text import draw_flame
+    from runner.cli.formatting import escape_text
+    from runner.cli.profile_difference_tables import show_difference
+    from runner.cli.profile_tables import show_anatomy_and_stacks, show_diagnosis
+
+    console = Console()
+    profile = stored.profile
+    if stored.diagnosis:
+        show_diagnosis(stored.diagnosis, lambda words: describe_trial(parse_settings(words), program))
+    if earlier:
+        show_difference(earlier.profile, profile)
+    show_anatomy_and_stacks(profile)
+    for stacks in profile.stack_profiles if flames else ():
+        if not stacks.total:
+            continue
+        console.print(f"\n[bold]Flame graph of {stacks.kind.value}[/]")
+        for line in draw_flame(profile, stacks):
+            console.print(f"  {escape_text(line)}", highlight=False, no_wrap=True, overflow="ellipsis")
+
+
+def parse_settings(words: Sequence[str]) -> dict[str, str]:
+    """Return the settings of a remedy from the words of ``faultwatch try``: ``--with NAME=VALUE``."""
+    pairs = (word.partition("=") for word in words if word != "--with")
+    return {name: value for name, _, value in pairs}

@@ -1,0 +1,114 @@
+"""Writes what an observation of live processes shows, second by second and at its end, as lines of text."""
+
+from datetime import UTC, datetime
+
+from runner.attach.choosing import Choice
+from runner.attach.live_program import LiveProgram
+from runner.attach.observe import LiveLine, Outcome
+from runner.attach.recording import Recordings
+from runner.cli.activity import format_time_spent
+from runner.contract import number_text
+
+_MAX_TITLE_CHARACTERS = 100
+_YOUNG_SECONDS = 2.0
+
+
+def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
+    """Return what is observed: the program, its processes, its age, its allocator and runtime."""
+    number = len(choice.pids)
+    parts = [
+        f"{program.name} {program.process.pid}",
+        *([f"{number} processes"] if number > 1 else []),
+        *([f"{format_age(program.started_at, now)} old"] if program.started_at else []),
+        *([f"memory from {program.allocator}"] if program.allocator and program.allocator != program.runtime else []),
+        *([program.runtime] if program.runtime else []),
+    ]
+    return f"{', '.join(parts)}: {program.process.title[:_MAX_TITLE_CHARACTERS]}"
+
+
+def format_live_line(line: LiveLine) -> str:
+    """Return the figures of one second."""
+    interval, used = line.interval, line.interval.used
+    seconds = max(0.001, interval.seconds)
+    waits = interval.waits
+    threads = max(1, used.threads)
+    parts = [
+        f"{line.elapsed:4.0f} s",
+        f"{used.minor / seconds:10,.0f} minor {used.major / seconds:6,.0f} major faults/s",
+        f"{used.faults / seconds / threads:9,.0f} a thread",
+        f"{used.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
+        f"lock {_percent(waits.lock, waits.looks)}, storage {_percent(waits.storage, waits.looks)}",
+        f"{_format_bytes(used.resident)} ({_format_growth(interval.grown)})",
+        f"{used.threads} threads",
+        f"cost {100 * line.cost:.2f} %",
+    ]
+    return "  ".join(parts)
+
+
+def format_age(started_at: datetime, now: datetime) -> str:
+    """Return for how long a process has run: 12 s, 3 min 20 s, 5 h, 12 days."""
+    seconds = max(0.0, (now - started_at).total_seconds())
+    if seconds >= 2 * 86400:
+        return f"{seconds / 86400:.0f} days"
+    return f"{seconds / 3600:.0f} h" if seconds >= 2 * 3600 else format_time_spent(seconds)
+
+
+def describe_outcome(outcome: Outcome) -> list[str]:
+    """Return what was observed for how long, what was recorded of it, and what that cost."""
+    observation, recordings = outcome.observation, outcome.recordings
+    used = observation.used
+    ended = f" ({outcome.reason})" if outcome.reason else ""
+    return [
+        f"Observed for {used.seconds:.1f} s{ended}: {used.used.faults:,} faults, {used.used.cpu:.1f} s of CPU time, "
+        f"{100 * used.system_share:.0f} % of it in the kernel.",
+        f"Recorded: {describe_recordings(recordings, used.seconds)}.",
+        f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
+        "host's processors for perf and this command.",
+    ]
+
+
+def describe_recordings(recordings: Recordings, seconds: float) -> str:
+    """Return how much of the time was recorded, and how thinly."""
+    budget = recordings.budget
+    parts = []
+    if recordings.addresses:
+        parts.append(f"each fault with its address for {recordings.addresses.seconds:.1f} of {seconds:.0f} s")
+    if recordings.sampled and budget:
+        parts.append(f"one in {budget.sampled_period:,} for {recordings.sampled.seconds:.1f} s")
+    if recordings.stacks and budget:
+        parts.append(
+            f"one fault in {budget.fault_period:,} and CPU time every {budget.clock_period / 1e6:.1f} ms with their "
+            f"stacks for {recordings.stacks.seconds:.1f} s"
+        )
+    if recordings.switches:
+        parts.append(f"waiting threads for {recordings.switches.seconds:.1f} s")
+    return ", ".join(parts) or "nothing"
+
+
+def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
+    """Return what cannot be known of a process that is older than its observation; empty if it is not."""
+    age = (started_at - program.started_at).total_seconds() if program.started_at else None
+    if age is not None and age < _YOUNG_SECONDS:
+        return ""
+    older = f"{format_age(program.started_at, started_at)} older" if program.started_at else "older"
+    return (
+        f"The process is {older} than this observation. What it touched and mapped before is unknown: a first touch is "
+        "the first one within the observation, unless the page was in memory or had just been given back."
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def _format_bytes(number: int) -> str:
+    return number_text.replace_no_break_spaces(number_text.format_quantity(number, "bytes"))
+
+
+def _format_growth(number: int) -> str:
+    return f"{'+' if number >= 0 else '−'}{_format_bytes(abs(number))}"
+
+
+def get_now() -> datetime:
+    """Return the current time."""
+    return datetime.now(UTC)

@@ -1,0 +1,74 @@
+"""Draws a flame graph as text: a tree of functions, each with its share and a bar."""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct, field
+
+from runner.contract.function_names import shorten_name
+from runner.contract.profile import Frame, Profile, StackProfile
+
+_MIN_SHARE = 0.03
+_MAX_LINES = 24
+_BAR_CHARACTERS = 20
+_MAX_CHAIN = 3
+"""Names of a chain of functions that are written."""
+
+
+class Node(Struct):
+    """A function in its callers, with its weight."""
+
+    name: str
+    weight: int = 0
+    children: dict[str, "Node"] = field(default_factory=dict)
+
+
+def draw_flame(profile: Profile, stacks: StackProfile) -> Iterator[str]:
+    """Yield the lines of a flame graph, the outermost function first; narrow functions are left out."""
+    root = build_flame(profile, stacks)
+    if not root.weight:
+        return
+    lines = [*_draw_children(root, root.weight, 0)]
+    yield from lines[:_MAX_LINES]
+    if len(lines) > _MAX_LINES:
+        yield f"… and {len(lines) - _MAX_LINES} more functions"
+
+
+def build_flame(profile: Profile, stacks: StackProfile) -> Node:
+    """Return the tree of all stacks."""
+    root = Node("")
+    names = [_name_frame(frame) for frame in profile.frames]
+    for stack in stacks.stacks:
+        node = root
+        node.weight += stack.weight
+        for index in stack.frames:
+            name = names[index]
+            node = node.children.setdefault(name, Node(name))
+            node.weight += stack.weight
+    return root
+
+
+def _draw_children(node: Node, total: int, depth: int) -> Iterator[str]:
+    for child in sorted(node.children.values(), key=lambda child: -child.weight):
+        share = child.weight / total
+        if share < _MIN_SHARE:
+            break
+        chain = [child]
+        # A chain of functions that call nothing else is one line.
+        while len(chain[-1].children) == 1 and (only := next(iter(chain[-1].children.values()))).weight == child.weight:
+            chain.append(only)
+        name, last = _name_chain([node.name for node in chain]), chain[-1]
+        bar = "█" * max(1, round(share * _BAR_CHARACTERS))
+        yield f"{100 * share:5.1f} %  {bar:<{_BAR_CHARACTERS}}  {'  ' * depth}{name}"
+        yield from _draw_children(last, total, depth + 1)
+
+
+def _name_chain(names: Sequence[str]) -> str:
+    """Return the names of a chain, without the middle of a long one."""
+    if len(names) > _MAX_CHAIN:
+        names = [names[0], "…", *names[-_MAX_CHAIN + 1 :]]
+    return " → ".join(names)
+
+
+def _name_frame(frame: Frame) -> str:
+    line = f" {frame.file.rpartition('/')[2]}:{frame.line}" if frame.line else ""
+    return f"{shorten_name(frame.function)}{line}"

@@ -1,0 +1,26 @@
+"""Finds the source lines of places in code."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from runner.contract import profile as contract
+from runner.profile.anatomy import CodePlace
+from runner.profile.script_parser import ScriptFrame
+from runner.profile.source_lines import SourceLine
+from runner.profile.stack_folding import FrameTable, expand_inlined
+
+
+def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePlace, contract.Frame]:
+    """Return the source line of each place, with the innermost function that was inlined there."""
+    places = set(places)
+    offsets_of: dict[str, set[int]] = defaultdict(set)
+    for place in places:
+        if place.module.startswith("/") and place.offset:
+            offsets_of[place.module].add(place.offset)
+    lines = {module: table.lines(module, offsets) for module, offsets in offsets_of.items()}
+    return {place: _make_frame(place, lines.get(place.module, {})) for place in places}
+
+
+def _make_frame(place: CodePlace, lines: Mapping[int, tuple[SourceLine, ...]]) -> contract.Frame:
+    frame = ScriptFrame(place.offset, place.function, place.module)
+    return expand_inlined(frame, tuple(lines.get(place.offset, ())))[0]

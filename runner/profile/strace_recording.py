@@ -1,0 +1,110 @@
+"""Records system calls with strace if the kernel's tracepoints are not available."""
+
+import re
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
+from runner.execution.wait_for_child import wait_for_child
+from runner.profile.recording_plan import TRACED_CALLS
+from runner.profile.script_parser import Traced
+
+_TIMEOUT_SECONDS = 10.0
+"""Seconds to attach, and to end."""
+_CALL = re.compile(
+    r"(?P<thread>\d{1,10}) +(?P<seconds>\d{1,12}\.\d{1,9}) "
+    r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\).*| <.*)",
+    re.ASCII,
+)
+_NUMBER = re.compile(r"-?(?:0x[0-9a-f]{1,16}|\d{1,20})", re.ASCII)
+_ARGUMENT_NAMES = {
+    "mmap": ("addr", "len", "prot", "flags"),
+    "munmap": ("addr", "len"),
+    "madvise": ("start", "len_in", "behavior"),
+    "brk": ("brk",),
+    "mremap": ("addr", "old_len", "new_len"),
+}
+"""The arguments of each call in their order, as the tracepoints name them."""
+_NO_ADDRESS = "NULL"
+_LARGEST_ARGUMENT = 2**64 - 1
+
+
+class StraceRecording:
+    """Records the system calls of a process and its children, from the attachment to the end of the program."""
+
+    def __init__(self, output: Path) -> None:
+        self._output = output
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def attach(self, processes: Sequence[int]) -> None:
+        """Attach to processes, and wait until strace has attached.
+
+        Raises
+        ------
+        FaultwatchError
+            strace is not installed, or is not allowed to attach.
+        """
+        error_file = self._output.with_suffix(".stderr")
+        options = ("-f", "-ttt", "-X", "raw", "-s", "0", "-e", "signal=none", "-e", f"trace={','.join(TRACED_CALLS)}")
+        words = ["strace", *options, "-o", str(self._output)]
+        log_command([*words, "-p", ",".join(map(str, processes))])
+        try:
+            with error_file.open("wb") as error:
+                self._process = subprocess.Popen(
+                    [*words, *(word for pid in processes for word in ("-p", str(pid)))],
+                    env=dict(BASE_VARIABLES),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=error,
+                )
+        except FileNotFoundError:
+            raise FaultwatchError("strace is not installed", "Debian and Ubuntu: apt install strace") from None
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while b" attached" not in error_file.read_bytes():
+            if time.monotonic() > deadline or wait_for_child(self._process, 0.02):
+                message = error_file.read_text(encoding="utf-8", errors="replace").strip()
+                raise FaultwatchError(
+                    f"strace could not attach: {message[:300]}", "`sysctl kernel.yama.ptrace_scope=0` allows it"
+                )
+
+    def close(self) -> None:
+        """Wait until strace has written its counts."""
+        if self._process is not None and not wait_for_child(self._process, _TIMEOUT_SECONDS):
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+
+    def read_calls(self) -> Iterator[Traced]:
+        """Yield the calls in the order of time, which is that of ``CLOCK_MONOTONIC``."""
+        if self._output.exists():
+            with self._output.open(encoding="utf-8", errors="replace") as lines:
+                yield from parse_calls(lines, time.time() - time.monotonic())
+
+
+def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
+    """Parse the output of ``strace -f -ttt -X raw`` into calls as tracepoints give them; other lines are ignored.
+
+    The thread stands for the process too: strace does not say to which process a thread belongs.
+
+    Parameters
+    ----------
+    offset
+        Seconds by which the clock of strace, which counts from 1970, is ahead of the recording's.
+    """
+    for line in lines:
+        call = _CALL.fullmatch(line.rstrip())
+        names = _ARGUMENT_NAMES.get(call["name"]) if call else None
+        if call is None or names is None:
+            continue
+        values = [part.strip().replace(_NO_ADDRESS, "0") for part in call["arguments"].split(",")]
+        if len(values) < len(names) or not all(_NUMBER.fullmatch(value) for value in values[: len(names)]):
+            continue
+        numbers = (int(value, 0) & _LARGEST_ARGUMENT for value in values)
+        text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=False))
+        thread = int(call["thread"])
+        yield Traced(thread, thread, float(call["seconds"]) - offset, f"syscalls:sys_enter_{call['name']}", text)

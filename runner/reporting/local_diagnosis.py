@@ -1,0 +1,48 @@
+"""Asks the rules of the service for a diagnosis, without a server and a database."""
+
+import subprocess
+from collections.abc import Callable
+
+from pydantic import ValidationError
+
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
+from runner.errors import FaultwatchError
+from runner.execution.execution_log import log_command
+from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
+
+_TIMEOUT_SECONDS = 120.0
+
+
+def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], None] | None = None) -> Diagnosis:
+    """Return the diagnosis of a profile.
+
+    Parameters
+    ----------
+    before_execution
+        What the new process does before it becomes the service.
+
+    Raises
+    ------
+    FaultwatchError
+        The service is not installed, or fails; the message contains its last line of output.
+    """
+    command = build_module_command("service", "diagnose")
+    log_command(command)
+    try:
+        done = subprocess.run(
+            command,
+            input=request.model_dump_json().encode(),
+            env=build_own_environment(),
+            cwd=SAFE_DIRECTORY,
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+            preexec_fn=before_execution,
+        )
+        return Diagnosis.model_validate_json(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise FaultwatchError("the diagnosis did not end in time") from None
+    except ValidationError:
+        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        message = lines[-1].removeprefix("faultwatch-service: ").strip()
+        raise FaultwatchError(f"there is no diagnosis: {message}") from None

@@ -1,0 +1,125 @@
+"""What runs in a live process, and which remedies fit it."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.attach.live_program import (
+    LiveProgram,
+    detect_allocator,
+    detect_runtime,
+    list_modules,
+    read_live_program,
+    select_variables,
+)
+from runner.attach.live_remedies import can_work, describe_trial, fit_diagnosis
+from runner.attach.process_table import LiveProcess, read_process
+from runner.contract.diagnosis import Diagnosis, Finding, Remedy
+from runner.system.tree import Tree
+
+MAPS = """55d0-55d1 r--p 00000000 fe:00 1 /opt/my app/server
+55d1-55d2 r-xp 00001000 fe:00 1 /opt/my app/server
+7f00-7f01 rw-p 00000000 00:00 0
+7f01-7f02 r-xp 00000000 fe:00 2 /usr/lib/libjemalloc.so.2
+7f02-7f03 r-xp 00000000 fe:00 3 /usr/lib/libc.so.6 (deleted)
+7f03-7f04 r-xp 00000000 00:00 0 [vdso]
+"""
+LIBC = "/usr/lib/libc.so.6"
+
+
+def make_program(allocator: str = "glibc", runtime: str = "", group: str = "/", **variables: str) -> LiveProgram:
+    process = LiveProcess(7, 1, 0, "server", ("/opt/server", "-x"), group)
+    return LiveProgram(process, "/opt/server", ("/opt/server", LIBC), allocator, runtime, variables)
+
+
+def test_modules_are_the_mapped_code() -> None:
+    assert list_modules(MAPS) == ("/opt/my app/server", "/usr/lib/libjemalloc.so.2", LIBC)
+
+
+@pytest.mark.parametrize(
+    ("file", "modules", "is_go", "runtime"),
+    [
+        ("/usr/bin/node", [], False, "node"),
+        ("/usr/bin/java", ["/usr/lib/jvm/lib/server/libjvm.so"], False, "java"),
+        ("/usr/bin/python3.11", [], False, "python"),
+        ("/srv/app", [], True, "go"),
+        ("/srv/nodes", ["/usr/lib/libc.so.6"], False, ""),
+    ],
+)
+def test_runtimes_are_found_by_their_files(file: str, modules: list[str], is_go: bool, runtime: str) -> None:
+    assert detect_runtime(file, modules, is_go=is_go) == runtime
+
+
+@pytest.mark.parametrize(
+    ("modules", "runtime", "static", "allocator"),
+    [
+        (["/usr/lib/libjemalloc.so.2", LIBC], "", "", "jemalloc"),
+        ([LIBC], "", "", "glibc"),
+        ([LIBC], "", "jemalloc", "jemalloc"),
+        ([LIBC], "go", "", "go"),
+        (["/lib/ld-musl-x86_64.so.1"], "", "", "musl"),
+        (["/srv/static"], "", "", ""),
+    ],
+)
+def test_allocators_are_found_by_their_files(modules: list[str], runtime: str, static: str, allocator: str) -> None:
+    assert detect_allocator(modules, runtime, static) == allocator
+
+
+def test_only_variables_of_allocators_and_runtimes_are_read() -> None:
+    environ = "PASSWORD=x\0MALLOC_CONF=narenas:1\0AWS_SECRET=y\0GOGC=50\0MALLOC_ARENA_MAX=2"
+    assert select_variables(environ) == {"MALLOC_CONF": "narenas:1", "GOGC": "50", "MALLOC_ARENA_MAX": "2"}
+
+
+def test_this_interpreter_is_recognised() -> None:
+    process = read_process(Tree(), os.getpid())
+    assert process is not None
+    program = read_live_program(process)
+    assert program.runtime == "python"
+    assert Path(program.file).samefile(sys.executable)
+    assert not program.has_own_files
+
+
+@pytest.mark.parametrize(
+    ("settings", "program", "works"),
+    [
+        ({"env.MALLOC_CONF": "x"}, make_program("jemalloc"), True),
+        ({"env.MALLOC_CONF": "x"}, make_program("glibc"), False),
+        ({"env.MALLOC_TRIM_THRESHOLD_": "1"}, make_program("glibc"), True),
+        ({"env.MALLOC_TRIM_THRESHOLD_": "1"}, make_program("jemalloc"), False),
+        ({"allocator": "tcmalloc"}, make_program("glibc"), True),
+        ({"allocator": "tcmalloc"}, make_program("tcmalloc"), False),
+        ({"allocator": "tcmalloc"}, make_program("go", "go"), False),
+        ({"thp": "always"}, make_program("go", "go"), True),
+    ],
+)
+def test_a_remedy_is_offered_where_it_can_work(settings: dict[str, str], program: LiveProgram, works: bool) -> None:
+    assert can_work(settings, program) is works
+
+
+def test_how_a_remedy_is_tried_with_a_live_program() -> None:
+    settings = {"env.MALLOC_TRIM_THRESHOLD_": "9", "env.MALLOC_MMAP_THRESHOLD_": "8"}
+    tunables = "GLIBC_TUNABLES=glibc.malloc.trim_threshold=9:glibc.malloc.mmap_threshold=8"
+    assert describe_trial(settings, make_program()) == f"start it with {tunables}"
+    unit = make_program(group="/system.slice/web.service")
+    assert describe_trial(settings, unit).startswith(f'systemctl edit web.service: [Service] Environment="{tunables}"')
+    assert "/sys/kernel/mm/transparent_hugepage/enabled" in describe_trial({"thp": "always"}, unit)
+    assert "'GOGC=50; rm'" in describe_trial({"env.GOGC": "50; rm"}, make_program())
+
+
+def test_a_runtime_gets_the_remedies_that_it_has() -> None:
+    finding = Finding(
+        rule="returned-memory",
+        title="t",
+        evidence=(),
+        remedies=(Remedy(text="a", settings={"allocator": "tcmalloc"}), Remedy(text="keep the buffer")),
+        report="r",
+        price=0.5,
+    )
+    diagnosis = Diagnosis(findings=(finding,), evidence=())
+    (fitted,) = fit_diagnosis(diagnosis, make_program("go", "go")).findings
+    assert [remedy.text for remedy in fitted.remedies][1:] == ["keep the buffer"]
+    assert "env.GOGC" in fitted.remedies[0].settings
+    (fitted,) = fit_diagnosis(diagnosis, make_program()).findings
+    assert fitted == finding

@@ -1,0 +1,44 @@
+"""On a host that has not mounted tracefs, root's runner mounts it for perf alone."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+HIDE = "umount -l /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debug 2>/dev/null; "
+RECORD = """
+import subprocess, sys
+from pathlib import Path
+from runner.perf.recording import Recorder, RecordPlan
+from runner.profile.permissions import detect_recording_permissions
+
+assert detect_recording_permissions().tracepoints
+assert not Path("/sys/kernel/tracing/events").exists()
+program = subprocess.Popen(["sh", "-c", "read line; exec true"], stdin=subprocess.PIPE)
+plan = RecordPlan(("-c", "1", "-e", "syscalls:sys_enter_munmap"), Path(sys.argv[1]))
+recorder = Recorder(plan, [program.pid])
+recorder.send_command("enable")
+program.communicate(b"go\\n")
+recorder.finish()
+recorder.close()
+assert not Path("/sys/kernel/tracing/events").exists(), "the host sees perf's own tracefs"
+"""
+
+
+@pytest.mark.perf
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_tracepoints_are_recorded_without_a_tracefs_that_others_see(tmp_path: Path) -> None:
+    hidden = ["unshare", "--mount", "--propagation", "private", "sh", "-c", HIDE + 'exec "$@"', "sh"]
+    if subprocess.run([*hidden, "test", "-e", "/sys/kernel/tracing/events"], check=False).returncode == 0:
+        pytest.skip("tracefs cannot be hidden here")
+    if subprocess.run([*hidden, "mount", "-t", "tracefs", "none", "/sys/kernel/tracing"], check=False).returncode:
+        pytest.skip("tracefs cannot be mounted here")
+    data = tmp_path / "calls.data"
+    words = [*hidden, sys.executable, "-c", RECORD, str(data)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    script = subprocess.run(["perf", "script", "-i", data], capture_output=True, text=True, check=True)
+    assert "sys_enter_munmap" in script.stdout

@@ -1,0 +1,42 @@
+"""The calls that strace records, as the tracepoints would give them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.profile.script_parser import Traced, parse_arguments
+from runner.profile.strace_recording import parse_calls
+
+OUTPUT = """\
+2630  1795683904.517593 brk(NULL)       = 0x557d8e880000
+2630  1795683904.518067 mmap(NULL, 8192, 0x3, 0x22, -1, 0) = 0x7f6ba1193000
+2631  1795683904.518261 madvise(0x7f6ba118a000, 36864, 0x4 <unfinished ...>
+2630  1795683904.518300 munmap(0x7f6ba1193000, 8192) = 0
+2631  1795683904.518310 <... madvise resumed>) = 0
+2630  1795683904.518600 mremap(0x7f6ba0fce000, 4096, 8192, 0x1) = -1 ENOMEM (Cannot allocate memory)
+2630  1795683904.518700 --- SIGCHLD {si_signo=SIGCHLD} ---
+2630  1795683904.519000 +++ exited with 0 +++
+"""
+
+
+def test_each_call_has_its_time_thread_and_arguments() -> None:
+    calls = list(parse_calls(OUTPUT.splitlines(keepends=True), 1795683900.0))
+    assert [(call.tid, call.event.removeprefix("syscalls:sys_enter_")) for call in calls] == [
+        (2630, "brk"),
+        (2630, "mmap"),
+        (2631, "madvise"),
+        (2630, "munmap"),
+        (2630, "mremap"),
+    ]
+    assert [parse_arguments(call.text) for call in calls[:3]] == [
+        {"brk": 0},
+        {"addr": 0, "len": 8192, "prot": 3, "flags": 0x22},
+        {"start": 0x7F6BA118A000, "len_in": 36864, "behavior": 4},
+    ]
+    assert abs(calls[0].time - 4.517593) < 1e-5
+
+
+@given(st.text(max_size=200) | st.sampled_from([line[:cut] for line in OUTPUT.splitlines() for cut in (20, 40, 60)]))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    for call in parse_calls(text.splitlines(), 0.0):
+        assert isinstance(call, Traced)
+        parse_arguments(call.text)
