@@ -324,10 +324,10 @@ class FirstMeasurement:
             The revision does not build, or this host cannot measure.
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
-        rule = Sampling.from_workload(workload)
+        usual = Sampling.from_workload(workload)
         # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
-        most = _MIN_SAMPLES if workload.server else max(rule.most, _MIN_SAMPLES)
-        sampling = Sampling(min(max(rule.least, _MIN_SAMPLES), most), most, rule.precision)
+        most = _MIN_SAMPLES if workload.server else max(usual.most, _MIN_SAMPLES)
+        sampling = Sampling(min(max(usual.least, _MIN_SAMPLES), most), most, usual.precision)
         progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
             measure(

@@ -34,12 +34,12 @@ def run(command: Sequence[str]) -> ProgramOutput:
     """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
-        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
+        result = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
         return ProgramOutput(NOT_FOUND_STATUS - 1, str(error))
-    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.problem)
+    return ProgramOutput(-1 if result.status is None else result.status, result.output or result.problem)
 
 
 def get_free_bytes(folder: Path) -> int | None:

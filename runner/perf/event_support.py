@@ -33,7 +33,7 @@ def _is_accepted(events: Sequence[str]) -> bool:
     """Return whether perf knows some events on this host."""
     with make_scratch_folder() as scratch:
         try:
-            done = execute(
+            result = execute(
                 build_perf_stat_command(["true"], scratch / "perf.csv", events),
                 directory=scratch,
                 environment=BASE_VARIABLES,
@@ -43,4 +43,4 @@ def _is_accepted(events: Sequence[str]) -> bool:
             raise FaultwatchError(
                 "perf is not installed", "Debian: apt install linux-perf; Ubuntu: apt install linux-tools-generic"
             ) from None
-    return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", done.error)
+    return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", result.error)

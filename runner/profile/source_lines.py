@@ -61,7 +61,7 @@ def _run_addr2line(
 ) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines of addresses in a module, as addr2line finds them."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
             input="\n".join(f"{address:#x}" for address in addresses) + "\n",
             capture_output=True,
@@ -73,7 +73,7 @@ def _run_addr2line(
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    return parse_lines(done.stdout)
+    return parse_lines(result.stdout)
 
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:

@@ -222,15 +222,15 @@ def _copy_tree(source: Path, target: Path) -> None:
     """Copy a tree, sharing blocks and keeping holes where the file system can."""
     # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
     words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*words, os.fspath(source), os.fspath(target)],
         check=False,
         capture_output=True,
         stdin=subprocess.DEVNULL,
         env=dict(BASE_VARIABLES),
     )
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+    if result.returncode:
+        lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         message = lines[0].removeprefix("cp: ")[:300]
         if "Permission denied" in message:
             raise UnreadableTree(f"has files that cannot be read: {message}")

@@ -202,7 +202,7 @@ def _remove(file: Path, *, is_folder: bool) -> None:
 def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
     """Copy files with their owners, modes and times, keeping holes, and links among them."""
     words = ["cp", "--archive", "--parents", "--reflink=auto", "--sparse=auto"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*words, f"--target-directory={target.absolute()}", "--", *paths],
         check=False,
         capture_output=True,
@@ -210,6 +210,6 @@ def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
         env=dict(BASE_VARIABLES),
         cwd=source,
     )
-    if done.returncode:
+    if result.returncode:
         # The message of cp is not quoted, because it contains names that a program has chosen.
         raise FaultwatchError(f"files that an execution has changed cannot be put back into {target}")

@@ -24,7 +24,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
         If nothing matches, the pattern is invalid, or the search takes too long.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             build_script_command(_SCRIPT),
             input=json.dumps([pattern, text]),
             capture_output=True,
@@ -36,7 +36,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
         )
     except subprocess.TimeoutExpired:
         raise ValueError("the search takes too long") from None
-    groups = json.loads(done.stdout) if done.returncode == 0 else None
+    groups = json.loads(result.stdout) if result.returncode == 0 else None
     if groups is None:
         raise ValueError(pattern)
     return dict(groups)

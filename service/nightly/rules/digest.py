@@ -129,11 +129,9 @@ def _is_complete(cell: CellDigest) -> bool:
 
 
 def _describe_digest(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
-    """Return in one sentence how many cells are complete, who has not reported, and how many drifts begin."""
+    """Return in one sentence how many cells are complete, who has not reported, and how many drifts are new."""
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
         parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")
-    parts.append(
-        f"{drifts} {'drifts begin' if drifts > 1 else 'drift begins'} here" if drifts else "no drift begins here"
-    )
+    parts.append(f"{drifts} {'drifts are' if drifts > 1 else 'drift is'} new" if drifts else "no drift is new")
     return "; ".join(parts) + "."
