@@ -65,7 +65,7 @@ _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
 _ANSWER_SECONDS = 2.0
 _OTHER_PORT = 29_999
-"""A port that a program is told to listen at, to see whether it obeys."""
+"""A port that a program is told to listen on, to see whether it obeys."""
 _ASK_HTTP = (
     r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 5 <&3'
 )

@@ -54,8 +54,8 @@ _SERVER_REMARK = (
     "generator or a script: {}"
 )
 _FIXED_PORT_REMARK = (
-    "`{}` always listens at the same port, so two of its servers cannot be alive at once, and other programs can take "
-    "it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
+    "`{}` always listens on the same port, so two of its servers cannot run at the same time, and other programs can "
+    "take it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
 )
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "

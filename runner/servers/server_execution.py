@@ -184,7 +184,7 @@ class ServerExecution:
             return find_listeners(self._counted.list_processes()) if self._counted.launch.is_started else []
 
         self._live.wait_until(lambda: bool(find()), time.monotonic() + seconds)
-        # It may listen at several places, one after the other.
+        # It may listen on several ports or sockets, one after the other.
         self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
         return find()
 
@@ -292,7 +292,7 @@ class ServerExecution:
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         used = list_server_placeholders(self._server)
-        return "it does not listen at " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
+        return "it does not listen on " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:
