@@ -212,7 +212,7 @@ class Repository(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            There is none.
+            The repository has no work tree.
         """
         return Path(self.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
 

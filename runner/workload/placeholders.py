@@ -64,7 +64,7 @@ def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Pat
     Raises
     ------
     FaultwatchError
-        It is.
+        The matrix has a parameter ``workload``, or the folder is the top of a repository.
     """
     if "workload" in matrix:
         raise FaultwatchError(

@@ -188,7 +188,7 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         # The levels of counts with several modes may hide a change that the pairs show.
         size = median([right - left for left, right in pairs]) or 0
-        sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
+        sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(size):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
     large_clause = f" ({times} of these by at least {least})" if least else ""

@@ -127,7 +127,9 @@ class LevelChangeDetector:
         runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {format_sigmas(size)} off the previous level"
         if between:
-            evidence += f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between both"
+            evidence += (
+                f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between the two levels"
+            )
         if change.wants_rerun:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
