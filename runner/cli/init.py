@@ -363,20 +363,20 @@ def _try_gate(
     return trial
 
 
-def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
+def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", download_command: str) -> list[str]:
     """Return remarks on what the host of the gate needs.
 
     Parameters
     ----------
-    filling
+    download_command
         The command that downloads what pip installs; empty if it installs nothing.
     """
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
         fill = (
-            [f"This command downloads the packages that pip installs: `{filling}`"]
-            if filling and NO_NETWORK in gate.problem
+            [f"This command downloads the packages that pip installs: `{download_command}`"]
+            if download_command and NO_NETWORK in gate.problem
             else []
         )
         return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
@@ -387,8 +387,8 @@ def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -
     return [_GATE_READS_REMARK.format(", ".join(gate.readable), where)]
 
 
-def _ask_ci(questions: Questions, detected: str) -> str:
-    order = list(dict.fromkeys([detected, *CI_SYSTEMS, NO_CI]))
+def _ask_ci(questions: Questions, default: str) -> str:
+    order = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
     return order[questions.choose("Which CI runs the gate?", order)]
 
 

@@ -99,9 +99,9 @@ def _is_hex(text: str) -> bool:
     return bool(text) and all(digit in "0123456789abcdefABCDEF" for digit in text)
 
 
-def _compute_address(loaded: Iterable[Segment], offset: int) -> int | None:
+def _compute_address(segments: Iterable[Segment], offset: int) -> int | None:
     """Return the address at which a byte of a file is loaded; None if it is not."""
-    for segment in loaded:
+    for segment in segments:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address
     return None

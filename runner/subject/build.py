@@ -177,16 +177,18 @@ class Builder(Struct, frozen=True):
         """The sandbox, if messages must not reveal what lies outside it; otherwise None."""
         return None if self.reveals_host else self.sandbox
 
-    def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
+    def reuse(
+        self, repository: Repository, built_commit: str, commit: str, workload: Workload
+    ) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
 
         The builds are the same if the commits differ only in files that the build has not read. None if the commit must
         be built.
         """
-        changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
+        changed = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
         if changed is None:
             return None
-        tree, build = self.build(repository, built, workload)
+        tree, build = self.build(repository, built_commit, workload)
         if changed:
             checkout = tree.with_name(_CHECKOUT)
             try:
@@ -197,7 +199,7 @@ class Builder(Struct, frozen=True):
                 return None
             finally:
                 remove_tree(checkout)
-        return tree, build.model_copy(update={"built_commit": built})
+        return tree, build.model_copy(update={"built_commit": built_commit})
 
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str

@@ -27,10 +27,10 @@ class CaseRun:
     quarantine: str | None
 
 
-def merge_cells(stored: Iterable[NightlyCell], reported: Iterable[NightlyCell]) -> tuple[NightlyCell, ...]:
+def merge_cells(stored_cells: Iterable[NightlyCell], reported_cells: Iterable[NightlyCell]) -> tuple[NightlyCell, ...]:
     """Merge newly reported cells into the stored ones; a new plan does not undo a cell that was carried out."""
-    cells = {cell.place: cell for cell in stored}
-    for cell in reported:
+    cells = {cell.place: cell for cell in stored_cells}
+    for cell in reported_cells:
         if cell.carried_out or cell.place not in cells:
             cells[cell.place] = cell
     return tuple(cells.values())
