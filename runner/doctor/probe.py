@@ -19,6 +19,8 @@ from runner.system.tree import Tree
 
 NOT_FOUND_STATUS = 127
 """Exit status of a missing program, as in shells."""
+_NOT_EXECUTABLE_STATUS = 126
+"""Exit status of a file that this user may not execute, as in shells."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds."""
 
@@ -38,7 +40,7 @@ def run(command: Sequence[str]) -> ProgramOutput:
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
-        return ProgramOutput(NOT_FOUND_STATUS - 1, str(error))
+        return ProgramOutput(_NOT_EXECUTABLE_STATUS, str(error))
     return ProgramOutput(-1 if result.status is None else result.status, result.output or result.problem)
 
 
