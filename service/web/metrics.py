@@ -92,7 +92,7 @@ class Exposed:
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks from GitHub that are not handled yet.",
+            "Webhooks from forges that are not handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(

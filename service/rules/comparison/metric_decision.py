@@ -119,8 +119,8 @@ def decide_count(
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {agreement}. The workload allows no more pairs. That many can miss a change that "
-            f"shows in fewer than {missed:.0f} % of the executions."
+            f"The count is the same {agreement}. The workload allows no more pairs, so a change that shows in fewer "
+            f"than {missed:.0f} % of the executions may be missed."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
