@@ -3,7 +3,7 @@
 ``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server`` and ``redis-benchmark``. Each start
 is filled with 20,000 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf
 stat -p`` of the bench, so the same window is counted twice. Then everything is done again beside programs that keep all
-processors busy. The two parts take some twenty minutes.
+processors busy. The two parts take some twenty minutes; ``python -m bench.servers busy`` does the second one alone.
 """
 
 import os
@@ -57,7 +57,7 @@ def main() -> None:
     """Start redis again and again, on the machine as it is and on a busy one."""
     figures: dict[str, object] = {}
     misses: list[str] = []
-    for label in ("as it is", "busy"):
+    for label in sys.argv[1:] or ("as it is", "busy"):
         with keep_busy() if label == "busy" else quiet():
             starts, counted_by_hand = measure_starts(label)
         print(f"\nmachine {label}: spread of {STARTS} starts in percent")

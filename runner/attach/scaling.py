@@ -3,9 +3,12 @@
 from collections.abc import Hashable, Mapping
 from typing import TypeVar
 
-from runner.contract.profile import Access, Anatomy, Site, Touch
+from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
 
 Key = TypeVar("Key", bound=Hashable)
+Entry = TypeVar("Entry", Site, FaultKind)
+_KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK)
+"""What a page without a returning call was before: only a recording of all faults tells."""
 
 
 def distribute(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
@@ -28,6 +31,7 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
     places = distribute(
         {-1: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, counted
     )
+    kinds = distribute({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, counted)
     return anatomy.model_copy(
         update={
             "counted": counted,
@@ -39,6 +43,9 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "by_touch": distribute(anatomy.by_touch, counted),
             "by_access": distribute(anatomy.by_access, counted),
             "major_by_memory": {kind: round(number * factor) for kind, number in anatomy.major_by_memory.items()},
+            "kinds": tuple(
+                kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
+            ),
             "sites": tuple(
                 site.model_copy(update={"faults": places[index]}) for index, site in enumerate(anatomy.sites)
             ),
@@ -54,15 +61,18 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     The long one knows what was given back. Of the pages that were not, only the short one knows which had been in
     memory before, how often each page faulted, and how it was accessed.
     """
-    new = complete.by_touch.get(Touch.FIRST, 0)
-    again = complete.by_touch.get(Touch.AGAIN, 0)
     touches = dict(sampled.by_touch)
     first = touches.pop(Touch.FIRST, 0)
-    split = distribute({Touch.FIRST: new, Touch.AGAIN: again}, first) or {Touch.FIRST: first}
+    known = {touch: complete.by_touch.get(touch, 0) for touch in _KNOWN_FROM_ALL}
+    forks = max(complete.forks, sampled.forks)
+    if forks:
+        # The short time may lie between a fork and the end of its child, and not see the fork.
+        known = known | {Touch.AFTER_FORK: known[Touch.AFTER_FORK] + known[Touch.AGAIN], Touch.AGAIN: 0}
+    split = distribute(known, first) or {Touch.FIRST: first}
     for touch, number in split.items():
-        touches[touch] = touches.get(touch, 0) + number
-    share = split.get(Touch.AGAIN, 0) / first if first else 0.0
-    sites = [part for site in sampled.sites for part in _split_site(site, share)]
+        if number:
+            touches[touch] = touches.get(touch, 0) + number
+    sites = [part for site in sampled.sites for part in _split_by_touch(site, split)]
     sites.sort(key=lambda site: -site.faults)
     access = distribute(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
     pages = sampled.counted * complete.pages // complete.counted if complete.counted else sampled.pages
@@ -70,6 +80,8 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
         update={
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
             "by_access": access,
+            "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, split)),
+            "forks": forks,
             "sites": tuple(sites),
             "pages": pages,
             "period": 1,
@@ -78,10 +90,9 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     )
 
 
-def _split_site(site: Site, share: float) -> list[Site]:
-    """Return a place as its first touches, and those of pages that had been in memory."""
-    again = round(site.faults * share) if site.touch is Touch.FIRST else 0
-    parts = [site.model_copy(update={"faults": site.faults - again})]
-    if again:
-        parts.append(site.model_copy(update={"faults": again, "touch": Touch.AGAIN}))
-    return [part for part in parts if part.faults]
+def _split_by_touch(entry: Entry, split: Mapping[Touch, int]) -> list[Entry]:
+    """Return first touches as what they are by the time with all faults, in the same proportions everywhere."""
+    if entry.touch is not Touch.FIRST:
+        return [entry]
+    shares = distribute(split, entry.faults) or {Touch.FIRST: entry.faults}
+    return [entry.model_copy(update={"touch": touch, "faults": number}) for touch, number in shares.items() if number]

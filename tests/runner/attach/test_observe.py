@@ -68,11 +68,12 @@ def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("tracepoints")
-def test_copies_after_fork_are_pages_touched_again(program: Path, tmp_path: Path) -> None:
+def test_pages_that_are_copied_after_a_fork_are_named(program: Path, tmp_path: Path) -> None:
     with run_program([program, "forking"]) as process:
         result, _ = observe(tmp_path, str(find_child(process)), "--for", "4s")
     touches = result["profile"]["anatomy"]["by_touch"]
-    assert touches["again"] > 0.5 * sum(touches.values())
+    assert touches["after fork"] > 0.5 * sum(touches.values())
+    assert result["diagnosis"]["findings"][0]["rule"] == "copies-after-fork"
 
 
 def test_a_process_that_ends_is_reported_as_far_as_it_was_seen(program: Path, tmp_path: Path) -> None:

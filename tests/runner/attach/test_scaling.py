@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.attach.scaling import distribute, merge_anatomies, scale_anatomy
-from runner.contract.profile import Access, Anatomy, Frame, Memory, Site, Touch
+from runner.contract.profile import Access, Anatomy, FaultKind, Frame, Memory, Site, Touch
 
 
 def make_anatomy(touches: dict[Touch, int], pages: int = 1) -> Anatomy:
@@ -18,6 +18,7 @@ def make_anatomy(touches: dict[Touch, int], pages: int = 1) -> Anatomy:
         by_memory={Memory.HEAP: total},
         by_touch=touches,
         by_access={Access.WRITE: total},
+        kinds=tuple(FaultKind(memory=Memory.HEAP, touch=touch, faults=number) for touch, number in touches.items()),
         sites=tuple(
             Site(frame=frame, memory=Memory.HEAP, touch=touch, faults=number) for touch, number in touches.items()
         ),
@@ -55,6 +56,14 @@ def test_what_had_been_in_memory_is_taken_from_the_time_with_all_faults() -> Non
     assert merged.by_touch == {Touch.AGAIN: 300, Touch.FIRST: 100, Touch.AFTER_MADVISE: 100}
     assert (merged.sites[0].touch, merged.sites[0].faults) == (Touch.AGAIN, 300)
     assert merged.pages == 250
+
+
+def test_pages_that_had_been_in_memory_are_copies_if_the_process_forks() -> None:
+    complete = make_anatomy({Touch.FIRST: 25, Touch.AGAIN: 75}, pages=50)
+    sampled = make_anatomy({Touch.FIRST: 400}).model_copy(update={"forks": 3})
+    merged = merge_anatomies(complete, sampled)
+    assert merged.by_touch == {Touch.AFTER_FORK: 300, Touch.FIRST: 100}
+    assert merged.forks == 3
 
 
 def test_the_refault_ratio_survives_scaling() -> None:
