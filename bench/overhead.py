@@ -24,7 +24,7 @@ from bench.report import finish, steps
 from runner.contract.comparison import Verdict
 from runner.contract.level import find_majority
 from runner.contract.report import Case, Environment, Host, Revision
-from runner.execution.environment_padding import pad_variables
+from runner.execution.process_variables import pad_variables
 from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.command import build_perf_stat_command

@@ -83,13 +83,13 @@ _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
 def _fill_template(template: str, values: dict[str, str]) -> str:
     """Return a template with its placeholders replaced; refuse values that a shell or YAML could interpret."""
     for name, value in values.items():
-        # These characters have no special meaning in any of the formats or in a shell.
         if f"@{name}@" not in template:
             continue
+        # These characters have no special meaning in any of the formats or in a shell.
         if not re.fullmatch(r"[A-Za-z0-9._/+~:-]+", value):
             raise FaultwatchError(
                 f"{value!r} cannot be written into a CI file",
-                "use letters, digits and ._/+~:- in its name, or pass --ci none",
+                "use only letters, digits and ._/+~:- in this name, or pass --ci none",
             )
         template = template.replace(f"@{name}@", value)
     return template

@@ -46,7 +46,7 @@ def assess_exactness(
     Raises
     ------
     ValueError
-        If there are none.
+        There are no counts.
     """
     low, high = int(min(counts)), int(max(counts))
     executions, remedy = "starts" if is_server else "executions", suggest_remedy(settings, is_server=is_server)

@@ -26,8 +26,8 @@ from runner.adoption.systems import scripts
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import PROCESS_VARIABLES
 from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.measuring.measurement import measure
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
@@ -65,7 +65,7 @@ _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
 _ANSWER_SECONDS = 2.0
 _OTHER_PORT = 29_999
-"""A port that a program is told to listen at, to see whether it obeys."""
+"""A port that a program is told to listen on, to see whether it obeys."""
 _ASK_HTTP = (
     r'exec 3<>"/dev/tcp/127.0.0.1/$1" && printf "GET / HTTP/1.0\r\nHost: localhost\r\n\r\n" >&3 && head -c 5 <&3'
 )
@@ -324,10 +324,10 @@ class FirstMeasurement:
             The revision does not build, or this host cannot measure.
         """
         tree, built = self._workbench.builder.build(self.repository, self.revision.commit, workload)
-        rule = Sampling.from_workload(workload)
+        usual = Sampling.from_workload(workload)
         # Three starts of a server show whether its counts repeat, and each takes the time of all its windows.
-        most = _MIN_SAMPLES if workload.server else max(rule.most, _MIN_SAMPLES)
-        sampling = Sampling(min(max(rule.least, _MIN_SAMPLES), most), most, rule.precision)
+        most = _MIN_SAMPLES if workload.server else max(usual.most, _MIN_SAMPLES)
+        sampling = Sampling(min(max(usual.least, _MIN_SAMPLES), most), most, usual.precision)
         progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
             measure(

@@ -37,28 +37,28 @@ class GateTrial(Struct, frozen=True):
 
 
 def try_gate_build(
-    repository: Repository, revision: Revision, workload: Workload, prepared: Callable[[], Builder]
+    repository: Repository, revision: Revision, workload: Workload, make_builder: Callable[[], Builder]
 ) -> GateTrial:
-    """Build a revision in the sandbox as a gate would, which also sees the folders of the build's tools and packages.
+    """Build a revision as a gate would, in a sandbox that also shows the folders of the build's tools and packages.
 
     Parameters
     ----------
-    prepared
+    make_builder
         Returns a builder that uses a sandbox.
     """
     if workload.build.command is None:
         return GateTrial()
     try:
-        builder = prepared()
+        builder = make_builder()
         assert builder.sandbox
         environment = get_build_variables(workload)
-        unseen = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
-        folders = tuple(dict.fromkeys(str(need.folder) for need in unseen))
+        hidden = list_hidden(list_needs(workload.build.needs, environment), builder.sandbox)
+        folders = tuple(dict.fromkeys(str(need.folder) for need in hidden))
         sandbox = replace(builder.sandbox, readable=(*builder.sandbox.readable, *folders))
         readable = tuple(_make_portable(Path(folder)) for folder in sandbox.readable)
         _, build = replace(builder, sandbox=sandbox, reveals_host=True).build(repository, revision.commit, workload)
     except BuildFailure as failure:
-        # The sandbox shows the folder that the message suggests to fill as soon as the folder exists.
+        # The message suggests filling a folder with packages: where it does not exist yet, the gate must show it then.
         unfilled = [need.folder for need in list_needs((), environment) if not need.folder.exists()]
         readable = (*readable, *map(_make_portable, unfilled)) if NO_NETWORK in failure.message else readable
         return GateTrial(readable, failure.build.seconds, failure.message, failure.build.log)

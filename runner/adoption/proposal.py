@@ -51,7 +51,7 @@ class RunProposal(Struct, frozen=True):
     lacks
         Why a command that is a server cannot be measured, in a sentence; empty if nothing is known against it.
     ready_command
-        A command line that succeeds as soon as a server is ready, if that is not when it listens at ``{port}``.
+        A command line that succeeds as soon as a server is ready, if that is not when it listens on ``{port}``.
     stop_signal
         The signal that stops a server; empty for the default.
     is_service

@@ -200,7 +200,7 @@ def propose_listening_server(
         if speaks_http
         else "init does not know what loads it"
     )
-    return replace(server, lacks=f"{run.command} listens at {where}: it is a server, and {lack}")
+    return replace(server, lacks=f"{run.command} listens on {where}: it is a server, and {lack}")
 
 
 def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:

@@ -31,7 +31,7 @@ def fetch_submodules(top: Path) -> None:
 def _run_git(top: Path, *command: str) -> str:
     """Run git in the top folder and return its output; raise with its first error if it fails."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             cwd=top,
             check=False,
@@ -44,9 +44,9 @@ def _run_git(top: Path, *command: str) -> str:
         )
     except subprocess.TimeoutExpired:
         raise FaultwatchError(f"`{' '.join(command)}` did not finish within {_TIMEOUT_SECONDS:g} s") from None
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    if result.returncode:
+        lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
         errors = [line for line in lines if line.startswith(("fatal: ", "error: "))]
         cause = hide_password((errors or lines[-1:])[0])
         raise FaultwatchError(f"`{' '.join(command)}` failed in {top}: {cause}", "run it yourself, then try again")
-    return done.stdout
+    return result.stdout

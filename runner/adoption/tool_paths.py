@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from runner.adoption.proposal import BuildProposal
 from runner.adoption.toolchains import VERSION_ARGUMENT, Toolchain, choose_toolchain, list_toolchains
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.subject.tool_search import find_tool_outside
 
 

@@ -67,7 +67,7 @@ def parse_version_numbers(version: str) -> tuple[int, ...]:
 def _read_version(tool: str, file: str) -> str:
     """Return the version that a tool prints; empty if it prints none."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [file, VERSION_ARGUMENT[tool]],
             check=False,
             capture_output=True,
@@ -81,5 +81,5 @@ def _read_version(tool: str, file: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    match = _VERSION.search(done.stdout) if done.returncode == 0 else None
+    match = _VERSION.search(result.stdout) if result.returncode == 0 else None
     return match[1] if match else ""

@@ -172,12 +172,12 @@ class HistoryMeasurement(Struct, frozen=True):
     def measure_again(self, revision: Revision, cases: Sequence[Case], watcher: HistoryObserver) -> HistorySummary:
         """Measure cases of a known revision once more, even if they are stored."""
         outbox = Outbox(self.spool, self.service.send)
-        each = Sampling.from_workload(self.workload, self.samples).least + 1
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).least + 1
         planned = [PlannedRun(revision=revision.commit, case=case) for case in cases]
-        watcher.on_plan(planned, 0, len(planned) * each)
+        watcher.on_plan(planned, 0, len(planned) * executions_per_run)
         for report, executions in self._measure_all(planned, (revision,), {}, watcher):
             outbox.post(report)
-            watcher.on_report(report, each - executions)
+            watcher.on_report(report, executions_per_run - executions)
         return self._send_and_summarise(HistorySummary(revisions=1), outbox)
 
     def _measure_all(

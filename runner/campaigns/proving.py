@@ -173,9 +173,9 @@ class Prover(Struct):
             return
         # Take a commit near the middle; if it does not build, take one of its neighbours.
         half = len(between) // 2
-        nearest = sorted(range(len(between)), key=lambda place: abs(place - half))[:MAX_MIDDLES]
+        nearest = sorted(range(len(between)), key=lambda index: abs(index - half))[:MAX_MIDDLES]
         worth = _choose_worth_of_part(whole, metric)
-        compared = ((between[place], self._compare(case, base, between[place], worth)) for place in nearest)
+        compared = ((between[index], self._compare(case, base, between[index], worth)) for index in nearest)
         middle, older_half = next(((commit, verdict) for commit, verdict in compared if verdict), ("", None))
         if older_half is None:
             return

@@ -101,13 +101,13 @@ def _execute_canary(program: Path, kinds: Sequence[str]) -> Execution:
 
 def _count_faults(program: Path, kinds: Sequence[str]) -> CanaryFaults:
     """Execute the canary, and return the faults that it should have of each kind, and those counted together."""
-    done = _execute_canary(program, kinds)
-    reading = done.sample.readings["region:minor-faults"]
+    result = _execute_canary(program, kinds)
+    reading = result.sample.readings["region:minor-faults"]
     if not isinstance(reading.value, int):
         raise CanaryNotCounted(f"this host cannot count the faults of a region: {reading.reason}")
     expected: dict[str, int] = {}
     left_out: dict[str, str] = {}
-    for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in done.output.splitlines()):
+    for kind, faults, reason in ((*line.split(" ", 2), "")[:3] for line in result.output.splitlines()):
         if faults == "-":
             left_out[kind] = reason
         else:

@@ -103,14 +103,14 @@ def add_workload_argument(function: Any) -> Any:
 
     @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload)
     @functools.wraps(function)
-    def resolved(*, workload_name: str | None, **rest: Any) -> Any:
+    def wrapper(*, workload_name: str | None, **rest: Any) -> Any:
         if workload_name and is_range(workload_name):
             raise click.UsageError(
                 f"{workload_name!r} is a range, but this command accepts only one commit, with --revision."
             )
         return function(workload_name=workload_name, **rest)
 
-    return resolved
+    return wrapper
 
 
 def add_workload_and_range(*, required: bool = False, single: bool = False) -> Callable[[Any], Any]:
@@ -130,13 +130,13 @@ def add_workload_and_range(*, required: bool = False, single: bool = False) -> C
         @click.argument("workload_name", **_WORKLOAD_ARGUMENT, shell_complete=completers.complete_workload_or_range)
         @click.argument("span", metavar=metavar, required=False, shell_complete=completers.complete_revision)
         @functools.wraps(function)
-        def resolved(*, workload_name: str | None, span: str | None, **rest: Any) -> Any:
+        def wrapper(*, workload_name: str | None, span: str | None, **rest: Any) -> Any:
             words = [word for word in (workload_name, span) if word is not None]
             target = parse_target(words, single=single)
             if required and target.span is None:
                 raise click.UsageError("Missing argument 'RANGE': write BASE..HEAD, as in main..HEAD.")
             return function(workload_name=target.workload, span=target.span, **rest)
 
-        return resolved
+        return wrapper
 
     return decorate

@@ -222,7 +222,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         output_file=request.output_file,
         show=lambda: click.echo("\n".join(describe_result(searches[0], by_commit, request.metric, request.prove))),
     )
-    return _is_settled(searches[0])
+    return _has_confirmed_culprits(searches[0])
 
 
 def _search_settings(
@@ -338,7 +338,7 @@ class _ProgressLines:
         """Print nothing: the result shows it."""
 
 
-def _is_settled(search: Search) -> bool:
+def _has_confirmed_culprits(search: Search) -> bool:
     """Return whether there are culprits and every proof that was measured confirms them."""
     culprits = search.answer.culprits if isinstance(search.answer, Found) else ()
     return bool(culprits) and all(

@@ -97,12 +97,12 @@ def command(
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        patient = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(
-            patient, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
+            patient_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
         )
-        _store_comparisons(patient, results, workload)
+        _store_comparisons(patient_service, results, workload)
     output_result(
         [build_document(result) for result in results],
         as_json=as_json,

@@ -39,10 +39,10 @@ def complete_revision(context: click.Context, _parameter: click.Parameter, word:
     first, dots, last = word.rpartition("..")
     words = ["git", "-C", str(context.params.get("repo") or "."), "for-each-ref", "--format=%(refname:short)"]
     try:
-        done = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
+        result = subprocess.run(words, capture_output=True, check=True, text=True, timeout=_TIMEOUT_SECONDS)
     except (OSError, ValueError, subprocess.SubprocessError):
         return []
-    names = [name for name in ("HEAD", *done.stdout.split()) if name.startswith(last)]
+    names = [name for name in ("HEAD", *result.stdout.split()) if name.startswith(last)]
     return [CompletionItem(f"{first}{dots}{name}") for name in names[:_MAX_COMPLETIONS]]
 
 

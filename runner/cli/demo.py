@@ -65,15 +65,15 @@ def _make_history(repository: Path) -> None:
             f"{repository.parent} cannot be created: {error.strerror}",
             "set FAULTWATCH_HOME to a folder that you may write to",
         ) from None
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-P", str(script), str(repository)],
         check=False,
         capture_output=True,
         text=True,
         encoding="utf-8",
     )
-    if done.returncode:
-        errors = done.stderr.strip().splitlines()
+    if result.returncode:
+        errors = result.stderr.strip().splitlines()
         raise FaultwatchError(f"the demo history could not be created: {errors[-1] if errors else 'no reason given'}")
 
 

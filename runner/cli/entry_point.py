@@ -222,7 +222,7 @@ def _show_usage(error: click.UsageError) -> None:
 
 
 def _suggest_revision_option(error: click.UsageError) -> str:
-    """Return a hint at --revision if a command for one commit got one argument too many; otherwise an empty text."""
+    """Return a hint to use --revision if a command for one commit got an argument too many; else an empty text."""
     names = {parameter.name for parameter in error.ctx.command.params} if error.ctx else set()
     too_many = "unexpected extra argument" in error.message and "revision" in names
     return "pass a commit with --revision; " if too_many else ""

@@ -95,10 +95,10 @@ def command(
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=confinement, origin=code, again=again
             )
-            patient = service.connect_patiently(say)
+            patient_service = service.connect_patiently(say)
             pair = (ends.base, ends.measured)
             results = compare_cases(
-                *(patient, ends.repository, judge, workbench, pair, plan.case_pairs, samples),
+                *(patient_service, ends.repository, judge, workbench, pair, plan.case_pairs, samples),
                 may_use_stored_base=stored,
                 explain=explain,
             )
@@ -108,7 +108,7 @@ def command(
             measured["cases"] = [build_document(result) for result in results]
             # Before sending, so that the measurements are kept even if the service does not answer.
             write_result(measured, output_file)
-            answer = patient.judge_gate(report)
+            answer = patient_service.judge_gate(report)
     judged = {"verdict": answer.verdict, "passed": answer.passed, "judge": answer.judge} | measured
     write_outputs(files, report, answer)
     set_outputs({"verdict": answer.verdict})

@@ -256,11 +256,11 @@ class PreparedHistory(Struct, frozen=True):
         at_least_one
             Whether to compare the commits of the first one even if that takes longer.
         """
-        patient = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
-                service=patient,
+                service=patient_service,
                 find_revision=functools.cache(self.repository.find_revision),
                 list_between=self._list_between,
                 cases=frozenset(case.name for case in self.cases),
@@ -268,7 +268,7 @@ class PreparedHistory(Struct, frozen=True):
                 until=time.monotonic() + seconds,
                 at_least_one=at_least_one,
             )
-            return prover.prove(lambda: patient.list_nominations(**self.own))
+            return prover.prove(lambda: patient_service.list_nominations(**self.own))
 
     def _list_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two of them along the first parents; none if the older is no ancestor."""

@@ -54,8 +54,8 @@ _SERVER_REMARK = (
     "generator or a script: {}"
 )
 _FIXED_PORT_REMARK = (
-    "`{}` always listens at the same port, so two of its servers cannot be alive at once, and other programs can take "
-    "it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
+    "`{}` always listens on the same port, so two of its servers cannot run at the same time, and other programs can "
+    "take it: give it an option or a variable for its port, and {{port}} in [server] of workload.toml"
 )
 _GATE_READS_REMARK = (
     "The gate builds in a sandbox without a network, which must show {0}: {1}. On the gate's host these folders must "
@@ -363,20 +363,20 @@ def _try_gate(
     return trial
 
 
-def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -> list[str]:
+def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", download_command: str) -> list[str]:
     """Return remarks on what the host of the gate needs.
 
     Parameters
     ----------
-    filling
+    download_command
         The command that downloads what pip installs; empty if it installs nothing.
     """
     from runner.subject.sandbox_needs import NO_NETWORK
 
     if gate.problem:
         fill = (
-            [f"This command downloads the packages that pip installs: `{filling}`"]
-            if filling and NO_NETWORK in gate.problem
+            [f"This command downloads the packages that pip installs: `{download_command}`"]
+            if download_command and NO_NETWORK in gate.problem
             else []
         )
         return [_GATE_FAILS_REMARK.format(gate.problem), *fill]
@@ -387,8 +387,8 @@ def _list_gate_remarks(gate: "GateTrial", file: "CiFile | None", filling: str) -
     return [_GATE_READS_REMARK.format(", ".join(gate.readable), where)]
 
 
-def _ask_ci(questions: Questions, detected: str) -> str:
-    order = list(dict.fromkeys([detected, *CI_SYSTEMS, NO_CI]))
+def _ask_ci(questions: Questions, default: str) -> str:
+    order = list(dict.fromkeys([default, *CI_SYSTEMS, NO_CI]))
     return order[questions.choose("Which CI runs the gate?", order)]
 
 

@@ -128,8 +128,8 @@ def _measure_cases(
     from runner.measuring.scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
 
-    rule = Sampling.from_workload(workload, samples)
-    each = rule.least + 1  # The first execution is not a sample.
+    sampling = Sampling.from_workload(workload, samples)
+    executions_per_case = sampling.least + 1  # The first execution is not a sample.
     # Build; a failed build is reported for each case.
     with show_activity(f"building {revision.commit[:10]}") as activity:
         try:
@@ -145,7 +145,7 @@ def _measure_cases(
         reports: list[Report] = []
         for number, case in enumerate(chosen):
             activity(f"measuring {case.name}")
-            activity.set_remaining(each * (len(chosen) - number))
+            activity.set_remaining(executions_per_case * (len(chosen) - number))
             report = measure(
                 workload,
                 case,
@@ -154,7 +154,7 @@ def _measure_cases(
                 subject=repository.name,
                 revision=revision,
                 build=build,
-                sampling=rule,
+                sampling=sampling,
                 progress=activity.advance,
             )
             reports.append(add_scaling_efficiency(report, reports, workload))

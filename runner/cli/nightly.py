@@ -84,21 +84,29 @@ def command(
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say)
         if not only_digest:
             with create_host_turn(settings) as turn:
-                _run_cells(name, matrix, settings, patient, turn, confined)
-        digest = fetch_last_digest(name, patient, service)
+                _run_cells(name, matrix, settings, patient_service, turn, confined)
+        digest = fetch_last_digest(name, patient_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
     if not all(is_complete(cell) for cell in checked):
         raise click.exceptions.Exit(1)
 
 
-def fetch_last_digest(name: str, patient: Service, service: Service) -> NightlyDigest:
-    """Return the digest once all runs are judged, or as it is when the wait is over."""
+def fetch_last_digest(name: str, patient_service: Service, service: Service) -> NightlyDigest:
+    """Return the digest once all runs are judged, or with a warning as it is when the wait is over.
+
+    Parameters
+    ----------
+    patient_service
+        Waits until all runs are judged.
+    service
+        Answers at once.
+    """
     try:
-        return patient.find_nightly_run(name)
+        return patient_service.find_nightly_run(name)
     except ServiceUnavailable as error:
         warn(
             f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "

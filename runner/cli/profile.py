@@ -156,10 +156,10 @@ class _Steps:
         self._activity.set_remaining(max(1, self._ahead - len(self._names) + 1))
 
 
-def _raise_if_refused(refused: list[str]) -> None:
-    """Fail if the service refused a profile."""
-    if refused:
-        raise FaultwatchError(refused[0], "the profile is set aside; see `faultwatch spool`")
+def _raise_if_refused(reasons: list[str]) -> None:
+    """Fail if the service refused a profile, with the first of its reasons."""
+    if reasons:
+        raise FaultwatchError(reasons[0], "the profile is set aside; see `faultwatch spool`")
 
 
 def _parse_commits(span: str | None, revision: str) -> tuple[str | None, str]:

@@ -184,8 +184,10 @@ def _format_cell(report: Report, name: str) -> str:
         return readings[0].status.replace("_", " ") if readings else "not measured"
     low, high = min(values), max(values)
     text = format_value(name, low) if low == high else format_span(name, low, high)
-    each = {readings[name].value for sample in report.samples for readings in sample.processes if name in readings}
-    if metric(name).kind is Kind.COUNT and len(each) == 1 and (value := each.pop()):
+    process_values = {
+        readings[name].value for sample in report.samples for readings in sample.processes if name in readings
+    }
+    if metric(name).kind is Kind.COUNT and len(process_values) == 1 and (value := process_values.pop()):
         text = f"{len(report.samples[0].processes)} × {format_value(name, value)}"
     estimated = any(reading.status is Status.MULTIPLEXED for reading in readings)
     return f"~{text}" if estimated else text

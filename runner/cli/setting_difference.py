@@ -90,15 +90,17 @@ def parse_change(text: str) -> SettingChange:
 
 
 def split_change(text: str) -> tuple[str, str]:
-    """Split ``BEFORE..AFTER``, each the path of a file or a run id; a path may contain dots.
+    """Split ``BEFORE..AFTER``, each the path of a file or a run id.
+
+    A path may contain dots too. So the text is split where both sides are files that exist, or else at the first dots.
 
     Raises
     ------
     FaultwatchError
         There are not two sides.
     """
-    places = [index for index in range(1, len(text) - 2) if text[index : index + 2] == ".."]
-    splits = [(text[:index], text[index + 2 :]) for index in places]
+    indices = [index for index in range(1, len(text) - 2) if text[index : index + 2] == ".."]
+    splits = [(text[:index], text[index + 2 :]) for index in indices]
     existing = [split for split in splits if all(Path(side).exists() for side in split)]
     if not splits:
         raise FaultwatchError(f"--settings {text!r} does not have the form BEFORE..AFTER")
@@ -133,16 +135,16 @@ def describe_result(search: SettingSearch, difference: Difference, name: str) ->
         return []
     changes = {setting.name: setting for setting in difference.settings}
     before, after = search.answer.before, search.answer.after
-    lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by"]
+    lines = [f"{name}: {format_quantity(name, before, after)} → {format_quantity(name, after, before)}, caused by:"]
     for setting in search.answer.settings:
-        without = search.answer.without.get(setting)
-        alone = (
-            f"; without it {format_quantity(name, without)}"
-            if without is not None and len(search.answer.settings) > 1
+        value_without = search.answer.without.get(setting)
+        clause = (
+            f"; without it {format_quantity(name, value_without)}"
+            if value_without is not None and len(search.answer.settings) > 1
             else ""
         )
         lines.append(
-            f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}{alone}"
+            f"  {setting}: {_show_value(changes[setting].before)} → {_show_value(changes[setting].after)}{clause}"
         )
     return lines
 

@@ -77,5 +77,5 @@ def _print_documents(folder: Path, waiting: list[dict[str, Any]], refused: list[
 
 def _format_entry(entry: dict[str, Any]) -> str:
     if "case" not in entry:
-        return f"{entry['file']}: not a document of this version"
+        return f"{entry['file']}: this version cannot read it"
     return f"{entry['started_at']}  {entry['subject']}  {entry['revision'][:10]}  {entry['case']}  {entry['file']}"

@@ -33,8 +33,8 @@ class Pace:
         done, last = self._steps[-1], self._ended[-1]
         if not done or ahead <= 0:
             return 0.0
-        each = max(self._compute_step_seconds(), (now - self._ended[0]) / (done + 1))
-        seconds = each * (ahead - 1) + max(0.0, each - (now - last))
+        step_seconds = max(self._compute_step_seconds(), (now - self._ended[0]) / (done + 1))
+        seconds = step_seconds * (ahead - 1) + max(0.0, step_seconds - (now - last))
         promised = self._promised - now
         if seconds < promised or seconds > promised * _MIN_DELAY_FACTOR:
             self._promised = now + seconds

@@ -82,7 +82,7 @@ def command(
     with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        patient = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say)
         with show_activity(f"building {revision}") as activity:
             unchanged, changed = build_remedy_trials(
                 repository,
@@ -95,7 +95,7 @@ def command(
             )
             activity(f"measuring {case.name} with and without the remedy")
             activity.set_remaining(2 + 2 * pairs.first)
-            result = compare(unchanged, changed, patient.compare, pairs=pairs, progress=activity.advance)
+            result = compare(unchanged, changed, patient_service.compare, pairs=pairs, progress=activity.advance)
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy

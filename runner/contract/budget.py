@@ -25,7 +25,7 @@ Budget = Annotated[int | float | str, AfterValidator(_check_budget)]
 
 
 def is_over(budget: Number | str, base: Number, change: Number) -> bool:
-    """Return whether a change for the worse exceeds a budget. Any percentage of a zero base is zero.
+    """Return whether a change for the worse exceeds a budget, if there is one. Any percentage of a zero base is zero.
 
     Uses fractions, because a float cannot represent every large count exactly.
     """

@@ -109,7 +109,9 @@ def _get_stacks(profile: Profile, kind: str) -> StackProfile | None:
 
 
 def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """Return the innermost frame of the subject's own code, otherwise the innermost frame outside the kernel, if any.
+    """Return the innermost frame of the subject's own code; None if there are only frames of the kernel.
+
+    Without own code, it is the innermost frame outside the system's libraries, or else outside the kernel.
 
     A program also contains foreign code: templates of C++, and libraries of Rust and Go. The paths of source files tell
     them apart: those of the subject are relative to its work tree, and a driver is beside its workload.

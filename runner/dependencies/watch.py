@@ -54,8 +54,8 @@ class LookupTracer:
             except (CompilationError, FaultwatchError) as error:
                 self._obstacle = str(error)
                 return self
-            how = (self._begin, "after" if self._counted else "before", str(MAX_TRACED_CALLS * self._counted))
-            self._prefix = [str(program), str(descriptor), str(self._file), *how]
+            options = (self._begin, "after" if self._counted else "before", str(MAX_TRACED_CALLS * self._counted))
+            self._prefix = [str(program), str(descriptor), str(self._file), *options]
             self.inherited = (descriptor,)
             self._stack = stack.pop_all()
         return self

@@ -9,9 +9,9 @@ from msgspec import Struct, field
 
 from runner.canary.count import CanaryOutcome, count_canary
 from runner.environment import compilers
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import execute
 from runner.execution.own_command import SAFE_DIRECTORY
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.process_state.address_layout import Layout
 from runner.process_state.attribute import can_apply
 from runner.process_state.huge_pages import HugePages
@@ -19,6 +19,8 @@ from runner.system.tree import Tree
 
 NOT_FOUND_STATUS = 127
 """Exit status of a missing program, as in shells."""
+_NOT_EXECUTABLE_STATUS = 126
+"""Exit status of a file that this user may not execute, as in shells."""
 _TIMEOUT_SECONDS = 20.0
 """Seconds."""
 
@@ -34,12 +36,12 @@ def run(command: Sequence[str]) -> ProgramOutput:
     """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
-        done = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
+        result = execute(command, directory=folder, environment=BASE_VARIABLES, timeout=_TIMEOUT_SECONDS, merge=True)
     except FileNotFoundError:
         return ProgramOutput(NOT_FOUND_STATUS, "")
     except PermissionError as error:
-        return ProgramOutput(NOT_FOUND_STATUS - 1, str(error))
-    return ProgramOutput(-1 if done.status is None else done.status, done.output or done.problem)
+        return ProgramOutput(_NOT_EXECUTABLE_STATUS, str(error))
+    return ProgramOutput(-1 if result.status is None else result.status, result.output or result.problem)
 
 
 def get_free_bytes(folder: Path) -> int | None:

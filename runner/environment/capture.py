@@ -14,7 +14,7 @@ from pathlib import Path
 from runner.contract.report import Environment
 from runner.environment import allocator, cgroup, compilers, cpu, filesystem, kernel, memory
 from runner.environment.secrets import hide_secret
-from runner.execution.environment_padding import PROCESS_VARIABLES
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.system.tree import SettingValues, Tree
 
 _MAX_NAME_CHARACTERS = 100

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import lru_cache
 
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.tree import SettingValues
 
 TOOLS: Mapping[str, str] = {"cc": "cc", "c++": "c++", "fortran": "gfortran", "linker": "ld"}

@@ -77,6 +77,6 @@ def _parse_names(read: Reader) -> Iterator[str]:
     address = next((value for tag, value in entries if tag == _STRINGS), 0)
     for kind, _, offset, start, _, length, _, _ in segments:
         if kind == _LOAD and start <= address < start + length:
-            for place in (value for tag, value in entries if tag == _NEEDED):
-                yield read(offset + address - start + place, 256).partition(b"\0")[0].decode()
+            for name_offset in (value for tag, value in entries if tag == _NEEDED):
+                yield read(offset + address - start + name_offset, 256).partition(b"\0")[0].decode()
             return

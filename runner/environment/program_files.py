@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from runner.environment import compilers, libraries, loaded_libraries
 from runner.environment.executed_programs import find_executed_programs, find_script_programs
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.regular_file import read_regular
 from runner.system.tree import SettingValues, Tree
 

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.system.durable_files import rename_durably
 from runner.system.scratch import make_scratch_folder
 
@@ -63,7 +63,7 @@ def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
     command = ["cc", "-O1", *options, "-o", str(program), str(source)]
     log_command(command)
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             cwd=program.parent,
             env=dict(BASE_VARIABLES),
@@ -77,9 +77,9 @@ def _run_compiler(source: Path, program: Path, options: Sequence[str]) -> str:
         return f"there is no C compiler (cc) for {source.name}"
     except subprocess.TimeoutExpired:
         return f"{source.name} does not compile: cc did not finish within {_TIMEOUT_SECONDS:g} s"
-    output = done.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
+    output = result.stdout.decode(errors="replace").strip().splitlines() or ["no message"]
     return (
-        f"{source.name} does not compile: cc ended with exit code {done.returncode}: {output[0]}"
-        if done.returncode
+        f"{source.name} does not compile: cc ended with exit code {result.returncode}: {output[0]}"
+        if result.returncode
         else ""
     )

@@ -181,9 +181,9 @@ class RunningProgram(Struct):
         for stream in self.tails:
             stream.close()
 
-    def describe_end(self, started: float, timeout: float) -> Finished:
+    def describe_end(self, start_time: float, timeout: float) -> Finished:
         """Return how it ended, given the monotonic time of its start and the seconds that it was given."""
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start_time
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(
             status=self.process.status,

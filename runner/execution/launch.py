@@ -206,10 +206,10 @@ class Launch:
     ) -> None:
         self.close()
 
-    def _handle_ready(self, pid: int, used: Sequence[str]) -> None:
+    def _handle_ready(self, pid: int, fields: Sequence[str]) -> None:
         """Handle the launcher's message that the program is ready; prepare the program in the last round."""
         self._rounds += 1
-        numbers = _parse_numbers(used, 1)
+        numbers = _parse_numbers(fields, 1)
         if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
             self.refusal = _MALFORMED
             self._start.cancel()

@@ -135,9 +135,9 @@ class Sandbox(Struct, frozen=True):
         """
         if self.user < 0:
             return  # bubblewrap has done that.
-        done = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
-        if done.returncode:
-            raise FaultwatchError(f"the sandbox cannot be sealed: {done.stderr.strip()}")
+        result = subprocess.run([launcher, "seal", str(process)], check=False, capture_output=True, text=True)
+        if result.returncode:
+            raise FaultwatchError(f"the sandbox cannot be sealed: {result.stderr.strip()}")
 
     def _list_namespace_options(self) -> Iterator[str]:
         """Yield the options of bubblewrap for namespaces and capabilities."""
@@ -268,9 +268,9 @@ def _check_sandbox(confined: Sandbox) -> None:
     namespaces = list(confined._list_namespace_options()) if confined.user < 0 else ["--unshare-user"]
     with confined.open_system_call_filter() as seccomp:
         command = ["bwrap", *namespaces, "--ro-bind", "/", "/", "--seccomp", str(seccomp), "--", "true"]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[seccomp])
-    if done.returncode:
-        message = done.stderr.strip().rpartition("\n")[2]
+        result = subprocess.run(command, check=False, capture_output=True, text=True, pass_fds=[seccomp])
+    if result.returncode:
+        message = result.stderr.strip().rpartition("\n")[2]
         raise FaultwatchError(
             f"this host allows no sandbox: {message}",
             f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",

@@ -26,17 +26,17 @@ def is_disk_full(message: str) -> bool:
     return "No space left on device" in message or "Disk quota exceeded" in message
 
 
-def is_temporary(done: Finished) -> bool:
+def is_temporary(finished: Finished) -> bool:
     """Return whether the reason for a failure may be temporary: a time-out, a signal, a full disk.
 
     A build tool ends with an ordinary exit code when a compiler cannot write, or is killed. So its output decides too.
     If it prints such a line for another reason, the only price is another attempt.
     """
-    if done.why:
-        return done.why.startswith(_SHORTAGE_WORDS)
-    if done.status is None or -done.status in _EXTERNAL_SIGNALS:
+    if finished.why:
+        return finished.why.startswith(_SHORTAGE_WORDS)
+    if finished.status is None or -finished.status in _EXTERNAL_SIGNALS:
         return True
     # Shells exit with 128 plus the number of the signal.
-    if done.status - 128 in _EXTERNAL_SIGNALS:
+    if finished.status - 128 in _EXTERNAL_SIGNALS:
         return True
-    return done.status != 0 and bool(_TEMPORARY_MESSAGES.search(f"{done.output}\n{done.error}"))
+    return finished.status != 0 and bool(_TEMPORARY_MESSAGES.search(f"{finished.output}\n{finished.error}"))

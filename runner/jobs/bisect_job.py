@@ -18,7 +18,7 @@ def run(job: ClaimedJob) -> JobResult:
     return build_result(search_commits(job))
 
 
-def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
+def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
     """Search; further observers can follow."""
     question = job.question
     assert isinstance(question, BisectQuestion)
@@ -34,7 +34,7 @@ def search_commits(job: ClaimedJob, *also: SearchObserver) -> Search:
         samples=question.samples,
         build_jobs=job.settings.build_jobs,
     )
-    observer = _SearchObservers(_ProgressReporter(job, question.metric), *also)
+    observer = _SearchObservers(_ProgressReporter(job, question.metric), *observers)
     return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
 
 

@@ -76,8 +76,8 @@ class ClaimedJob(Struct):
 
     def report_progress(self, sentence: str, left: int | None = None) -> None:
         """Report what is being done and the expected number of remaining runs."""
-        each = sum(self._durations) / len(self._durations) if self._durations else None
-        seconds = None if left is None or each is None else round(left * each, 1)
+        mean_seconds = sum(self._durations) / len(self._durations) if self._durations else None
+        seconds = None if left is None or mean_seconds is None else round(left * mean_seconds, 1)
         self.heartbeat.report_progress(sentence, left, seconds)
 
 

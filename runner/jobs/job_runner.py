@@ -96,6 +96,7 @@ class JobRunner(Struct, frozen=True):
             heartbeat.finish(Outcome.FAILED, str(error))
             raise
         except KeyboardInterrupt:
+            # The service starts any other job again, once its heartbeats end.
             if heartbeat.job.backend is Backend.CALLER:
                 _report_stopped(heartbeat, "It was interrupted by the user.")
             raise

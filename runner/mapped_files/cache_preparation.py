@@ -96,6 +96,7 @@ class CachePreparer(Struct):
         verified = has_prepared_folios(descriptor)
         if verified:
             self._prepared.add(identity)
+        # Where the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
         if verified is not None or identity not in self._prepared:
             return bool(verified)
         resident, pages = measure_residency(descriptor)

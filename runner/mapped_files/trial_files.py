@@ -264,14 +264,14 @@ class TrialFiles:
         self._preparations[path] = preparation
         return preparation.changed
 
-    def _prepare_private_copy(self, path: str, failed: Preparation) -> Preparation:
+    def _prepare_private_copy(self, path: str, unprepared: Preparation) -> Preparation:
         """Prepare a private copy of a file whose own pages cannot be prepared, to mount it over the file."""
         if not can_mount_copies(self._sandbox):
-            return replace(failed, reason=f"{failed.reason}, {_NO_COPY_REASON}")
+            return replace(unprepared, reason=f"{unprepared.reason}, {_NO_COPY_REASON}")
         copy = self._store.get_copy(Path(path))
-        preparation = self._known.preparer.prepare(copy) if copy else failed
+        preparation = self._known.preparer.prepare(copy) if copy else unprepared
         if copy is None or preparation.cache is CacheState.UNPREPARED:
-            return failed
+            return unprepared
         self.copies[path] = copy
         self._known.shared[path] = _identify_path(path), copy
         return replace(preparation, cache=CacheState.COPY, changed=True)

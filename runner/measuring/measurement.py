@@ -72,20 +72,20 @@ def measure(
         )
 
 
-def _measure_case(trial: Trial, rule: Sampling, progress: Callable[[], None]) -> Report:
+def _measure_case(trial: Trial, sampling: Sampling, progress: Callable[[], None]) -> Report:
     """Execute a trial until it has enough samples, and return its report, or why there is no result."""
     if trial.obstacle:
         return trial.report_skipped(trial.obstacle)
     samples: list[Sample] = []
     try:
         restore_tree(trial.tree)
-        loaded = start_in_background(_preload_report_models)
+        wait_for_models = start_in_background(_preload_report_models)
         try:
             trial.warm_up()
         finally:
-            loaded()
+            wait_for_models()
         progress()
-        while rule.needs_more_samples(samples):
+        while sampling.needs_more_samples(samples):
             samples.append(trial.execute())
             progress()
         return trial.report_measured(samples)

@@ -37,11 +37,11 @@ def _is_single_process_run(other: Report, report: Report, workload: Workload) ->
     )
 
 
-def _add_efficiency(sample: Sample, alone: float) -> Sample:
-    """Return a sample with t(1) / t(N), where ``alone`` is t(1) in seconds."""
+def _add_efficiency(sample: Sample, single_process_seconds: float) -> Sample:
+    """Return a sample with t(1) / t(N), where ``single_process_seconds`` is t(1)."""
     elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
     if not elapsed:
         return sample
     return sample.model_copy(
-        update={"readings": sample.readings | {SCALING_EFFICIENCY: Reading(value=alone / elapsed)}}
+        update={"readings": sample.readings | {SCALING_EFFICIENCY: Reading(value=single_process_seconds / elapsed)}}
     )

@@ -348,8 +348,8 @@ class Trial:
             recording=recording,
             copies=self._files.copies,
         )
-        each = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
-        return combine_processes(each, burst.group)
+        samples = [derive_sample(execution, self.workload, self._tree) for execution in burst.executions]
+        return combine_processes(samples, burst.group)
 
     @contextmanager
     def start_server(self, recording: Recording | None = None) -> Iterator[ServerExecution]:

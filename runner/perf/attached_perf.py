@@ -10,8 +10,8 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from runner.contract.report import Reading, Status
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
 from runner.perf.command import LOCK_WAIT_EVENT, SEPARATOR
 from runner.perf.parse import PerfOutputError, parse_csv

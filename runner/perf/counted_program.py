@@ -13,10 +13,10 @@ from runner.contract.report import Reading, Status
 from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
-from runner.execution.environment_padding import BASE_VARIABLES, pad_variables
 from runner.execution.execute import Companion, Finished, Program
 from runner.execution.launch import Launch, Start
 from runner.execution.launcher import get_launcher
+from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.execution.side_commands import SideCommands
 from runner.perf.attached_perf import AttachedPerf, AttachError
@@ -134,7 +134,7 @@ class CountedProgram:
         }
         return readings | (self._region.read_readings() if self._region else {}), self._perf.read_output()
 
-    def conclude(self, done: Finished) -> str:
+    def conclude(self, finished: Finished) -> str:
         """End the launch; return why the program failed, as the second half of a sentence; empty if it succeeded.
 
         Raises
@@ -147,23 +147,23 @@ class CountedProgram:
             self._perf.stop()  # Without waiting: perf takes a while to end.
         if self._guard and self._guard.problem:
             return self._guard.problem
-        if self.launch.program is None and done.status is not None:
-            reason = self.launch.refusal or done.error.strip().rpartition("\n")[2] or done.problem
+        if self.launch.program is None and finished.status is not None:
+            reason = self.launch.refusal or finished.error.strip().rpartition("\n")[2] or finished.problem
             raise FaultwatchError(f"the program cannot be started: {reason}", "run `faultwatch doctor`")
         ending = self.launch.ending
         if self.launch.refusal:
             return f"could not be executed: {self.launch.refusal}"
-        if done.status is None or ending is None:
-            return done.problem or "vanished"
+        if finished.status is None or ending is None:
+            return finished.problem or "vanished"
         if not ending.status and (outlived := self.launch.describe_outlived()):
             return outlived
-        return Finished(ending.status, "", "", done.seconds, done.deadline).problem
+        return Finished(ending.status, "", "", finished.seconds, finished.deadline).problem
 
-    def describe_program_end(self, done: Finished) -> Finished:
+    def describe_program_end(self, finished: Finished) -> Finished:
         """Return the end of the launcher as that of the program: with its status, and why it was killed."""
         why = self._guard.problem if self._guard else ""
         ending = self.launch.ending
-        return replace(done, why=why, status=done.status if ending is None else ending.status)
+        return replace(finished, why=why, status=finished.status if ending is None else ending.status)
 
     def _prepare(self, pid: int) -> None:
         """Attach everything that counts to a program that is about to start."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import execute
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.command import build_perf_stat_command
 from runner.system.scratch import make_scratch_folder
 
@@ -33,7 +33,7 @@ def _is_accepted(events: Sequence[str]) -> bool:
     """Return whether perf knows some events on this host."""
     with make_scratch_folder() as scratch:
         try:
-            done = execute(
+            result = execute(
                 build_perf_stat_command(["true"], scratch / "perf.csv", events),
                 directory=scratch,
                 environment=BASE_VARIABLES,
@@ -43,4 +43,4 @@ def _is_accepted(events: Sequence[str]) -> bool:
             raise FaultwatchError(
                 "perf is not installed", "Debian: apt install linux-perf; Ubuntu: apt install linux-tools-generic"
             ) from None
-    return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", done.error)
+    return not re.search(r"event syntax error|unknown (?:tracepoint|event)|parser error", result.error)

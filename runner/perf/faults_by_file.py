@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.execution.compilation import CompilationError, compile_program
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("faults_by_file.c")

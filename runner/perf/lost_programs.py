@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.execution.compilation import CompilationError, compile_program
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.settings import load_settings
 
 _SOURCE = Path(__file__).with_name("lost_programs.c")
@@ -77,14 +77,14 @@ class LostProgramsWatch:
 
 
 def parse_lost_programs(output: bytes) -> LostPrograms:
-    """Parse the output of ``lost_programs``; return nothing known if it is cut off."""
-    missed, *names = output.removesuffix(b"\0").split(b"\0")
-    if missed != b"0" or not output.endswith(b"\0"):
+    """Parse the output of ``lost_programs``; return an incomplete list if it is cut off, or records were lost."""
+    lost_records, *names = output.removesuffix(b"\0").split(b"\0")
+    if lost_records != b"0" or not output.endswith(b"\0"):
         return LostPrograms()
     return LostPrograms(tuple(name.decode(errors="replace") for name in names), complete=True)
 
 
 def combine_losses(parts: Sequence[LostPrograms]) -> LostPrograms:
-    """Combine the programs that processes lost that ran at once."""
+    """Combine the losses of processes that ran at the same time."""
     names = (name for part in parts for name in part.names)
     return LostPrograms(tuple(dict.fromkeys(names)), all(part.complete for part in parts))

@@ -6,7 +6,7 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 
 _PERF_OF_ANY_KERNEL = "usr/lib/linux-tools/*/perf"
 

@@ -5,7 +5,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 
 _MOUNTED = tuple(Path(folder) for folder in ("/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"))
 _MOUNT = 'mount -t tracefs -o nosuid,nodev,noexec tracefs /sys/kernel/tracing && exec "$@"'

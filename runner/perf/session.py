@@ -156,15 +156,15 @@ def count_processes(
                 yield counted[-1].create_program()
 
         with state.apply() as group:
-            done = _execute_programs(create_programs(group), directory, timeout, processes)
-            for program, finished in zip(counted, done, strict=True):
+            result = _execute_programs(create_programs(group), directory, timeout, processes)
+            for program, finished in zip(counted, result, strict=True):
                 problem = program.conclude(finished)
                 raise_on_failure(command, problem, program.describe_program_end(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = read_memory_readings(group.folder, least)
             accounts = max(least, count_group_faults(group.folder))
         executions = [
-            _make_execution(program, finished, unknown) for program, finished in zip(counted, done, strict=True)
+            _make_execution(program, finished, unknown) for program, finished in zip(counted, result, strict=True)
         ]
         lost = combine_losses([program.lost for program in counted])
         if problem := explain_miscount(_sum_faults(executions), accounts, lost):

@@ -51,11 +51,12 @@ class HugePages:
         return "madvise" if mode == system_calls.REFUSE_UNADVISED else host
 
     def apply(self) -> None:
-        """Refuse huge pages, accept advised ones, or accept all."""
+        """Refuse huge pages, accept advised ones, or accept all: for this process, or else for the host."""
         before = system_calls.get_huge_page_refusal()
         if self._policy == "never":
             system_calls.refuse_huge_pages(system_calls.REFUSE_ALL)
         elif self._policy == "always" or not self._takes_advised_only():
+            # A process can only refuse what the host's policy gives, so the host has to give it.
             host = HostSetting(self._find_decisive_file(), self._tree)
             host.hold(self._policy)
             self._host = host

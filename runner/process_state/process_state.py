@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from msgspec import Struct, field
 
-from runner.execution.environment_padding import PROCESS_VARIABLES, START_BLOCK_BYTES
+from runner.execution.process_variables import PROCESS_VARIABLES, START_BLOCK_BYTES
 from runner.execution.resource_limits import format_limits
 from runner.process_state.address_layout import Layout
 from runner.process_state.affinity import Affinity

@@ -85,14 +85,14 @@ class PageStates(Struct):
             self._mark_returned(end, before - end, Touch.AFTER_BRK)
         return abs(end - before) if before else 0
 
-    def _mark_returned(self, start: int, size: int, how: Touch) -> None:
+    def _mark_returned(self, start: int, size: int, touch: Touch) -> None:
         """Mark the pages of a range that had faulted as given back to the kernel."""
         first, last = -(-start // self.page_size), -(-(start + size) // self.page_size)
         for page in _select_pages(self._shared, first, last):
             self._shared.discard(page)
-            self._state[page] = how.value
+            self._state[page] = touch.value
         for page in _select_pages(self._state, first, last):
-            self._state[page] = how.value
+            self._state[page] = touch.value
 
 
 class JoinedPageStates(PageStates):

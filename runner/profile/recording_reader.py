@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.perf_binary import get_perf_program
 from runner.profile.script_parser import Event, ScriptError, parse_script
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.profile.elf import LOAD_SEGMENT_KIND, Segment, read_sections, read_segments
 
 _TIMEOUT_SECONDS = 20.0
@@ -61,7 +61,7 @@ def _run_addr2line(
 ) -> dict[int, tuple[SourceLine, ...]]:
     """Return the source lines of addresses in a module, as addr2line finds them."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [*within, tool, "-a", "-f", "-i", "-C", "-e", module],
             input="\n".join(f"{address:#x}" for address in addresses) + "\n",
             capture_output=True,
@@ -73,7 +73,7 @@ def _run_addr2line(
         )
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    return parse_lines(done.stdout)
+    return parse_lines(result.stdout)
 
 
 def parse_lines(text: str) -> dict[int, tuple[SourceLine, ...]]:
@@ -99,9 +99,9 @@ def _is_hex(text: str) -> bool:
     return bool(text) and all(digit in "0123456789abcdefABCDEF" for digit in text)
 
 
-def _compute_address(loaded: Iterable[Segment], offset: int) -> int | None:
+def _compute_address(segments: Iterable[Segment], offset: int) -> int | None:
     """Return the address at which a byte of a file is loaded; None if it is not."""
-    for segment in loaded:
+    for segment in segments:
         if segment.offset <= offset < segment.offset + segment.size:
             return offset - segment.offset + segment.address
     return None

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execution_log import log_command
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.wait_for_child import wait_for_child
 from runner.profile.recording_plan import TRACED_CALLS
 from runner.profile.script_parser import Traced

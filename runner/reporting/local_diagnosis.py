@@ -29,7 +29,7 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
     command = build_module_command("service", "diagnose")
     log_command(command)
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command,
             input=request.model_dump_json().encode(),
             env=build_own_environment(),
@@ -39,10 +39,10 @@ def diagnose_locally(request: DiagnosisRequest, before_execution: Callable[[], N
             check=False,
             preexec_fn=before_execution,
         )
-        return Diagnosis.model_validate_json(done.stdout)
+        return Diagnosis.model_validate_json(result.stdout)
     except subprocess.TimeoutExpired:
         raise FaultwatchError("the diagnosis did not end in time") from None
     except ValidationError:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
+        lines = result.stderr.decode(errors="replace").strip().splitlines() or ["it printed nothing"]
         message = lines[-1].removeprefix("faultwatch-service: ").strip()
         raise FaultwatchError(f"there is no diagnosis: {message}") from None

@@ -14,7 +14,7 @@ _UNIX_ACCEPTS = 0x10000
 
 
 def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
-    """Return whether a process of the network of ``pid`` listens at a TCP port."""
+    """Return whether a process of the network of ``pid`` listens on a TCP port."""
     for name in ("tcp", "tcp6"):
         for line in _read_lines(proc / str(pid) / "net" / name):
             # "0: 0100007F:4E20 00000000:0000 0A …"
@@ -25,7 +25,7 @@ def is_port_open(pid: int, port: int, proc: Path = Path("/proc")) -> bool:
 
 
 def is_socket_open(pid: int, path: str, proc: Path = Path("/proc")) -> bool:
-    """Return whether a process of the network of ``pid`` listens at a Unix socket."""
+    """Return whether a process of the network of ``pid`` listens on a Unix socket."""
     for line in _read_lines(proc / str(pid) / "net" / "unix"):
         # "0000000000000000: 00000002 00000000 00010000 0001 01 41 /tmp/server.sock"
         fields = line.split(maxsplit=7)

@@ -19,12 +19,12 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import PROCESS_VARIABLES, pad_variables
 from runner.execution.execute import TIMEOUT_WORDS
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
 from runner.execution.launcher import get_launcher
 from runner.execution.live_program import LiveProgram
+from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.side_commands import SideCommands, SideResult
 from runner.perf.attached_perf import AttachError
@@ -184,7 +184,7 @@ class ServerExecution:
             return find_listeners(self._counted.list_processes()) if self._counted.launch.is_started else []
 
         self._live.wait_until(lambda: bool(find()), time.monotonic() + seconds)
-        # It may listen at several places, one after the other.
+        # It may listen on several ports or sockets, one after the other.
         self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
         return find()
 
@@ -265,9 +265,9 @@ class ServerExecution:
             self._run(self._bound.stop_command, "stop_command", deadline=deadline, may_end_server=True)
         elif self._counted.launch.program is not None:
             os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
-        way = "its stop_command" if self._bound.stop_command else self._server.stop_signal
+        stop_method = "its stop_command" if self._bound.stop_command else self._server.stop_signal
         if not self._live.wait_until(lambda: self._live.has_ended, deadline):
-            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {way}, and was killed")
+            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed")
         finished = self._live.end(self._server.stop_timeout)
         problem = self._counted.conclude(finished)
         if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):
@@ -292,7 +292,7 @@ class ServerExecution:
         if self._server.ready_log is not None:
             return f"it has not printed {self._server.ready_log[:100]!r}"
         used = list_server_placeholders(self._server)
-        return "it does not listen at " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
+        return "it does not listen on " + " and ".join(f"{{{name}}}" for name in ("port", "socket") if name in used)
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:

@@ -177,16 +177,18 @@ class Builder(Struct, frozen=True):
         """The sandbox, if messages must not reveal what lies outside it; otherwise None."""
         return None if self.reveals_host else self.sandbox
 
-    def reuse(self, repository: Repository, built: str, commit: str, workload: Workload) -> tuple[Path, Build] | None:
+    def reuse(
+        self, repository: Repository, built_commit: str, commit: str, workload: Workload
+    ) -> tuple[Path, Build] | None:
         """Return the build of another commit with the files of this one, if its own build would be the same.
 
         The builds are the same if the commits differ only in files that the build has not read. None if the commit must
         be built.
         """
-        changed = self.find_unread_changes(repository, built, commit, workload, known_commit=built)
+        changed = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
         if changed is None:
             return None
-        tree, build = self.build(repository, built, workload)
+        tree, build = self.build(repository, built_commit, workload)
         if changed:
             checkout = tree.with_name(_CHECKOUT)
             try:
@@ -197,7 +199,7 @@ class Builder(Struct, frozen=True):
                 return None
             finally:
                 remove_tree(checkout)
-        return tree, build.model_copy(update={"built_commit": built})
+        return tree, build.model_copy(update={"built_commit": built_commit})
 
     def find_unread_changes(
         self, repository: Repository, before: str, after: str, workload: Workload, *, known_commit: str
@@ -403,7 +405,7 @@ def run_build_command(
     try:
         timeout = workload.build.timeout
         if sandbox:
-            done = execute_confined(
+            result = execute_confined(
                 command,
                 sandbox=sandbox,
                 tree=tree,
@@ -413,7 +415,7 @@ def run_build_command(
                 reveals_host=reveals_host,
             )
         else:
-            done = execute(
+            result = execute(
                 tracer.wrap_command(command) if tracer else command,
                 directory=tree,
                 environment=environment,
@@ -430,27 +432,27 @@ def run_build_command(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
             advice or "install it, or correct the command",
         ) from None
-    log_step("the build took %.1f s%s", done.seconds, f" and {done.problem}" if done.problem else "")
+    log_step("the build took %.1f s%s", result.seconds, f" and {result.problem}" if result.problem else "")
     build = Build(
         command=command,
-        seconds=done.seconds,
+        seconds=result.seconds,
         cpu_seconds=_read_children_cpu_seconds() - before,
-        log=hide_secrets(done.output, os.environ)[-MAX_LOG_CHARACTERS:],
+        log=hide_secrets(result.output, os.environ)[-MAX_LOG_CHARACTERS:],
     )
-    if not done.problem:
+    if not result.problem:
         return "", build
     if sandbox and not reveals_host:
-        hint = explain_missing_network(done.output)
+        hint = explain_missing_network(result.output)
     else:
-        tool = describe_missing_tool(done.output) or command[0]
+        tool = describe_missing_tool(result.output) or command[0]
         hint = suggest_path(tool, environment["PATH"])
         hint = hint or (
-            describe_sandbox_failure(command, tool, environment, sandbox, tree, done.output) if sandbox else ""
+            describe_sandbox_failure(command, tool, environment, sandbox, tree, result.output) if sandbox else ""
         )
     # Outside a sandbox, this is the build's own message, and the failure may be temporary.
-    offline = "" if hint or sandbox else _explain_missing_network(done.output)
-    failure = f"`{written}` {done.problem}{f': {hint or offline}' if hint or offline else ''}"
-    if hint or is_temporary(done):  # the hint suggests a change outside the revision, so the failure may be temporary
+    offline = "" if hint or sandbox else _explain_missing_network(result.output)
+    failure = f"`{written}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
+    if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True)
     return failure, build
 

@@ -164,7 +164,10 @@ class BuildAhead:
         before, _ = self._builder.build(self._repository, self._built, self._workload)
         if measure_file_sizes(before, changes) != measure_file_sizes(tree, changes):
             self._builds_all = True
-            self._builder.say(f"{commit[:10]} changes only files that its build has not read, but is built differently")
+            self._builder.say(
+                f"{commit[:10]} changes only files that its build has not read, but is built differently: from now on, "
+                "every commit is built"
+            )
 
     def _is_reuse_likely(self, commit: str) -> bool:
         """Return whether a commit will probably reuse the build of the previous one."""

@@ -18,7 +18,7 @@ from msgspec import Struct
 from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import count_used_bytes
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import TreeTooLarge, compute_fingerprint, remove_tree, walk_tree
@@ -222,15 +222,15 @@ def _copy_tree(source: Path, target: Path) -> None:
     """Copy a tree, sharing blocks and keeping holes where the file system can."""
     # Shares the blocks where the file system can, and keeps holes: a sparse file must not fill the disk.
     words = ["cp", "--archive", "--no-target-directory", "--reflink=auto", "--sparse=auto", "--"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*words, os.fspath(source), os.fspath(target)],
         check=False,
         capture_output=True,
         stdin=subprocess.DEVNULL,
         env=dict(BASE_VARIABLES),
     )
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+    if result.returncode:
+        lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         message = lines[0].removeprefix("cp: ")[:300]
         if "Permission denied" in message:
             raise UnreadableTree(f"has files that cannot be read: {message}")

@@ -161,8 +161,8 @@ class _CommitTree(Struct, frozen=True):
         """Return the mode and the hash of a file or a folder; empty if there is none."""
         listing = self._run_git("ls-tree", "-z", "--full-tree", commit, "--", path)
         head, _, listed_path = listing.removesuffix("\0").partition("\t")
-        mode, _, name = head.split() if listed_path == path else ("", "", "")
-        return mode, name
+        mode, _, object_hash = head.split() if listed_path == path else ("", "", "")
+        return mode, object_hash
 
     def _read_folder(self) -> Path:
         """Write all files of the commit into a folder, once; return the folder."""

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from runner.dependencies.watch import LookupTracer
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import Finished, execute
 from runner.execution.launch import Launch, Start, resolve_program
 from runner.execution.launcher import get_launcher
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import MAX_TASKS, MAX_TREE_BYTES, Sandbox
 from runner.process_state.memory_group import MemoryGroup
 
@@ -70,7 +70,7 @@ def execute_confined(
             *sandbox.build_command_prefix(tree, binary, seccomp),
             *launch.build_command_line(str(binary), path, command, environment, sandbox.confinement),
         ]
-        done = execute(
+        result = execute(
             tracer.wrap_command(words) if tracer else words,
             directory=tree,
             environment=BASE_VARIABLES,
@@ -81,11 +81,11 @@ def execute_confined(
         )
         launch.finish()
     # Describe why the command ended.
-    if launch.program is None and done.status is not None:
-        reason = launch.refusal or done.output.strip().rpartition("\n")[2]
-        raise FaultwatchError(f"the sandbox cannot be created: {reason or done.problem}", "run `faultwatch doctor`")
+    if launch.program is None and result.status is not None:
+        reason = launch.refusal or result.output.strip().rpartition("\n")[2]
+        raise FaultwatchError(f"the sandbox cannot be created: {reason or result.problem}", "run `faultwatch doctor`")
     if guard.problem:
-        return replace(done, why=guard.problem)
+        return replace(result, why=guard.problem)
     if launch.refusal:
-        return replace(done, why=f"could not be executed in the sandbox: {launch.refusal}")
-    return done if launch.ending is None else replace(done, status=launch.ending.status)
+        return replace(result, why=f"could not be executed in the sandbox: {launch.refusal}")
+    return result if launch.ending is None else replace(result, status=launch.ending.status)

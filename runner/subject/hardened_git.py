@@ -123,10 +123,10 @@ def run_git(
     environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
     if verb in _TRANSFER_VERBS:
         log_command(["git", *own, *arguments])
-    done = execute_git([*own, *arguments], verb, environment)
-    if done.returncode:
-        raise _make_error(verb, done.returncode, done.stderr)
-    return done.stdout.decode(errors="surrogateescape" if paths else "replace")
+    result = execute_git([*own, *arguments], verb, environment)
+    if result.returncode:
+        raise _make_error(verb, result.returncode, result.stderr)
+    return result.stdout.decode(errors="surrogateescape" if paths else "replace")
 
 
 def iterate_git(
@@ -188,10 +188,10 @@ def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str,
     for first in range(0, len(commits), _DIFFERENCES_AT_ONCE):
         data = "".join(f"{commit}\n" for commit in commits[first : first + _DIFFERENCES_AT_ONCE]).encode()
         for arguments in (("diff-tree", "--stdin", *options), ("patch-id", "--stable")):
-            done = execute_git([*where, *arguments], arguments[0], environment, data)
-            if done.returncode:
-                raise _make_error(arguments[0], done.returncode, done.stderr)
-            data = done.stdout
+            result = execute_git([*where, *arguments], arguments[0], environment, data)
+            if result.returncode:
+                raise _make_error(arguments[0], result.returncode, result.stderr)
+            data = result.stdout
         ids |= {commit: patch for patch, commit in (line.split() for line in data.decode().splitlines())}
     return ids
 
@@ -276,8 +276,8 @@ def is_git_directory(path: Path) -> bool:
 def _read_configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
     """Return the attribute filters that are configured on this host and for a repository, such as ``lfs``."""
     query = ["config", "--null", "--name-only", "--get-regexp", r"^filter\."]
-    done = execute_git([*where, *query], "config", build_hardened_environment())
-    names = {key.partition(".")[2].rpartition(".")[0] for key in done.stdout.decode(errors="replace").split("\0")}
+    process = execute_git([*where, *query], "config", build_hardened_environment())
+    names = {key.partition(".")[2].rpartition(".")[0] for key in process.stdout.decode(errors="replace").split("\0")}
     return tuple(sorted(name for name in names | {"lfs"} if name))
 
 

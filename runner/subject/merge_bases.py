@@ -131,17 +131,17 @@ def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnd
     where = ["-C", str(empty), f"--git-dir={own}"]
     words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
     variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
-    done = execute_git([*where, *words], "merge-tree", variables)
-    if done.returncode == _USAGE_STATUS:
+    result = execute_git([*where, *words], "merge-tree", variables)
+    if result.returncode == _USAGE_STATUS:
         raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
-    tree, *files = os.fsdecode(done.stdout).strip("\0").split("\0")
-    if done.returncode == _CONFLICT_STATUS:
+    tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
+    if result.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
         more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
             f"{parted}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
         )
-    if done.returncode:
-        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+    if result.returncode:
+        error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"{parted}, but git merge-tree fails: {error_lines[-1]}", by_hand)
     return tree

@@ -162,7 +162,10 @@ class Repository(Struct, frozen=True):
             return {}
 
     def list_refs(self) -> tuple[Ref, ...]:
-        """Return the newest tags and branches; those of remotes begin with the name of the remote."""
+        """Return the newest tags and branches; those of remotes begin with the name of the remote.
+
+        The HEAD of a remote is left out, because it only names one of the branches, and so are names that are too long.
+        """
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
         listed = self.git(
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
@@ -209,7 +212,7 @@ class Repository(Struct, frozen=True):
         Raises
         ------
         FaultwatchError
-            There is none.
+            The repository has no work tree.
         """
         return Path(self.git("rev-parse", "--show-toplevel", paths=True).removesuffix("\n"))
 

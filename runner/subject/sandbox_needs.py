@@ -112,18 +112,18 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
         The output of the build. A folder that does not exist counts as missing only if the output says so.
     """
     needed = list_needs([tool], environment, tree)
-    unseen = list_hidden(needed, sandbox)
+    hidden = list_hidden(needed, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
         show = "; if it is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
         remedy = (
             f". {offline_remedy}{show}"
             if offline_remedy
-            else _explain_missing_packages(command, environment, sandbox, unseen)
+            else _explain_missing_packages(command, environment, sandbox, hidden)
         )
         return f"{NO_NETWORK}{remedy}"
-    if unseen:
-        return f"the sandbox does not show {_join_folders(unseen)}: {_suggest_setting(sandbox, unseen)}"
+    if hidden:
+        return f"the sandbox does not show {_join_folders(hidden)}: {_suggest_setting(sandbox, hidden)}"
     missing = [need for need in needed if any(str(path) in log for path in _list_missing_parents(need.folder))]
     if not missing:
         return ""
@@ -133,24 +133,24 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
 
 
 def _explain_missing_packages(
-    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, unseen: list[Need]
+    command: Sequence[str], environment: Mapping[str, str], sandbox: Sandbox, hidden: list[Need]
 ) -> str:
     """Return where the packages that the build would download are, and how to make them available in the sandbox."""
     used = [manager for manager in MANAGERS if manager.variable in environment]
     manager = next((manager for manager in find_managers(command) if manager not in used), None)
     if manager:
-        place = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
-        setting = _suggest_setting(sandbox, [*unseen, *_list_package_needs([manager], place.folder)])
+        package_folder = Need(Path(manager.folder.replace("{home}", str(Path.home()))), manager.name)
+        setting = _suggest_setting(sandbox, [*hidden, *_list_package_needs([manager], package_folder.folder)])
         return (
             f': write {manager.variable} = "{manager.folder}" under [build.environment], '
             f"{manager.describe_filling(command)}, and {setting}"
         )
     empty = [need for manager in used for need in _list_unfilled(manager, Path(environment[manager.variable]))]
-    if unseen or empty:
+    if hidden or empty:
         fill = f" {_join_folders(empty)} is empty: {used[0].describe_filling(command)}" if empty else ""
-        show = f" it does not show {_join_folders(unseen)}" if unseen else ""
-        unseen = [*unseen, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
-        setting = f"{', and' if empty else ':'} {_suggest_setting(sandbox, unseen)}" if unseen else ""
+        show = f" it does not show {_join_folders(hidden)}" if hidden else ""
+        hidden = [*hidden, *(need for need in empty if not _is_shown(str(need.folder), sandbox))]
+        setting = f"{', and' if empty else ':'} {_suggest_setting(sandbox, hidden)}" if hidden else ""
         return f", and{' and'.join(part for part in (show, fill) if part)}{setting}"
     if used:
         places = ", ".join(f"{environment[manager.variable]} ({manager.variable})" for manager in used)
@@ -183,8 +183,8 @@ def _join_folders(needs: Iterable[Need]) -> str:
     return ", ".join(map(str, needs))
 
 
-def _suggest_setting(sandbox: Sandbox, unseen: Iterable[Need]) -> str:
-    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in unseen)]))
+def _suggest_setting(sandbox: Sandbox, hidden: Iterable[Need]) -> str:
+    value = ":".join(dict.fromkeys([*sandbox.readable, *(str(need.folder) for need in hidden)]))
     return f"set FAULTWATCH_SANDBOX_READ={value} on this host"
 
 

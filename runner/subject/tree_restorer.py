@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.subject.built_tree import KeptCopy, find_kept_copy
 from runner.subject.tree_changes import Change, FileState, KeepRules, describe_changes, find_changes, list_states
 from runner.system.tree_walk import TreeTooLarge, remove_tree
@@ -202,7 +202,7 @@ def _remove(file: Path, *, is_folder: bool) -> None:
 def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
     """Copy files with their owners, modes and times, keeping holes, and links among them."""
     words = ["cp", "--archive", "--parents", "--reflink=auto", "--sparse=auto"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*words, f"--target-directory={target.absolute()}", "--", *paths],
         check=False,
         capture_output=True,
@@ -210,6 +210,6 @@ def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
         env=dict(BASE_VARIABLES),
         cwd=source,
     )
-    if done.returncode:
+    if result.returncode:
         # The message of cp is not quoted, because it contains names that a program has chosen.
         raise FaultwatchError(f"files that an execution has changed cannot be put back into {target}")

@@ -69,8 +69,8 @@ def _run_git(
     own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
     own = [f"--git-dir={git_dir}"] if git_dir else []
-    done = execute_git([*own, verb, *arguments], verb, environment, data)
-    if check and done.returncode:
-        error_lines = done.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {done.returncode}"]
+    result = execute_git([*own, verb, *arguments], verb, environment, data)
+    if check and result.returncode:
+        error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")
-    return done.stdout
+    return result.stdout

@@ -3,8 +3,8 @@
 import json
 import subprocess
 
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.own_command import SAFE_DIRECTORY, build_script_command
+from runner.execution.process_variables import BASE_VARIABLES
 
 _TIMEOUT_SECONDS = 10.0
 _SCRIPT = """
@@ -24,7 +24,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
         If nothing matches, the pattern is invalid, or the search takes too long.
     """
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             build_script_command(_SCRIPT),
             input=json.dumps([pattern, text]),
             capture_output=True,
@@ -36,7 +36,7 @@ def find_named_groups(pattern: str, text: str) -> dict[str, str | None]:
         )
     except subprocess.TimeoutExpired:
         raise ValueError("the search takes too long") from None
-    groups = json.loads(done.stdout) if done.returncode == 0 else None
+    groups = json.loads(result.stdout) if result.returncode == 0 else None
     if groups is None:
         raise ValueError(pattern)
     return dict(groups)

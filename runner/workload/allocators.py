@@ -44,7 +44,7 @@ def describe_missing_library(name: str) -> str:
 @lru_cache
 def _can_preload(library: str) -> bool:
     """Ask the loader: if it cannot preload a library, it prints a warning and continues without it."""
-    done = subprocess.run(
+    result = subprocess.run(
         ["true"], env={"LD_PRELOAD": library, "PATH": os.defpath}, check=False, capture_output=True, text=True
     )
-    return library not in done.stderr
+    return library not in result.stderr

@@ -177,7 +177,7 @@ class ServerRecipe(Table):
     by the runner."""
     ready_log: str | None = Field(default=None, min_length=1)
     """A text that the server prints when it is ready. Without it and without ``ready_command``, the server is ready as
-    soon as it listens at ``{port}`` or ``{socket}``."""
+    soon as it listens on ``{port}`` or ``{socket}``."""
     ready_command: Command | None = None
     """A command that succeeds as soon as the server is ready."""
     ready_timeout: float = Field(default=30.0, gt=0, le=86_400)
@@ -332,7 +332,7 @@ class Workload(Table):
             return self
         refused = self.run.model_fields_set.intersection(RUN_KEYS_OF_PROGRAMS)
         if refused:
-            raise ValueError(f"[run] {min(refused)}: not with a [server], which has its own command and [load]")
+            raise ValueError(f"[run] {min(refused)}: not allowed beside [server], which has its own command and [load]")
         if taken := SERVER_PLACEHOLDERS & self.matrix.keys():
             raise ValueError(f"[matrix] {min(taken)}: the runner gives it to the server; choose another name")
         return self

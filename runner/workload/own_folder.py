@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.errors import FaultwatchError
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.settings import MAX_BUILDS_DAYS, load_settings
 from runner.system.durable_files import rename_folder_durably
 from runner.system.path_length import compute_path_length, pad_path

@@ -26,7 +26,7 @@ def fill_placeholders(text: str, parameters: dict[str, Parameter], *, where: str
     Raises
     ------
     FaultwatchError
-        A name has no value.
+        A name has no value, or a brace is neither doubled nor part of a placeholder.
     """
 
     def replace_placeholder(match: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def refuse_ambiguous_folder(matrix: Mapping[str, Sequence[Parameter]], file: Pat
     Raises
     ------
     FaultwatchError
-        It is.
+        The matrix has a parameter ``workload``, or the folder is the top of a repository.
     """
     if "workload" in matrix:
         raise FaultwatchError(

@@ -79,16 +79,16 @@ def choose_cases(workload: Workload, choices: Sequence[str], names: Sequence[str
     return find_named_cases(workload, list_cases(workload, choices), names)
 
 
-def find_named_cases(workload: Workload, chosen: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
+def find_named_cases(workload: Workload, cases: Sequence[Case], names: Sequence[str]) -> tuple[Case, ...]:
     """Return the cases that have one of the names, or all cases for no names; see :func:`choose_cases`."""
-    case_names = [case.name for case in chosen]
+    case_names = [case.name for case in cases]
     if unknown := next((name for name in names if name not in case_names), None):
-        near = difflib.get_close_matches(unknown, case_names, n=1)
+        similar = difflib.get_close_matches(unknown, case_names, n=1)
         raise FaultwatchError(
             f"{workload.name} has no case {unknown!r}",
-            f"did you mean {near[0]!r}?" if near else _join_names(case_names),
+            f"did you mean {similar[0]!r}?" if similar else _join_names(case_names),
         )
-    return tuple(case for case in chosen if not names or case.name in names)
+    return tuple(case for case in cases if not names or case.name in names)
 
 
 def choose_single_case(workload: Workload, choices: Sequence[str], names: Sequence[str] = ()) -> Case:
@@ -113,5 +113,5 @@ def _join_names(names: Sequence[str]) -> str:
     return f"its cases: {', '.join(names[:_MAX_LISTED_CASES]) or 'none'}{more}"
 
 
-def _join_first_names(chosen: Sequence[Case]) -> str:
-    return f"the first is {chosen[0].name}" if chosen else "none matches"
+def _join_first_names(cases: Sequence[Case]) -> str:
+    return f"the first is {cases[0].name}" if cases else "none matches"

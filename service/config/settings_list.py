@@ -21,7 +21,7 @@ from service.config.setting_fields import SECRET, Settings, find_secret_file
 from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
 
-DEFAULT, ENVIRONMENT, AT_THE_START = "default", "environment", "given at the start"
+DEFAULT, ENVIRONMENT, COMMAND_LINE = "default", "environment", "given at the start"
 
 
 class Setting(BaseModel):
@@ -96,11 +96,11 @@ def _list_group_settings(settings: Settings, environment: Mapping[str, str]) -> 
 
 
 def _find_source(settings: Settings, name: str, variable: str, environment: Mapping[str, str]) -> str:
-    """Return where the value of a setting comes from: a variable, a file, or its default."""
+    """Return where the value of a setting comes from: a variable, a file, its default, or an option of the command."""
     if environment.get(variable):
         is_file = find_secret_file(type(settings).model_fields[name]) is not None
         return environment[variable] if is_file else ENVIRONMENT
-    return DEFAULT if settings.has_default(name) else AT_THE_START
+    return DEFAULT if settings.has_default(name) else COMMAND_LINE
 
 
 def _build_notification_group(

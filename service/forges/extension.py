@@ -21,7 +21,7 @@ _EXTENSION = "faultwatch.forges"
 
 
 def register(app: Flask, data: Database, config: Config, scheduler: JobScheduler) -> None:
-    """Give an application its worker where the settings name a forge; the scheduler starts jobs at a forge that can."""
+    """Give an application its worker if the settings name a forge; a forge that can start jobs tells the scheduler."""
     forges = {kind: FORGES[kind].connect(settings, scheduler) for kind, settings in config.forges.items()}
     if not forges:
         return

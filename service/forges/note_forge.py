@@ -103,7 +103,10 @@ class NoteForge(ABC):
         return self.client.find_refusal(error)
 
     def publish(self, publication: Publication) -> int | None:
-        """Write or edit the note of a pull request, and set the status of the head; return the note's id."""
+        """Set the status of a head and, while the pull request has no newer one, write or edit its note.
+
+        Returns the note's id, or None if there is no note.
+        """
         pull, head = PullRequest(publication.repository, publication.number), publication.outcome.head
         note_id = publication.comment_id
         if self.client.find_head_commit(pull) == head:

@@ -64,6 +64,8 @@ def break_quick_actions(text: str) -> str:
 
     Such a line is only text in a block of code, but which lines are a block has been read differently by versions of
     GitLab. With a space before the slash, it is no command in any of them. Fences inside of a log get one too.
+
+    Forgejo has no such commands, but bots on it may read them. The service's user has rights that a log must not use.
     """
     return re.sub(r"(?m)^(?=/)", " ", text)
 

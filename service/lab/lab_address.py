@@ -97,7 +97,7 @@ class LabAddress:
         Raises
         ------
         LabProblem
-            One of them is no value of its setting.
+            There are too many, or one does not have the form NAME=VALUE or is no value of its setting.
         """
         values: dict[str, list[Value]] = {}
         entries = [entry for entry in self.set.split(SEPARATOR) if entry.strip()]

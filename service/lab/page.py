@@ -99,13 +99,12 @@ def _show_problem(address: LabAddress, problem: str) -> ResponseReturnValue:
 
 def _build_context(address: LabAddress) -> dict[str, Any]:
     """Return what the template shows: the lab at an address, or what is wrong with the address."""
-    # The lab at the address, or what is wrong with the address.
-    lab, wrong, problem = None, "", ""
+    lab, wrong_field, problem = None, "", ""
     with get_database().reading() as session:
         try:
             lab = lab_address.read_lab_at(session, address)
         except LabProblem as error:
-            wrong, problem = error.field, str(error)
+            wrong_field, problem = error.field, str(error)
         subject = lab.subject if lab else address.subject
         completions = check_bisect.list_known_names(session, subject, _MAX_COMPLETIONS)
         ref_list = refs.list_refs(session, subject or None, _MAX_COMPLETIONS)
@@ -113,7 +112,7 @@ def _build_context(address: LabAddress) -> dict[str, Any]:
     return {
         "lab": lab,
         "address": address,
-        "wrong": wrong,
+        "wrong": wrong_field,
         "problem": problem,
         "known": completions,
         "refs": ref_list,

@@ -218,10 +218,12 @@ class _Cells:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
         executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
-        each = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
+        execution_seconds = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
         seconds = None
-        if report is not None and each is not None:
-            seconds = executions * each + cells * _OVERHEAD_SECONDS + (report.build_seconds if cells else 0)
+        if report is not None and execution_seconds is not None:
+            seconds = (
+                executions * execution_seconds + cells * _OVERHEAD_SECONDS + (report.build_seconds if cells else 0)
+            )
         return LabCost(cells=cells, runs=2 * cells, executions=executions, seconds=seconds)
 
     def _find_state(

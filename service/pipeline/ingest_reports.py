@@ -50,7 +50,7 @@ def ingest_reports(database: Database, reports: Iterable[Report | PlainReport]) 
         table_partitions.ensure_room(database)
         for part in split_into_parts(prepare_reports(reports)):
             subjects = {prepared.report.subject for prepared in part}
-            result = database.write(subjects, partial(store_reports, prepared=part))
+            result = database.write(subjects, partial(store_reports, reports=part))
             created |= result.created
             conflicting += result.conflicting
     return IngestResult(frozenset(created), tuple(conflicting))
@@ -61,7 +61,7 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
     # Many reports share few cases and environments, whose hashes are slow to compute.
     case_keys: dict[tuple[str, str, str], str] = {}
     settings: dict[str, str] | None = None
-    prepared = []
+    prepared_reports = []
     for report in reports:
         head = report.head if isinstance(report, PlainReport) else report
         case = head.case.workload, head.case.definition, repr(head.case.parameters)
@@ -70,17 +70,17 @@ def prepare_reports(reports: Iterable[Report | PlainReport]) -> list[PreparedRep
         if head.environment.settings != settings:
             settings, environment = head.environment.settings, head.environment.hash
         points = () if head.aside else tuple(_prepare_points(report))
-        prepared.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
-    return prepared
+        prepared_reports.append(PreparedReport(head, case_keys[case], environment, pack_report(report), points))
+    return prepared_reports
 
 
 def split_into_parts(
-    prepared: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
+    reports: Iterable[PreparedReport], max_points: int = _POINTS_PER_TRANSACTION
 ) -> Iterator[list[PreparedReport]]:
     """Split a batch into parts of about ``max_points`` points, case by case: a series lies together on disk."""
     part: list[PreparedReport] = []
     points = 0
-    for report in sorted(prepared, key=attrgetter("case")):
+    for report in sorted(reports, key=attrgetter("case")):
         if part and points + len(report.points) > max_points:
             yield part
             part, points = [], 0
@@ -90,11 +90,11 @@ def split_into_parts(
         yield part
 
 
-def store_reports(session: Session, prepared: Sequence[PreparedReport]) -> IngestResult:
+def store_reports(session: Session, reports: Sequence[PreparedReport]) -> IngestResult:
     """Store the reports that are new, with their points. A stored report is never replaced."""
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
-    for report in prepared:
+    for report in reports:
         first = new_reports.setdefault(report.report.run_id, report)
         if not is_same_report(report.document, first.document):
             conflicting.append(report.report.run_id)

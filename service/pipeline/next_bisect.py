@@ -153,7 +153,7 @@ def _list_drifts(session: Session, event_id: str) -> list[Drift]:
 
 
 def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) -> bool:
-    """Return whether a host can be expected to measure the commits between both ends of a drift."""
+    """Return whether a host can be expected to measure the commits between the two ends of a drift."""
     return further_runs.are_expected(drift) and revisions.is_descendant(session, drift.subject, drift.good, drift.bad)
 
 

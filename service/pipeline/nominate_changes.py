@@ -70,9 +70,9 @@ def _build_case(head: SeriesHead) -> Case:
     return Case(workload=head.workload, definition=head.definition, parameters=head.parameters)
 
 
-def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_RankedNomination]:
+def _list_suspected(head: SeriesHead, drifts: list[Drift]) -> Iterator[_RankedNomination]:
     """Yield the drifts of a series that are not certain, and those that more than one commit can have caused."""
-    for drift in found:
+    for drift in drifts:
         if drift.environment_before != drift.environment_after or drift.good == drift.bad:
             continue
         if drift.evidence.wants_rerun or len(drift.candidates) > 1:
@@ -80,12 +80,12 @@ def _list_suspected(head: SeriesHead, found: list[Drift]) -> Iterator[_RankedNom
 
 
 def _list_worthwhile(
-    head: SeriesHead, found: list[Drift], measured: Points, proven: list[Proof]
+    head: SeriesHead, drifts: list[Drift], measured: Points, proven: list[Proof]
 ) -> Iterator[_RankedNomination]:
     """Yield the change that is worth a comparison on the newest level of a noisy series, and the ends of that level."""
-    begun = {str(drift.run_after) for drift in found}
-    begin = max((index for index, point in enumerate(measured) if str(point.run_id) in begun), default=0)
-    level = measured[begin:]
+    first_runs = {str(drift.run_after) for drift in drifts}
+    level_begin = max((index for index, point in enumerate(measured) if str(point.run_id) in first_runs), default=0)
+    level = measured[level_begin:]
     if len(level) < 2 or level[0].environment != level[-1].environment:
         return
     if len({value for point in level for value in point.samples}) == 1:

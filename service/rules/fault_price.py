@@ -66,24 +66,27 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
     # The cost of a fault on both sides.
     uncertainty = 0.0
     if costs.before and costs.after:
-        each, source = (costs.before, costs.after), "profiles of both sides"
+        fault_costs, source = (costs.before, costs.after), "profiles of both sides"
         if not _may_differ_in_huge_pages(before, after):
             mean = (costs.before + costs.after) / 2
-            each = (mean, mean)
+            fault_costs = (mean, mean)
         else:
             uncertainty = _COST_UNCERTAINTY * hypot(after.faults * costs.after, before.faults * costs.before)
     else:
         cost = costs.after or costs.before or costs.host
         if not cost or _may_differ_in_huge_pages(before, after):
             return None
-        each, source = (cost, cost), "a profile of the case" if costs.after or costs.before else "the host's canary"
+        fault_costs, source = (
+            (cost, cost),
+            "a profile of the case" if costs.after or costs.before else "the host's canary",
+        )
     # With one cost the difference of the counts is exact, however large they are.
     seconds = float(
-        (after.faults - before.faults) * each[0]
-        if each[0] == each[1]
-        else after.faults * each[1] - before.faults * each[0]
+        (after.faults - before.faults) * fault_costs[0]
+        if fault_costs[0] == fault_costs[1]
+        else after.faults * fault_costs[1] - before.faults * fault_costs[0]
     )
-    uncertainty += float(spread * max(each))
+    uncertainty += float(spread * max(fault_costs))
     # A price within its uncertainty says nothing.
     if uncertainty and abs(seconds) <= uncertainty:
         return None
@@ -93,10 +96,10 @@ def price_change(metric: str, before: Side, after: Side, costs: FaultCosts, spre
         seconds=seconds,
         share=share,
         uncertainty=uncertainty,
-        fault_before=each[0],
-        fault_after=each[1],
+        fault_before=fault_costs[0],
+        fault_after=fault_costs[1],
         source=source,
-        sentence=_describe_price(seconds, share, uncertainty, each, source, varies=bool(spread)),
+        sentence=_describe_price(seconds, share, uncertainty, fault_costs, source, varies=bool(spread)),
     )
 
 
@@ -111,13 +114,13 @@ def _describe_price(
     seconds: float,
     share: float | None,
     uncertainty: float,
-    each: tuple[float, float],
+    fault_costs: tuple[float, float],
     source: str,
     *,
     varies: bool,
 ) -> str:
     """Return a price in words: the CPU time with its uncertainty, its share, and the cost of a fault."""
-    costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in each))
+    costs = " and ".join(dict.fromkeys(format_quantity(cost, "s") for cost in fault_costs))
     change, reason = format_difference(seconds, "s"), ""
     if uncertainty:
         why = "the count varies" if varies else "profiles of one program differ"

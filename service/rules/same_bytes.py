@@ -74,7 +74,7 @@ def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
 def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
     """Return whether a change is no larger than what the page cache was measured to move in unprepared files.
 
-    A change is certain where the bounds of these faults differ between both sides by at least half of it.
+    A change is certain where the bounds of these faults differ between the two sides by at least half of it.
     """
     uncertain_faults = max(side.most_uncertain - side.least_uncertain for side in (before, after))
     least, most = after.least_uncertain - before.least_uncertain, after.most_uncertain - before.most_uncertain

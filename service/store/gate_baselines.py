@@ -53,8 +53,8 @@ def _find_baseline(session: Session, head: contract.Report, metric: str) -> Base
     )
     if series is None:
         return None
-    # Its newest drift that is expected.
-    expected = session.scalar(
+    # The newest commit that can have caused its last expected drift.
+    first_position = session.scalar(
         select(func.max(Revision.position))
         .join(EventDriftRow, EventDriftRow.last_revision_id == Revision.id)
         .join(Event, EventDriftRow.event_id == Event.id)
@@ -71,7 +71,7 @@ def _find_baseline(session: Session, head: contract.Report, metric: str) -> Base
             Point.value.is_not(None),
             Run.quarantine.is_(None),
             Environment.hash == head.environment.hash,
-            Revision.position >= (expected or 0),
+            Revision.position >= (first_position or 0),
         )
         .order_by(Revision.position, Run.started_at)
         .limit(1)

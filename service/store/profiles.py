@@ -86,12 +86,12 @@ def prepare_profile(profile: Profile) -> PreparedProfile:
     return PreparedProfile(profile, sha256(text).hexdigest(), _pack_summary(profile), _compress_profile(text))
 
 
-def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
+def store_profile(session: Session, prepared_profile: PreparedProfile) -> StoreResult:
     """Store a profile if it is new. A stored profile is never replaced."""
-    sent = prepared.profile
+    sent = prepared_profile.profile
     digest = session.scalar(select(StoredProfile.digest).where(StoredProfile.id == sent.profile_id))
     if digest is not None:
-        return StoreResult.KNOWN if digest == prepared.digest else StoreResult.CONFLICTING
+        return StoreResult.KNOWN if digest == prepared_profile.digest else StoreResult.CONFLICTING
     subject_id = shared_rows.ensure_subjects(session, [sent.subject])[sent.subject]
     key, environment = shared_rows.make_case_key(sent.case), sent.environment.hash
     shared = shared_rows.ensure_shared_rows(
@@ -106,9 +106,9 @@ def store_profile(session: Session, prepared: PreparedProfile) -> StoreResult:
             host_id=shared.hosts[sent.host.name],
             environment_id=shared.environments[environment],
             started_at=sent.started_at,
-            digest=prepared.digest,
-            summary=prepared.summary,
-            document=prepared.document,
+            digest=prepared_profile.digest,
+            summary=prepared_profile.summary,
+            document=prepared_profile.document,
         )
     )
     return StoreResult.CREATED
@@ -246,5 +246,5 @@ def _pack_summary(profile: Profile) -> bytes:
     return zlib.compress(summarise_profile(profile).model_dump_json(exclude_defaults=True).encode())
 
 
-def _unpack_summary(packed: bytes) -> ProfileWithoutStacks:
-    return ProfileWithoutStacks.model_validate_json(zlib.decompress(packed))
+def _unpack_summary(data: bytes) -> ProfileWithoutStacks:
+    return ProfileWithoutStacks.model_validate_json(zlib.decompress(data))

@@ -61,12 +61,14 @@ class Exposed:
             "faultwatch_runs", "Stored runs. Quarantined runs are never judged.", labels=["outcome", "quarantined"]
         )
         for outcome in Outcome:
-            for aside in (False, True):
-                runs.add_metric([outcome, str(aside).lower()], self.figures.runs.get((outcome, aside), 0))
+            for is_quarantined in (False, True):
+                runs.add_metric(
+                    [outcome, str(is_quarantined).lower()], self.figures.runs.get((outcome, is_quarantined), 0)
+                )
         yield runs
-        last = {host: at.timestamp() for host, at in self.figures.last_runs.items()}
+        last_runs = {host: at.timestamp() for host, at in self.figures.last_runs.items()}
         yield _build_gauge(
-            "faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last
+            "faultwatch_host_last_run_timestamp_seconds", "When the host's newest run began.", "host", last_runs
         )
         active = sum(at > self.now - ACTIVE_TIME for at in self.figures.last_runs.values())
         yield GaugeMetricFamily("faultwatch_hosts_active", "Hosts that began a run within the last hour.", active)
@@ -90,7 +92,7 @@ class Exposed:
         )
         yield GaugeMetricFamily(
             "faultwatch_webhooks_waiting",
-            "Webhooks from GitHub that are not handled yet.",
+            "Webhooks from forges that are not handled yet.",
             self.figures.pending_webhooks,
         )
         yield GaugeMetricFamily(

@@ -175,7 +175,7 @@ def test_a_second_night_without_a_change_has_no_drift(estate: Estate) -> None:
     assert estate.items(f"/drifts?subject={NAME}") == []
     page = estate.browser.open("/matrix")
     cells = len(digest["cells"])
-    expect(page.get_by_text(f"{cells} of {cells} cells are complete; no drift begins here.")).to_be_visible()
+    expect(page.get_by_text(f"{cells} of {cells} cells are complete; no drift is new.")).to_be_visible()
     estate.browser.assert_quiet()
 
 

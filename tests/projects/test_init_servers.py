@@ -86,7 +86,7 @@ def test_a_server_that_no_load_generator_knows_is_told(folder: Path) -> None:
     done = init(folder, "--yes")
     assert done.returncode == 2
     assert (
-        "./srv 23973 touch listens at port 23973: it is a server, and init does not know what loads it" in done.stderr
+        "./srv 23973 touch listens on port 23973: it is a server, and init does not know what loads it" in done.stderr
     )
     assert '    # command = "./srv {port} touch"\n' in done.stderr
     assert "docs/how-to/servers.md" in done.stderr
@@ -102,7 +102,7 @@ def test_beside_another_program_the_tables_of_a_server_are_comments(folder: Path
     assert done.returncode == 0, done.stderr
     assert load_workload(project.folder).run.command == ("./sizes",)
     assert '# [server]\n# command = "./srv {port} touch"\n' in (project.folder / "workload.toml").read_text()
-    assert "./srv 23974 touch listens at port 23974: it is a server" in done.stdout
+    assert "./srv 23974 touch listens on port 23974: it is a server" in done.stdout
 
 
 @pytest.mark.thorough

@@ -105,7 +105,7 @@ def test_1_a_merged_branch_is_among_the_candidates(own: RunningService, opened: 
     page = watched.open("/?since=all&sort=size&direction=regression")
     biggest = next(row for row in rows(page) if "+72,7" in row["text"] or "+73,1" in row["text"])
     assert biggest["cause"].startswith("one of 9 commits")
-    assert "Find the commit among 9" in biggest["next"]
+    assert "Find which of 9 commits caused it" in biggest["next"]
     page.locator(f"a.title[href$='{biggest['id']}']").click()
     listed = text_of(page.locator(".candidates"))
     for title in ("Pool 0", "Pool 4", "Main 10", f"Merge branch {own_history.POOL_MERGE}"):

@@ -67,10 +67,10 @@ def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
     return [name for name in names if isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()]
 
 
-def _propose_benchmark(name: str, locked: str) -> BuildProposal:
+def _propose_benchmark(name: str, lock_option: str) -> BuildProposal:
     """Return the build of one benchmark, which copies the program to a path without a hash."""
     # Cargo adds a hash to the name of the program.
     program = f"target/release/bench-{name}"
     copy = f'find target/release/deps -type f -perm -u+x -name "{name}-*" -exec cp {{}} {program} ";"'
-    build = build_shell_command(f"cargo build --release --bench {name}{locked}", copy)
+    build = build_shell_command(f"cargo build --release --bench {name}{lock_option}", copy)
     return BuildProposal("Cargo", build, ("cargo",), CARGO_HOME, (RunProposal(f"{program} --bench --test"),))

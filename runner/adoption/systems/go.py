@@ -109,12 +109,12 @@ def select_own_benchmarks(texts: Sequence[str], modules: Sequence[str]) -> str:
         return "."
     name = re.sub(r"/v\d+$", "", modules[0]).rpartition("/")[2]
     letters = "[_-]?".join(re.sub(r"[^a-z0-9]", "", name.lower()))
-    for place, pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
+    for prefix, pattern in (("", _BENCHMARK), ("./", _SUB_BENCHMARK)):
         names = {name for text in texts for name in pattern.findall(text)}
         patterns = {name: match[0] for name in names if (match := re.search(letters, name, re.IGNORECASE))}
         if patterns and len(patterns) < len(names):
             spellings = sorted(set(patterns.values()))
-            return place + (spellings[0] if len(spellings) == 1 else f"({'|'.join(spellings)})")
+            return prefix + (spellings[0] if len(spellings) == 1 else f"({'|'.join(spellings)})")
     return "."
 
 

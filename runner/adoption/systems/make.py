@@ -25,10 +25,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
         return []
     folder = PurePosixPath(file).parent
     where = "" if str(folder) == "." else f" -C {folder}"
-    rules, outside = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
+    rules, leaving = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
-    usual = [name for name in _USUAL_TARGETS if name in rules and name not in outside]
-    targets = [*([""] if default not in outside else []), *(f" {name}" for name in usual)]
+    usual = [name for name in _USUAL_TARGETS if name in rules and name not in leaving]
+    targets = [*([""] if default not in leaving else []), *(f" {name}" for name in usual)]
     return [
         BuildProposal("Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",))
         for target in targets
@@ -38,10 +38,10 @@ def propose(sources: Sources) -> list[BuildProposal]:
 def find_leaving_targets(text: str) -> set[str]:
     """Return the targets that start a container or change the user, directly or through a prerequisite."""
     rules = _parse_rules(text)
-    outside = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
-    while more := {name for name, rule in rules.items() if name not in outside and not outside.isdisjoint(rule.needs)}:
-        outside |= more
-    return outside
+    leaving = {name for name, rule in rules.items() if _OUTSIDE_COMMAND.search(rule.recipe)}
+    while more := {name for name, rule in rules.items() if name not in leaving and not leaving.isdisjoint(rule.needs)}:
+        leaving |= more
+    return leaving
 
 
 class _Rule(Struct, dict=True):

@@ -103,18 +103,18 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
 
 
 def _propose_environments(
-    offline: str, online: str, runs: tuple[RunProposal, ...], needed: list[str]
+    offline: str, online: str, runs: tuple[RunProposal, ...], packages: list[str]
 ) -> list[BuildProposal]:
     """Return the builds with `pip install`: first with the packages of this host, then with downloads.
 
     Parameters
     ----------
-    needed
+    packages
         The packages that the second build keeps for later builds and for the gate, which has no network access.
     """
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
-    download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(needed)}"
+    download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
     install_with_downloads = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline}")
     own = build_shell_command("python3 -m venv venv", install_with_downloads)

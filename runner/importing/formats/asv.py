@@ -79,12 +79,12 @@ def parse(source: Source) -> list[Result]:
     ]
 
 
-def _list_results(name: str, row: list[Any], file: _File, described: object, source: Source) -> Iterator[Result]:
+def _list_results(name: str, row: list[Any], file: _File, description: object, source: Source) -> Iterator[Result]:
     """Yield the results of one benchmark of asv: one for each point of its parameters."""
     location = f"{source.name}: {name:.100}"
     # asv leaves out the empty columns at the end of a row.
     columns = check_document(_Columns, dict(zip(file.result_columns, row, strict=False)), location, "an asv result")
-    benchmark = check_document(_Benchmark, described or {}, location, "an asv benchmark")
+    benchmark = check_document(_Benchmark, description or {}, location, "an asv benchmark")
     kind = name.rpartition(".")[2].partition("_")[0]
     unit = benchmark.unit or _UNITS.get(kind, "")
     factor = NANOSECONDS["s"] if unit == "seconds" else 1.0

@@ -42,8 +42,8 @@ def parse(source: Source) -> list[Result]:
     """Return the results; those of one benchmark under the same configuration are its repetitions (``-count``)."""
     columns: dict[tuple[object, ...], tuple[Result, list[float]]] = {}
     for result in _list_results(source):
-        about = (result.revision, result.time, tuple(sorted(result.settings.items())))
-        key = (result.case.name, result.case.definition, result.metric, result.unit, *about)
+        conditions = (result.revision, result.time, tuple(sorted(result.settings.items())))
+        key = (result.case.name, result.case.definition, result.metric, result.unit, *conditions)
         columns.setdefault(key, (result, []))[1].extend(result.values)
     return [
         Result(

@@ -87,8 +87,8 @@ def _list_results(
     revision = next((str(info[key]).strip() for key in _REVISIONS if info.get(key)), "")
     columns: dict[tuple[str, str], list[float]] = {}
     for name, metric, values in tests:
-        state = metric in {"hash", "status"} or metric.endswith(("_status", "_hash"))
-        if name and metric and not state:
+        is_status = metric in {"hash", "status"} or metric.endswith(("_status", "_hash"))
+        if name and metric and not is_status:
             columns.setdefault((name, metric), []).extend(values)
     for (name, metric), column in columns.items():
         if not column:

@@ -65,10 +65,11 @@ def check_rates(rows: Sequence[Row]) -> None:
 
 
 def _compute_clock_bounds(clock: Row) -> tuple[Decimal, Decimal]:
-    """Return the bounds of the task clock in seconds, given the printed precision."""
+    """Return the bounds of the task clock in seconds: those of its printed precision, unless its time is exact."""
     assert clock.count.value is not None
     scale = SECONDS_PER_UNIT[clock.count.unit]
     least, most = (clock.count.value + sign * clock.count.half_step for sign in (-1, 1))
+    # A clock counts its own running time, which perf prints to the nanosecond. It counts only if the two agree.
     if clock.runtime is not None and least * scale <= clock.runtime * SECONDS_PER_UNIT["ns"] <= most * scale:
         return clock.runtime * SECONDS_PER_UNIT["ns"], clock.runtime * SECONDS_PER_UNIT["ns"]
     return least * scale, most * scale

@@ -14,7 +14,9 @@ class ForgejoSettings(TokenForge):
     heading, guide = "Forgejo", "Reporting to GitLab and Forgejo"
     off = "FAULTWATCH_FORGEJO_URL is not set."
 
-    url: BaseAddress = declare_setting("FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: its features are off")
+    url: BaseAddress = declare_setting(
+        "FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: the Forgejo features are off"
+    )
     """The address of Forgejo or Gitea."""
     token: Token = declare_setting(
         "FAULTWATCH_FORGEJO_TOKEN_FILE", "Forgejo token", usual="required with the address", repr=False

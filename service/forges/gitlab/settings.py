@@ -14,7 +14,9 @@ class GitlabSettings(TokenForge):
     heading, guide = "GitLab", "Reporting to GitLab and Forgejo"
     off = "FAULTWATCH_GITLAB_URL is not set."
 
-    url: BaseAddress = declare_setting("FAULTWATCH_GITLAB_URL", "GitLab address", usual="none: its features are off")
+    url: BaseAddress = declare_setting(
+        "FAULTWATCH_GITLAB_URL", "GitLab address", usual="none: the GitLab features are off"
+    )
     """The address of GitLab."""
     token: Token = declare_setting(
         "FAULTWATCH_GITLAB_TOKEN_FILE", "GitLab token", usual="required with the address", repr=False

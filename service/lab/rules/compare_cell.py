@@ -112,8 +112,8 @@ def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readin
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
         sentence = (
-            "Measured in a different session from the default. Counts of two sessions can differ by "
-            f"{floor.MAX_FLOOR_FAULTS} without a reason in the settings."
+            "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
+            f"can differ by {floor.MAX_FLOOR_FAULTS}."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME

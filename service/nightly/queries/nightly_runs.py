@@ -61,7 +61,7 @@ def _read_cells(row: NightlyRun) -> tuple[NightlyCell, ...]:
 
 
 def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
-    """Return the newest run of each case of a cell."""
+    """Return the newest run of each measured case of a cell, by the index of the case."""
     keys = {shared_rows.make_case_key(case): index for index, case in enumerate(cell.cases)}
     if not keys:
         return {}
@@ -74,6 +74,7 @@ def _find_runs(session: Session, cell: NightlyCell) -> dict[int, CaseRun]:
         .where(Subject.name == cell.subject, Revision.commit == cell.revision, Host.name == cell.host)
         .order_by(Run.started_at, Run.number)
     )
+    # The rows are in order of time, so the newest run of a case replaces its older ones.
     return {
         keys[key]: CaseRun(run_id, outcome, failure or "", quarantine)
         for key, run_id, outcome, failure, quarantine in rows

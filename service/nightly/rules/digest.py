@@ -27,10 +27,10 @@ class CaseRun:
     quarantine: str | None
 
 
-def merge_cells(stored: Iterable[NightlyCell], reported: Iterable[NightlyCell]) -> tuple[NightlyCell, ...]:
+def merge_cells(stored_cells: Iterable[NightlyCell], reported_cells: Iterable[NightlyCell]) -> tuple[NightlyCell, ...]:
     """Merge newly reported cells into the stored ones; a new plan does not undo a cell that was carried out."""
-    cells = {cell.place: cell for cell in stored}
-    for cell in reported:
+    cells = {cell.place: cell for cell in stored_cells}
+    for cell in reported_cells:
         if cell.carried_out or cell.place not in cells:
             cells[cell.place] = cell
     return tuple(cells.values())
@@ -129,11 +129,9 @@ def _is_complete(cell: CellDigest) -> bool:
 
 
 def _describe_digest(complete: int, planned: int, absent: Sequence[str], drifts: int) -> str:
-    """Return in one sentence how many cells are complete, who has not reported, and how many drifts begin."""
+    """Return in one sentence how many cells are complete, who has not reported, and how many drifts are new."""
     parts = [f"{complete} of {planned} cells are complete"]
     if absent:
         parts.append(f"{', '.join(absent)} {'has' if len(absent) == 1 else 'have'} not reported")
-    parts.append(
-        f"{drifts} {'drifts begin' if drifts > 1 else 'drift begins'} here" if drifts else "no drift begins here"
-    )
+    parts.append(f"{drifts} {'drifts are' if drifts > 1 else 'drift is'} new" if drifts else "no drift is new")
     return "; ".join(parts) + "."

@@ -394,11 +394,11 @@ def _merge_columns(
 
 
 def _find_key(
-    column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed: Mapping[_CellKey, object]
+    column: GridColumn, case: GridCase, cells: Mapping[_CellKey, object], failed_runs: Mapping[_CellKey, object]
 ) -> _CellKey:
     """Return the key of a case in the one environment of a column that it was run in; in the first if in none."""
     keys = [(case.subject, case.case_key, column.host, environment) for environment in column.environments]
-    return next((key for key in keys if key in cells or key in failed), keys[0])
+    return next((key for key in keys if key in cells or key in failed_runs), keys[0])
 
 
 def _group_points(points: Iterable[RecentPoint]) -> dict[_CellKey, list[RecentPoint]]:
@@ -443,7 +443,7 @@ def _select_levels(points: Sequence[RecentPoint]) -> list[RecentPoint]:
 
 def _build_cell(
     points: Sequence[RecentPoint],
-    failed: UnmeasuredRun | None,
+    failed_run: UnmeasuredRun | None,
     efficiency: Number | None,
     began: datetime | None,
     flagged: Mapping[UUID, bool],
@@ -451,8 +451,8 @@ def _build_cell(
     """Return a cell with its newest level and the level of the nightly run before, or with why it has none."""
     levels = _select_levels(points)
     last = max((point.started_at for point in points), default=None)
-    if failed is not None and (last is None or failed.started_at > last):
-        return GridCell(run_id=failed.run_id, environment=failed.environment, why=failed.why)
+    if failed_run is not None and (last is None or failed_run.started_at > last):
+        return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, why=failed_run.why)
     if not levels:
         return _make_empty_cell(points)
     latest = _find_newest(levels)

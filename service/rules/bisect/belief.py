@@ -68,8 +68,10 @@ class Data:
 class Belief:
     """The posterior probability of each explanation and of no step, and the levels that each explanation expects."""
 
-    each: Floats
-    none: float
+    probabilities: Floats
+    """Probability of each explanation."""
+    no_step: float
+    """Probability that there is no step."""
     groups: npt.NDArray[np.intp]
     """Group of each test."""
     level: Floats
@@ -89,16 +91,16 @@ class Belief:
     evidence: float
     """Logarithm of the probability of the measurements, up to a constant that no number of waves changes."""
 
-    def compute_probabilities(self, effect: Bools) -> Floats:
+    def compute_probabilities_after_step(self, effect: Bools) -> Floats:
         """Return the probability of each test to be measured after the step."""
-        return effect.astype(np.float64) @ self.each
+        return effect.astype(np.float64) @ self.probabilities
 
-    def choose(self, effect: Bools, chance: Floats) -> int:
+    def choose(self, effect: Bools, success_probability: Floats) -> int:
         """Return the test whose measurement is most informative.
 
         Parameters
         ----------
-        chance
+        success_probability
             The probability of each test to be measurable.
 
         Notes
@@ -109,20 +111,21 @@ class Belief:
         in doubt, it favours the side that is known less.
         """
         # Explanations that still have some probability.
-        live = np.flatnonzero(self.each > MIN_PROBABILITY)
+        live = np.flatnonzero(self.probabilities > MIN_PROBABILITY)
         steps = effect[:, live].astype(np.float64)
-        each, before, step, doubt = self.each[live], self.before[:, live], self.step[live], self.doubt[:, live]
-        square_step = self.square[live]
+        probabilities, before, doubt = self.probabilities[live], self.before[:, live], self.doubt[:, live]
+        step, square_step = self.step[live], self.square[live]
         groups = self.groups
         # Moments, over all explanations and no step, of the level that each test is expected to have.
-        parts = [each * step, each * square_step, each * (doubt[1] - doubt[0]), *(each * step * before)]
-        sums = steps @ np.stack(parts).T
-        mean = (before @ each + self.none * self.level)[groups] + sums[:, 0]
-        square = (before**2 @ each + self.none * self.level**2)[groups] + sums[:, 1]
+        weighted_step = probabilities * step
+        parts = [weighted_step, probabilities * square_step, probabilities * (doubt[1] - doubt[0])]
+        sums = steps @ np.stack([*parts, *(weighted_step * before)]).T
+        mean = (before @ probabilities + self.no_step * self.level)[groups] + sums[:, 0]
+        square = (before**2 @ probabilities + self.no_step * self.level**2)[groups] + sums[:, 1]
         # Variance of the expected levels among the explanations, and of a measurement around them.
         varied = np.clip(square + 2 * sums[np.arange(len(groups)), 3 + groups] - mean**2, 0, None)
-        around = self.noise * (1 + sums[:, 2] + doubt[0] @ each) + 1e-300
-        return int(np.argmax(chance * np.log1p(varied / around)))
+        around = self.noise * (1 + sums[:, 2] + doubt[0] @ probabilities) + 1e-300
+        return int(np.argmax(success_probability * np.log1p(varied / around)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +249,8 @@ def compute_beliefs(
     level, sides = group_total / group_n, np.stack([n.sum() - n @ steps, n @ steps])
     return [
         Belief(
-            each=weights[row, 1:],
-            none=float(weights[row, 0]),
+            probabilities=weights[row, 1:],
+            no_step=float(weights[row, 0]),
             groups=groups,
             level=level,
             before=level[:, None] - share * step[row],

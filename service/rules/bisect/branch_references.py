@@ -44,7 +44,7 @@ class BranchReferences:
     ) -> None:
         self._graph, self._innocent, self._known = graph, innocent, known
         self._contained = graph.map_ancestries(suspects)
-        start, self._old = 1 << graph.place[old], old
+        start, self._old = 1 << graph.index_of[old], old
         self._groups: dict[int, list[str]] = defaultdict(list)
         """The suspects that do not descend from ``old``, by what they contain besides suspects."""
         self._base_of: dict[str, int] = {}
@@ -63,7 +63,7 @@ class BranchReferences:
             return self._old
         base, contained = self._base_of[commit], self._contained[commit]
         earlier = [
-            other for other in self._measured[base] if other != commit and contained >> self._graph.place[other] & 1
+            other for other in self._measured[base] if other != commit and contained >> self._graph.index_of[other] & 1
         ]
         if earlier:
             return max(earlier, key=lambda other: (self._contained[other].bit_count(), other))
@@ -85,15 +85,15 @@ class BranchReferences:
         if opened >= max(2, log2(len(self._contained)) / 4):
             return None
         for base, group in self._groups.items():
-            waiting = [commit for commit in group if suspects >> self._graph.place[commit] & 1 and usable(commit)]
+            waiting = [commit for commit in group if suspects >> self._graph.index_of[commit] & 1 and usable(commit)]
             fork = self._forks[base]
             if fork is not None and usable(fork):
                 covers[fork] = covers.get(fork, 0) + len(waiting)
             else:
                 for start in waiting[: 1 if len(waiting) > 64 else None]:
-                    bit = 1 << self._graph.place[start]
+                    bit = 1 << self._graph.index_of[start]
                     covers[start] = sum(bool(self._contained[commit] & bit) for commit in waiting) - 1
-        best = max(covers, key=lambda commit: (covers[commit], -self._graph.place[commit]), default=None)
+        best = max(covers, key=lambda commit: (covers[commit], -self._graph.index_of[commit]), default=None)
         return best if best is not None and covers[best] else None
 
     def _find_fork(self, base: int) -> str | None:

@@ -26,7 +26,7 @@ def choose_rules(question: Question, observations: Iterable[Observation]) -> Que
     """Return the question with the rules that apply: the rules for noise where an exact count varies in the range."""
     if not question.exact:
         return question
-    if not has_varying_count([run for run in observations if run.commit in question.graph.place], question.least):
+    if not has_varying_count([run for run in observations if run.commit in question.graph.index_of], question.least):
         return question
     return question.model_copy(update={"exact": False, "patience": MAX_RUNS_PER_END})
 
@@ -62,7 +62,7 @@ def describe_variation(question: Question, observations: Sequence[Observation], 
     why
         A clause, without a full stop.
     """
-    half = compute_half_range(run for run in observations if run.commit in question.graph.place)
+    half = compute_half_range(run for run in observations if run.commit in question.graph.index_of)
     if not half:
         return Refused(sentence=f"Not proven: {why}.")
     size = question.format_quantity(half)

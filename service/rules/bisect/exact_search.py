@@ -51,7 +51,7 @@ def search_exact(question: Question, observations: Iterable[Observation], slots:
     if refused is not None:
         return refused
     graph = question.graph
-    inside = {commit: level for commit, level in values.items() if commit in graph.place}
+    inside = {commit: level for commit, level in values.items() if commit in graph.index_of}
     state = _ExactSearch(graph, inside, failed, question.least)
     ends = [end for end in (question.good, question.bad) if end not in values]
     if ends:
@@ -141,11 +141,11 @@ class _Gap:
     def choose(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
         shares = [self.tests.get(commit, 0) / self.total for commit in self.suspects]
-        tested = [place for place, commit in enumerate(self.suspects) if commit in self.tests]
-        allowed = [place for place in tested if self.suspects[place] not in measured_commits]
-        taken_places = [place for place in tested if self.suspects[place] in measured_commits]
-        chosen = choose_places(shares, self.failed, n_commits, allowed=allowed, taken=taken_places)
-        return [self.suspects[place] for place in chosen]
+        tested = [index for index, commit in enumerate(self.suspects) if commit in self.tests]
+        allowed = [index for index in tested if self.suspects[index] not in measured_commits]
+        taken = [index for index in tested if self.suspects[index] in measured_commits]
+        chosen = choose_places(shares, self.failed, n_commits, allowed=allowed, taken=taken)
+        return [self.suspects[index] for index in chosen]
 
 
 def _choose_inside_gaps(gaps: Iterable[_Gap], slots: int, taken: Collection[str]) -> list[str]:
@@ -231,11 +231,11 @@ class _ExactSearch:
         level contradicts the culprits found so far.
         """
         explained = [good]
-        for commit in sorted(self.values, key=self.graph.place.__getitem__):
+        for commit in sorted(self.values, key=self.graph.index_of.__getitem__):
             contained = self.graph.collect_ancestry(commit)
             if commit == good or not contained & 1 or self._contains_some_candidates(contained):
                 continue
-            before = contained & ~(1 << self.graph.place[commit])
+            before = contained & ~(1 << self.graph.index_of[commit])
             without_own = self.values[good] + self._sum_effects(before)
             self._update_culprit(commit, without_own)
             if self.do_differ(self.values[good] + self._sum_effects(contained), self.values[commit]):
@@ -264,7 +264,7 @@ class _ExactSearch:
         """
         graph = self.graph
         contained = graph.collect_ancestry(commit)
-        older = [name for name in explained if contained >> graph.place[name] & 1]
+        older = [name for name in explained if contained >> graph.index_of[name] & 1]
         suspects = contained & ~reduce(or_, map(graph.collect_ancestry, older))
         ancestries = {name: graph.collect_ancestry(name) for name in graph.list_members(suspects)}
         tests = {
@@ -274,7 +274,7 @@ class _ExactSearch:
         }
         if tests:
             return self._open_gap(suspects, tests)
-        parent = max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.place[name]))
+        parent = max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
         self.culprits[commit] = Culprit(
             commit=commit,
             parent=parent,
@@ -288,7 +288,7 @@ class _ExactSearch:
     def _contains_some_candidates(self, commits: int) -> bool:
         """Return whether some commits hold some candidates of a culprit, and not all: its effect on them is unknown."""
         candidates = (
-            sum(1 << self.graph.place[name] for name in culprit.candidates) for culprit in self.culprits.values()
+            sum(1 << self.graph.index_of[name] for name in culprit.candidates) for culprit in self.culprits.values()
         )
         return any(commits & group and group & ~commits for group in candidates)
 
@@ -319,27 +319,28 @@ class _ExactSearch:
         """
         if commit in self.values:
             return self.values[commit]
-        bit, contained, suspected = 1 << self.graph.place[commit], self.graph.collect_ancestry(commit), self._suspected
+        bit, contained = 1 << self.graph.index_of[commit], self.graph.collect_ancestry(commit)
+        suspected = self._suspected
         levels = (
             self.values[low]
             for low, between in self._agreements
-            if between & bit and contained >> self.graph.place[low] & 1 and not between & suspected
+            if between & bit and contained >> self.graph.index_of[low] & 1 and not between & suspected
         )
         return next(levels, None)
 
     def _find_nearest_measured(self, commit: str) -> str:
         """Return the newest measured commit before one that cannot be measured; they have the same level."""
         graph = self.graph
-        older = [name for name in self.values if graph.collect_ancestry(commit) >> graph.place[name] & 1]
-        return max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.place[name]))
+        older = [name for name in self.values if graph.collect_ancestry(commit) >> graph.index_of[name] & 1]
+        return max(older, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name]))
 
     def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
-        graph, start = self.graph, 1 << self.graph.place[old]
+        graph, start = self.graph, 1 << self.graph.index_of[old]
         inner = [
             commit
             for commit in self.values
-            if commit != new and suspects >> graph.place[commit] & 1 and graph.collect_ancestry(commit) & start
+            if commit != new and suspects >> graph.index_of[commit] & 1 and graph.collect_ancestry(commit) & start
         ]
         if not inner:
             return None
@@ -347,11 +348,11 @@ class _ExactSearch:
         late = [commit for commit in inner if not self._do_levels_differ(commit, new)]
         early = [commit for commit in inner if not self._do_levels_differ(old, commit)]
         if late:
-            return min(late, key=lambda commit: (n_contained[commit], graph.place[commit]))
+            return min(late, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         if early:
-            return max(early, key=lambda commit: (n_contained[commit], graph.place[commit]))
+            return max(early, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         half = suspects.bit_count() / 2
-        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.place[commit]))
+        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.index_of[commit]))
 
     def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
         """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
@@ -374,7 +375,7 @@ class _ExactSearch:
         # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
         innocent = self._innocent
-        if not innocent >> self.graph.place[new] & 1:  # Otherwise changes cancel each other somewhere.
+        if not innocent >> self.graph.index_of[new] & 1:  # Otherwise changes cancel each other somewhere.
             remaining &= ~innocent | self._failed_commits
         if tests := self._count_tests(new, remaining, references):
             return self._open_gap(remaining, tests)
@@ -412,7 +413,7 @@ class _ExactSearch:
         Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
         """
         parents = [parent for parent in self.graph.parents[new] if parent in self.values]
-        merged = [parent for parent in parents if suspects >> self.graph.place[parent] & 1]
+        merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
         return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
     def _list_failed_before(self, new: str) -> int:
@@ -420,7 +421,7 @@ class _ExactSearch:
         failed, waiting = 0, [new]
         while waiting:
             for parent in self.graph.parents[waiting.pop()]:
-                bit = 1 << self.graph.place[parent] if parent in self.failed and parent in self.graph else 0
+                bit = 1 << self.graph.index_of[parent] if parent in self.failed and parent in self.graph else 0
                 if bit & ~failed:
                     failed |= bit
                     waiting.append(parent)
@@ -429,7 +430,7 @@ class _ExactSearch:
     @cached_property
     def _failed_commits(self) -> int:
         """The commits that could not be measured, as a bit set."""
-        return sum(1 << self.graph.place[commit] for commit in self.failed if commit in self.graph.place)
+        return sum(1 << self.graph.index_of[commit] for commit in self.failed if commit in self.graph.index_of)
 
     @property
     def _innocent(self) -> int:
@@ -445,13 +446,13 @@ class _ExactSearch:
     def _suspected(self) -> int:
         """The candidates of the culprits so far, as a bit set."""
         candidates = {commit for culprit in self.culprits.values() for commit in culprit.candidates}
-        return sum(1 << self.graph.place[commit] for commit in candidates)
+        return sum(1 << self.graph.index_of[commit] for commit in candidates)
 
     @property
     def _separated(self) -> int:
         """The culprits so far that are the only candidates of their change, as a bit set."""
         single = (name for name, culprit in self.culprits.items() if culprit.candidates == (name,))
-        return sum(1 << self.graph.place[name] for name in single)
+        return sum(1 << self.graph.index_of[name] for name in single)
 
     @cached_property
     def _agreements(self) -> list[tuple[str, int]]:
@@ -466,22 +467,24 @@ class _ExactSearch:
                 high
                 for high, other in self.values.items()
                 if high != low
-                and graph.collect_ancestry(high) >> graph.place[low] & 1
+                and graph.collect_ancestry(high) >> graph.index_of[low] & 1
                 and not self.do_differ(level, other)
             ]
-            others = sum(1 << graph.place[name] for name, other in self.values.items() if self.do_differ(level, other))
+            others = sum(
+                1 << graph.index_of[name] for name, other in self.values.items() if self.do_differ(level, other)
+            )
             betweens = (self._list_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
 
     def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
-        place = self.graph.place
-        parents = [parent for parent in self.graph.parents[new] if parent in place]
+        index_of = self.graph.index_of
+        parents = [parent for parent in self.graph.parents[new] if parent in index_of]
         inside = [
             parent
             for parent in parents
-            if suspects >> place[parent] & 1 and references.find_reference(parent) is not None
+            if suspects >> index_of[parent] & 1 and references.find_reference(parent) is not None
         ]
         starts = [start for parent in inside if (start := references.find_branch_start(parent)) is not None]
         needed = dict.fromkeys([*inside, *starts, old])
@@ -504,7 +507,7 @@ class _ExactSearch:
     def _sum_effects(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
         return sum(
-            culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.place[name] & 1
+            culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.index_of[name] & 1
         )
 
     def _count_tests(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
@@ -529,7 +532,7 @@ class _ExactSearch:
             waiting = [commit]
             while waiting:
                 name = waiting.pop()
-                if name not in counted_commits and name in graph and suspects >> graph.place[name] & 1:
+                if name not in counted_commits and name in graph and suspects >> graph.index_of[name] & 1:
                     counted_commits.add(name)
                     waiting += graph.parents[name]
             if commit not in self.failed:
@@ -539,10 +542,10 @@ class _ExactSearch:
     def _open_gap(self, remaining: int, tests: Mapping[str, int]) -> bool:
         """Add a gap whose suspects have to be measured; return False, as the search is not complete."""
         suspects = tuple(self.graph.list_members(remaining))
-        failed = frozenset(place for place, commit in enumerate(suspects) if commit in self.failed)
+        failed = frozenset(index for index, commit in enumerate(suspects) if commit in self.failed)
         self.gaps.append(_Gap(suspects, tests, failed))
         return False
 
 
 def _sort_by_position(culprits: Iterable[Culprit], graph: Graph) -> list[Culprit]:
-    return sorted(culprits, key=lambda culprit: graph.place[culprit.commit])
+    return sorted(culprits, key=lambda culprit: graph.index_of[culprit.commit])

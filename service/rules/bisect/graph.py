@@ -30,7 +30,7 @@ class Graph:
         self.good, self.bad = good, bad
         self.parents = {node.commit: node.parents for node in nodes}
         self.names = (good, *self.parents)
-        self.place = {name: number for number, name in enumerate(self.names)}
+        self.index_of = {name: index for index, name in enumerate(self.names)}
         self._ancestry: dict[str, int] = {}
 
     def __contains__(self, commit: str) -> bool:
@@ -62,17 +62,17 @@ class Graph:
         """Table of whether ``names[i]`` contains ``names[j + 1]``: is that commit or a descendant of it."""
         table = np.zeros((len(self.names), len(self.parents)), dtype=np.bool_)
         for commit, parents in self.parents.items():
-            row = table[self.place[commit]]
+            row = table[self.index_of[commit]]
             for parent in parents:
                 if parent in self:
-                    row |= table[self.place[parent]]
-            row[self.place[commit] - 1] = True
+                    row |= table[self.index_of[parent]]
+            row[self.index_of[commit] - 1] = True
         return table
 
     @cached_property
     def _bits_outside(self) -> Mapping[str, int]:
         """The bit of each parent outside of the range."""
-        outside = (parent for parents in self.parents.values() for parent in parents if parent not in self.place)
+        outside = (parent for parents in self.parents.values() for parent in parents if parent not in self.index_of)
         return {name: 1 << (len(self.names) + number) for number, name in enumerate(dict.fromkeys(outside))}
 
     @cached_property
@@ -96,17 +96,17 @@ class Graph:
         """Return the commits of a set, parents before children, without what lies outside of the range."""
         while commits:
             lowest = commits & -commits
-            place = lowest.bit_length() - 1
-            if place >= len(self.names):
+            index = lowest.bit_length() - 1
+            if index >= len(self.names):
                 return
-            yield self.names[place]
+            yield self.names[index]
             commits ^= lowest
 
     def map_ancestries(self, commits: int) -> dict[str, int]:
         """Return the ancestry of each commit of a set, which must hold all commits between any two of its own."""
         by_commit: dict[str, int] = {}
         for name in self.list_members(commits):
-            contained = 1 << self.place[name]
+            contained = 1 << self.index_of[name]
             for parent in self.parents.get(name, ()):
                 contained |= by_commit[parent] if parent in by_commit else self.collect_ancestry(parent)
             by_commit[name] = self.older if name == self.good else contained
@@ -124,7 +124,7 @@ class Graph:
             elif name in self._bits_outside:
                 ancestors |= self._bits_outside[name]
             else:
-                ancestors |= self._ancestry.get(name, 0) or 1 << self.place[name]
+                ancestors |= self._ancestry.get(name, 0) or 1 << self.index_of[name]
                 if name not in self._ancestry:
                     fresh = [parent for parent in self.parents[name] if parent not in visited]
                     visited.update(fresh)

@@ -40,46 +40,50 @@ def choose_places(
     succeeds with a probability of d ∕ (d + 1). The entropy is flat around the middle, so stepping aside costs little.
     (Git steps aside at random: C. Couder, "Fighting regressions with git bisect", 2009.)
     """
-    odds = estimate_measurable_chances(len(shares), failed)
+    success_probabilities = estimate_success_probabilities(len(shares), failed)
     remaining = list(allowed)
     chosen: list[int] = []
     for target in choose_target_shares([shares[place] for place in taken], min(count, len(remaining))):
-        best = max(remaining, key=lambda place: (_compute_entropy(shares[place], target) * odds[place], -place))
+        best = max(
+            remaining,
+            key=lambda place: (_compute_entropy(shares[place], target) * success_probabilities[place], -place),
+        )
         remaining.remove(best)
         chosen.append(best)
     return sorted(chosen)
 
 
-def choose_target_shares(shares: Iterable[float], many: int) -> list[float]:
+def choose_target_shares(shares: Iterable[float], count: int) -> list[float]:
     """Return the shares of the probability at which further measurements divide it best, in order.
 
-    Without any that are taken, they divide it into ``many`` + 1 equal parts. Otherwise each goes to the part that would
-    be largest without it.
+    Without any shares that are taken, they divide it into ``count`` + 1 equal parts. Otherwise each goes to the part
+    that would be largest without it.
     """
     cuts = sorted({0.0, 1.0, *(share for share in shares if 0 < share < 1)})
     parts = list(pairwise(cuts))
     targets_of_part = [0] * len(parts)
-    for _ in range(many):
-        size = [(high - low) / (count + 1) for (low, high), count in zip(parts, targets_of_part, strict=True)]
-        targets_of_part[size.index(max(size))] += 1
+    for _ in range(count):
+        sizes = [(high - low) / (targets + 1) for (low, high), targets in zip(parts, targets_of_part, strict=True)]
+        targets_of_part[sizes.index(max(sizes))] += 1
     return [
-        low + (high - low) * number / (count + 1)
-        for (low, high), count in zip(parts, targets_of_part, strict=True)
-        for number in range(1, count + 1)
+        low + (high - low) * number / (targets + 1)
+        for (low, high), targets in zip(parts, targets_of_part, strict=True)
+        for number in range(1, targets + 1)
     ]
 
 
-def estimate_measurable_chances(count: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
+def estimate_success_probabilities(count: int, failed: Collection[int]) -> npt.NDArray[np.float64]:
     """Return the probability of each place to be measurable, given the failed ones; see :func:`choose_places`."""
-    odds = np.ones(count)
+    probabilities = np.ones(count)
     places = np.arange(count)
-    marks = np.array(sorted(failed), dtype=np.intp)
-    if len(marks):
-        place = np.searchsorted(marks, places)
-        for index, inside in ((place, place < len(marks)), (place - 1, place > 0)):
-            distance = np.abs(places - marks[np.clip(index, 0, len(marks) - 1)])
-            odds *= np.where(inside, distance / (distance + 1), 1.0)
-    return odds
+    failed_places = np.array(sorted(failed), dtype=np.intp)
+    if len(failed_places):
+        # Of each place, the nearest failed one at or after it, and the nearest before it.
+        following = np.searchsorted(failed_places, places)
+        for index, exists in ((following, following < len(failed_places)), (following - 1, following > 0)):
+            distance = np.abs(places - failed_places[np.clip(index, 0, len(failed_places) - 1)])
+            probabilities *= np.where(exists, distance / (distance + 1), 1.0)
+    return probabilities
 
 
 def _compute_entropy(share: float, target: float) -> float:

@@ -25,7 +25,7 @@ from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_bel
 from service.rules.bisect.count_variation import describe_variation
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
-from service.rules.bisect.next_commits import estimate_measurable_chances
+from service.rules.bisect.next_commits import estimate_success_probabilities
 from service.rules.bisect.question import Answer, Culprit, Found, Measure, Observation, Question
 from service.text.numbers import format_number
 
@@ -83,15 +83,15 @@ class _Measurements:
             # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
             # level scatters less than that of a single run.
             commit, value = observation.commit, observation.value
-            if observation.session is not None or commit not in graph.place:
+            if observation.session is not None or commit not in graph.index_of:
                 continue
             if value is None:
                 failed.add(commit)
             else:
                 values.setdefault(commit, []).append(value)
-                measured.append((graph.place[commit], float(value)))
-        broken = frozenset(graph.place[name] for name in failed - values.keys())
-        cleared = frozenset(graph.place[name] - 1 for name in question.cleared if name in graph)
+                measured.append((graph.index_of[commit], float(value)))
+        broken = frozenset(graph.index_of[name] for name in failed - values.keys())
+        cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
         return cls(graph, Data.from_pairs(len(graph.names), measured), values, broken, cleared)
 
     @property
@@ -142,8 +142,8 @@ class _Measurements:
         }
         best = max(evidence, key=evidence.__getitem__)
         weights = {waves: exp(logarithm - evidence[best]) for waves, logarithm in evidence.items()}
-        each = sum(weights[waves] * belief.each for waves, belief in beliefs.items()) / sum(weights.values())
-        return beliefs[best], np.asarray(each), best
+        mean = sum(weights[waves] * belief.probabilities for waves, belief in beliefs.items()) / sum(weights.values())
+        return beliefs[best], np.asarray(mean), best
 
     def compute_belief_in_equal_step(self, culprits: Sequence[int], waves: int) -> Belief:
         """Return the belief about one more step that is as large as the smallest of those found may be.
@@ -181,7 +181,7 @@ class _Measurements:
             return np.arange(self.effect.shape[1])
         columns = np.packbits(self.effect[self.open_tests], axis=0).T
         first: dict[bytes, int] = {}
-        return np.array([first.setdefault(column.tobytes(), place) for place, column in enumerate(columns)])
+        return np.array([first.setdefault(column.tobytes(), index) for index, column in enumerate(columns)])
 
 
 def search_noisy(question: Question, observations: Iterable[Observation]) -> Answer:
@@ -191,7 +191,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     refused = refuse_unfit_ends(question, {measurements.names[test] for test in measurements.failed})
     if refused is not None:
         return refused
-    good, bad = 0, question.graph.place[question.bad]
+    good, bad = 0, question.graph.index_of[question.bad]
     missing = [end for end in (good, bad) for _ in range(MIN_RUNS_PER_END - int(measurements.data.n[end]))]
     if missing:
         n_left = ceil(len(missing) + log2(len(measurements.names)) / TYPICAL_BITS_PER_RUN)
@@ -204,16 +204,16 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
     n_runs = len(measurements.data.values)
     if belief is None or (culprits and n_runs >= MAX_RUNS):
         return Found(
-            culprits=tuple(_build_culprit(measurements, first_like, place, culprits) for place in sorted(culprits))
+            culprits=tuple(_build_culprit(measurements, first_like, culprit, culprits) for culprit in sorted(culprits))
         )
     why = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if why:
         return describe_variation(question, observations, why)
-    if not culprits and belief.none > MAX_NO_STEP_PROBABILITY:
+    if not culprits and belief.no_step > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)
-    chances = estimate_measurable_chances(len(measurements.names), measurements.failed)
-    chosen = belief.choose(measurements.effect, chances)
+    success_probabilities = estimate_success_probabilities(len(measurements.names), measurements.failed)
+    chosen = belief.choose(measurements.effect, success_probabilities)
     return Measure(commits=(measurements.names[chosen],), left=_estimate_remaining_runs(belief, measurements))
 
 
@@ -223,37 +223,37 @@ def _find_certain_culprits(
     """Return the certain culprits, and the belief about the uncertain one; None if there is no further culprit."""
     culprits: list[int] = []
     while len(culprits) < MAX_CULPRITS:
-        belief, each, waves = measurements.compute_belief_with_waves(culprits)
-        if culprits and belief.none > 0.5:
+        belief, probabilities, waves = measurements.compute_belief_with_waves(culprits)
+        if culprits and belief.no_step > 0.5:
             other = measurements.compute_belief_in_equal_step(culprits, waves)
-            return culprits, None if other.none > SURE_NO_FURTHER_PROBABILITY else other
-        best = _find_certain_explanation(each, first_like, confidence)
+            return culprits, None if other.no_step > SURE_NO_FURTHER_PROBABILITY else other
+        best = _find_certain_explanation(probabilities, first_like, confidence)
         if best is None:
             return culprits, belief
         culprits.append(best)
         for earlier in culprits[:-1]:
             other_culprits = [culprit for culprit in culprits if culprit != earlier]
-            belief_without, each, _ = measurements.compute_belief_with_waves(other_culprits)
-            if _find_certain_explanation(each, first_like, confidence) != earlier:
+            belief_without, probabilities, _ = measurements.compute_belief_with_waves(other_culprits)
+            if _find_certain_explanation(probabilities, first_like, confidence) != earlier:
                 return other_culprits, belief_without
     return culprits, None
 
 
 def _is_complete(culprits: Sequence[int], belief: Belief | None) -> bool:
     """Return whether there is probably no culprit besides those that are certain."""
-    return bool(culprits) and (belief is None or belief.none > MIN_NO_FURTHER_PROBABILITY)
+    return bool(culprits) and (belief is None or belief.no_step > MIN_NO_FURTHER_PROBABILITY)
 
 
 def _was_complete(question: Question, observations: Sequence[Observation], culprits: Sequence[int]) -> bool:
     """Return whether the same culprits were all of them without the last runs too, if there are few runs."""
-    measured = [place for place, run in enumerate(observations) if run.session is None and run.value is not None]
+    measured = [index for index, run in enumerate(observations) if run.session is None and run.value is not None]
     if len(measured) >= MIN_RUNS_TO_END_AT_ONCE:
         return True
     last = set(measured[-CONFIRMING_RUNS:])
     earlier = _Measurements.from_observations(
-        question, [run for place, run in enumerate(observations) if place not in last]
+        question, [run for index, run in enumerate(observations) if index not in last]
     )
-    if min(earlier.data.n[[0, question.graph.place[question.bad]]]) < MIN_RUNS_PER_END:
+    if min(earlier.data.n[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
         return False
     before, belief = _find_certain_culprits(earlier, earlier.map_indistinguishable(), question.confidence)
     return set(before) == set(culprits) and _is_complete(before, belief)
@@ -261,36 +261,37 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
 
 def _explain_run_limit(question: Question, measurements: _Measurements, belief: Belief) -> str:
     """Return why no commit can be named after as many runs as a search may take; empty while there are fewer."""
-    good, bad, n_runs = 0, question.graph.place[question.bad], len(measurements.data.values)
+    good, bad, n_runs = 0, question.graph.index_of[question.bad], len(measurements.data.values)
     n_end_runs = min(measurements.data.n[good], measurements.data.n[bad])
-    if belief.none > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
+    if belief.no_step > MAX_NO_STEP_PROBABILITY and n_end_runs >= question.patience:
         # Ends that were stored one after the other differ, or the host has drifted: measured interleaved, they show
         # which.
         steady = measurements.compute_belief_in_next_culprit([])
-        patience = question.patience * (1 if steady.none > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
+        patience = question.patience * (1 if steady.no_step > MAX_NO_STEP_PROBABILITY else DRIFT_RUNS_FACTOR)
         if n_end_runs >= patience:
-            return _describe_doubt(question, measurements, good, bad, belief.none)
+            return _describe_doubt(question, measurements, good, bad, belief.no_step)
     if n_runs < MAX_RUNS:
         return ""
-    likely = int(belief.each.argmax())
+    likely = int(belief.probabilities.argmax())
+    probability = format_number(float(belief.probabilities[likely]))
     return (
         f"no commit is certain after {n_runs} runs, and the most probable commit is "
-        f"{measurements.names[likely + 1][:10]}, with a probability of {format_number(float(belief.each[likely]))}"
+        f"{measurements.names[likely + 1][:10]}, with a probability of {probability}"
     )
 
 
-def _find_certain_explanation(each: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
+def _find_certain_explanation(probabilities: Floats, first_like: npt.NDArray[np.intp], confidence: float) -> int | None:
     """Return the explanation that is probable enough; None if no explanation is."""
-    masses = np.bincount(first_like, weights=each, minlength=len(first_like))
+    masses = np.bincount(first_like, weights=probabilities, minlength=len(first_like))
     best = int(masses.argmax())
     return best if float(masses[best]) >= confidence else None
 
 
 def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int:
     """Return how many runs the remaining entropy takes, given the size of the step so far."""
-    each = belief.each[belief.each > 0]
-    bits = float(-(each * np.log2(each)).sum()) + 3
-    side = belief.compute_probabilities(measurements.effect) > 0.5
+    probabilities = belief.probabilities[belief.probabilities > 0]
+    bits = float(-(probabilities * np.log2(probabilities)).sum()) + 3
+    side = belief.compute_probabilities_after_step(measurements.effect) > 0.5
     data = measurements.data
     ns = np.array([data.n[~side].sum(), data.n[side].sum()])
     if ns.min() < MIN_RUNS_PER_END:
@@ -303,10 +304,10 @@ def _estimate_remaining_runs(belief: Belief, measurements: _Measurements) -> int
 
 
 def _build_culprit(
-    measurements: _Measurements, first_like: npt.NDArray[np.intp], place: int, culprits: Sequence[int]
+    measurements: _Measurements, first_like: npt.NDArray[np.intp], culprit: int, culprits: Sequence[int]
 ) -> Culprit:
-    """Return the culprit at a place, with its parent, their levels, and the commits that no run tells apart from it."""
-    indistinguishable = np.flatnonzero(first_like == first_like[place])
+    """Return a culprit with its parent, their levels, and the commits that no run tells apart from it."""
+    indistinguishable = np.flatnonzero(first_like == first_like[culprit])
     candidates = [measurements.names[explanation + 1] for explanation in indistinguishable]
     tests = [
         int(explanation) + 1 for explanation in indistinguishable if int(explanation) + 1 not in measurements.failed
@@ -314,14 +315,14 @@ def _build_culprit(
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
     sides = measurements.effect[:, list(culprits)]
-    belief = measurements.compute_belief_in_next_culprit([culprit for culprit in culprits if culprit != place])
+    belief = measurements.compute_belief_in_next_culprit([other for other in culprits if other != culprit])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
         before=_estimate_level(measurements, sides, parent),
         after=_estimate_level(measurements, sides, commit),
         candidates=tuple(candidates),
-        probability=min(1.0, float(belief.each[indistinguishable].sum())),
+        probability=min(1.0, float(belief.probabilities[indistinguishable].sum())),
     )
 
 
@@ -329,9 +330,9 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
     """Return the nearest measurable commit before the candidates; ``good`` where there is none."""
     graph = measurements.graph
     name = graph.names[commit]
-    while name in graph and (name in candidates or graph.place[name] in measurements.failed):
+    while name in graph and (name in candidates or graph.index_of[name] in measurements.failed):
         name = graph.parents[name][0] if graph.parents[name] else graph.good
-    return graph.place.get(name, 0)
+    return graph.index_of.get(name, 0)
 
 
 def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
@@ -339,8 +340,8 @@ def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Num
     on_same_side = (sides == sides[test]).all(axis=1)
     values = [
         value
-        for place in np.flatnonzero(on_same_side)
-        for value in measurements.values.get(measurements.names[place], [])
+        for index in np.flatnonzero(on_same_side)
+        for value in measurements.values.get(measurements.names[index], [])
     ]
     level = median(values)
     return 0 if level is None else level

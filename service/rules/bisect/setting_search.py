@@ -155,7 +155,7 @@ def _find_minimal_set_in_any_order(settings: Sequence[str], has_effect: _Carries
     orders = [list(settings), list(reversed(settings))]
     random = np.random.default_rng(0)
     orders += [
-        [settings[place] for place in random.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))
+        [settings[index] for index in random.permutation(len(settings))] for _ in range(MAX_ORDERS - len(orders))
     ]
     first: _UnmeasurableError | None = None
     for order in orders:
@@ -197,8 +197,8 @@ def _find_next_necessary(
     low, high = 0, len(rest)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
-        inner = sorted(range(low + 1, high), key=lambda place: (abs(2 * place - low - high), place))
-        middle = next((place for place in inner if has_effect(needed | set(rest[:place])) is not None), None)
+        inner = sorted(range(low + 1, high), key=lambda size: (abs(2 * size - low - high), size))
+        middle = next((size for size in inner if has_effect(needed | set(rest[:size])) is not None), None)
         if middle is None:
             raise _UnmeasurableError(rest[low:high])
         if has_effect(needed | set(rest[:middle])):
@@ -213,14 +213,14 @@ def _find_next_necessary(
 
 def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> SettingAnswer:
     """Return the next mixture to measure, or the settings, by Bayesian inference, if runs scatter around a level."""
-    # The values measured so far, by mixture.
+    # Number the mixtures that can be tested, and collect what was measured of them.
     explanations, tests, effect = _build_design(question.settings)
-    place = {test: number for number, test in enumerate(tests)}
-    usable = [mixture for mixture in mixtures if mixture.changed in place]
-    measured = [(place[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
-    failed = {place[mixture.changed] for mixture in usable if mixture.value is None}
+    index_of = {test: index for index, test in enumerate(tests)}
+    usable = [mixture for mixture in mixtures if mixture.changed in index_of]
+    measured = [(index_of[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
+    failed = {index_of[mixture.changed] for mixture in usable if mixture.value is None}
     data = Data.from_pairs(len(tests), measured)
-    before, after = place[frozenset()], place[frozenset(question.settings)]
+    before, after = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
     failed_side = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
     if failed_side is not None:
@@ -230,35 +230,38 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
         return _build_measure_step(question, tests[end_to_measure])
     # The explanation that is probable enough.
     belief = compute_belief(effect, data, NO_STEP_PRIOR)
-    best = int(belief.each.argmax())
-    if float(belief.each[best]) >= question.confidence:
-        side = effect[:, best]
-        levels = [median([value for test, value in measured if side[test] == way]) or 0 for way in (False, True)]
+    best = int(belief.probabilities.argmax())
+    if float(belief.probabilities[best]) >= question.confidence:
+        has_effect = effect[:, best]
+        levels = [
+            median([value for test, value in measured if has_effect[test] == is_after]) or 0
+            for is_after in (False, True)
+        ]
         return FoundSettings(
             settings=tuple(setting for setting in question.settings if setting in explanations[best]),
             before=levels[0],
             after=levels[1],
             without={},
-            probability=float(belief.each[best]),
+            probability=float(belief.probabilities[best]),
         )
     # The runs that a search may take are used up.
     if len(measured) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
             f"{len(measured)} runs well. The most probable set is {', '.join(sorted(explanations[best]))}, with a "
-            f"probability of {format_number(float(belief.each[best]))}."
+            f"probability of {format_number(float(belief.probabilities[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
-    if belief.none > MAX_NO_STEP_PROBABILITY:
+    if belief.no_step > MAX_NO_STEP_PROBABILITY:
         end = min((before, after), key=lambda test: data.n[test])
         doubt = (
             f"It is not certain that the environments differ after {question.patience} runs of each: "
-            f"there is no difference with a probability of {format_number(belief.none)}."
+            f"there is no difference with a probability of {format_number(belief.no_step)}."
         )
         return _build_measure_step(question, tests[end]) if data.n[end] < question.patience else Refused(sentence=doubt)
     # Otherwise measure the most informative mixture next.
-    chance = np.array([0.0 if number in failed else 1.0 for number in range(len(tests))])
-    return _build_measure_step(question, tests[belief.choose(effect, chance)])
+    success_probability = np.array([0.0 if index in failed else 1.0 for index in range(len(tests))])
+    return _build_measure_step(question, tests[belief.choose(effect, success_probability)])
 
 
 @lru_cache(maxsize=4)

@@ -119,8 +119,8 @@ def decide_count(
     if equal and n > 1 and most is not None and n >= most:
         missed = 100 * (1 - 0.001 ** (1 / n))
         sentence = (
-            f"The count is the same {agreement}. The workload allows no more pairs. That many can miss a change that "
-            f"shows in fewer than {missed:.0f} % of the executions."
+            f"The count is the same {agreement}. The workload allows no more pairs, so a change that shows in fewer "
+            f"than {missed:.0f} % of the executions may be missed."
         )
         return MetricDecision(Verdict.SAME, rule, sentence)
     if equal:
@@ -188,11 +188,12 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         # The levels of counts with several modes may hide a change that the pairs show.
         size = median([right - left for left, right in pairs]) or 0
-        sentence = f"{sentence.rstrip('.')}, by {abs(size):,} in the median of the pairs."
+        sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(size):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
     size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
-    large_clause = f", {times} of them by {least} or more" if least else ""
-    sentence = f"Intermittent: {_describe_signs(signs)}{large_clause}, by {abs(size):,} in the median."
+    large_clause = f" ({times} of these by at least {least})" if least else ""
+    change = f"{'large ' if least else ''}{'increase' if direction > 0 else 'decrease'}"
+    sentence = f"Intermittent: {_describe_signs(signs, large_clause, direction)}; the median {change} is {abs(size):,}."
     return MetricDecision(Verdict.CHANGED, "counts", sentence, direction, size, times, least=least)
 
 
@@ -220,9 +221,10 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
 
 
-def _describe_signs(signs: Signs) -> str:
-    n = signs.n
-    return f"head counts more in {signs.above} of {n} pairs and less in {signs.below}"
+def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:
+    """Describe how many pairs have which sign. The clause follows the number of pairs of its direction."""
+    above_clause, below_clause = (large_clause if direction == sign else "" for sign in (1, -1))
+    return f"head counts more in {signs.above} of {signs.n} pairs{above_clause} and less in {signs.below}{below_clause}"
 
 
 def _estimate_pairs_to_settle(signs: Signs, alpha: float) -> int:

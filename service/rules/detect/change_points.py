@@ -49,19 +49,19 @@ class ChangePoints:
 
     def _follow_best_partition(self, node: int) -> int:
         """Follow the best partition back to where it joins the previous one."""
-        new = []
+        new_nodes = []
         finals = len(self._rank)
         while node and not (node < finals and self._rank[node] >= 0):
-            new.append(node)
+            new_nodes.append(node)
             node = self._partition.previous[node]
         same = self._rank[node] + 1
         for removed_node in self._nodes[same:]:
             if removed_node < finals:
                 self._rank[removed_node] = -1
         del self._nodes[same:], self.positions[same:]
-        for each in reversed(new):
-            if each < finals:
-                self._rank[each] = len(self._nodes)
-            self._nodes.append(each)
-            self.positions.append(self._partition.position[each])
+        for new_node in reversed(new_nodes):
+            if new_node < finals:
+                self._rank[new_node] = len(self._nodes)
+            self._nodes.append(new_node)
+            self.positions.append(self._partition.position[new_node])
         return same

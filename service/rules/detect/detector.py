@@ -127,7 +127,9 @@ class LevelChangeDetector:
         runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
         evidence = f"{format_change(before, after)}: {runs} {format_sigmas(size)} off the previous level"
         if between:
-            evidence += f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between both"
+            evidence += (
+                f"; the first {'lies' if between == 1 else format_number(between) + ' lie'} between the two levels"
+            )
         if change.wants_rerun:
             evidence += "; one more run can decide"
         return replace(change, before=before, after=after, evidence=evidence)
@@ -186,8 +188,8 @@ def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
     return agree and last.rule == "step" and newest.index <= last.high
 
 
-def _do_overlap(one: LevelChange, other: LevelChange) -> bool:
-    return one.low <= other.high + MAX_POSITION_ERROR and one.high >= other.low - MAX_POSITION_ERROR
+def _do_overlap(first: LevelChange, second: LevelChange) -> bool:
+    return first.low <= second.high + MAX_POSITION_ERROR and first.high >= second.low - MAX_POSITION_ERROR
 
 
 def find_level_changes(

@@ -97,8 +97,10 @@ def is_rare(before: Floats, after: Floats) -> bool:
     out_of_order = min(int(counts_at_most.sum()), pairs - int(counts_below.sum()))
     if out_of_order >= len(_compute_log_partition_counts()):
         return False
-    chance = _compute_log_partition_counts()[out_of_order] - compute_log_choose(len(before) + len(after), len(after))
-    return chance <= (LOG_MAX_CHANCE if out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
+    log_probability = _compute_log_partition_counts()[out_of_order] - compute_log_choose(
+        len(before) + len(after), len(after)
+    )
+    return log_probability <= (LOG_MAX_CHANCE if out_of_order == 0 else LOG_MAX_CHANCE_OF_CHOICE)
 
 
 @cache

@@ -166,7 +166,7 @@ def measure_changes(
     earlier = (sums[at + half] - total) / part
     trend = np.where(half > 0, later - earlier, 0.0)
 
-    # The interval includes runs between both levels: it is not known to which they belong.
+    # The interval includes runs between the two levels: it is not known to which they belong.
     low, high = np.minimum(first, index), np.maximum(last, index)
     if not noise.has_modes:
         for i in range(m):

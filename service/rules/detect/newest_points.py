@@ -58,7 +58,7 @@ def find_newest_change(
     Returns
     -------
     LevelChange or None
-        Its indices count in ``recent``. The points ``index … high - 1`` lie between both levels: whether the change
+        Its indices count in ``recent``. The points ``index … high - 1`` lie between the two levels: whether the change
         begins or goes on there is not known.
     """
     n = len(recent)

@@ -96,8 +96,8 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
 
     # The best split, and the probability that unchanged runs have as good a one.
     best = int(statistics.argmax())
-    chance = min(1.0, len(statistics) * _compute_tail(float(statistics[best]), degrees))
-    if chance > MAX_WORTHWHILE_CHANCE:
+    probability = min(1.0, len(statistics) * _compute_tail(float(statistics[best]), degrees))
+    if probability > MAX_WORTHWHILE_CHANCE:
         return None
 
     # The positions that are nearly as likely.
@@ -109,7 +109,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
         high=begin + int(near[-1]) + 1,
         before=median(values[begin : begin + best + 1]),
         after=median(values[begin + best + 1 :]),
-        chance=chance,
+        chance=probability,
     )
 
 
@@ -149,10 +149,10 @@ def compute_split_statistics(runs: Floats, prior: float) -> tuple[Floats, float]
 
 def _estimate_variance(samples: Sequence[Sequence[Number]]) -> float:
     """Return the variance of a run's median that the samples within runs show; 0 if all samples agree."""
-    repeated_samples = [np.asarray(each, dtype=float) for each in samples if len(each) > 1]
+    repeated_samples = [np.asarray(values, dtype=float) for values in samples if len(values) > 1]
     if not repeated_samples:
         return 0.0
-    variances = [float(np.var(each, ddof=1)) * math.pi / 2 / len(each) for each in repeated_samples]
+    variances = [float(np.var(values, ddof=1)) * math.pi / 2 / len(values) for values in repeated_samples]
     return float(np.mean(variances))
 
 

@@ -24,14 +24,21 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     return result
 
 
-def replace_outliers(x: Floats, cut: int, far: float) -> Floats:
+def replace_outliers(x: Floats, cut_index: int, max_distance: float) -> Floats:
     """Return values without outliers: those far off the running median, across a cut and on their side of it.
 
     The running median of their side takes their place. Few values after a change are not far off it, and where the
     level wanders they are not far off the one across the cut.
+
+    Parameters
+    ----------
+    cut_index
+        Where the second side begins.
+    max_distance
+        The distance from a running median beyond which a value is far off it.
     """
-    sides = np.concatenate([_compute_middle(side) for side in (x[:cut], x[cut:]) if len(side)])
-    are_far = np.minimum(np.abs(x - sides), np.abs(x - _compute_middle(x))) > far
+    sides = np.concatenate([_compute_middle(side) for side in (x[:cut_index], x[cut_index:]) if len(side)])
+    are_far = np.minimum(np.abs(x - sides), np.abs(x - _compute_middle(x))) > max_distance
     return np.where(are_far, sides, x)
 
 

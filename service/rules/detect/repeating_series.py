@@ -273,8 +273,8 @@ class RepeatingSeries:
         first, outliers = _find_first_repeated(self._pending), self._count_outliers()
         before = self.points - len(self._pending) - self._begin
         why = (
-            f"{len(self._pending)} successive runs left a level from which only {outliers:,} of {before:,} runs were "
-            f"outliers"
+            f"{len(self._pending)} successive runs are off a level that had only {outliers:,} "
+            f"{'outlier' if outliers == 1 else 'outliers'} in {before:,} runs"
             if outliers
             else "all runs on each side have exactly the same count, so any change is a drift"
         )
@@ -382,13 +382,13 @@ def _find_first_repeated(values: Sequence[Number]) -> int:
     return values.index(Counter(values).most_common(1)[0][0])
 
 
-def _compute_log_probability(size: int, points: int, outliers: int, far: int | None) -> float:
+def _compute_log_probability(size: int, points: int, outliers: int, n_far: int | None) -> float:
     """Return the logarithm of the probability that as many newest runs of all points are outliers; see _is_change."""
     orders = compute_log_choose(points, size)
-    chance = compute_log_choose(outliers + size, size) - orders
-    if far is not None and far < outliers:
-        chance = min(chance, LOG_TWO_TESTS + compute_log_choose(far + size, size) - orders)
-    return chance
+    log_probability = compute_log_choose(outliers + size, size) - orders
+    if n_far is not None and n_far < outliers:
+        log_probability = min(log_probability, LOG_TWO_TESTS + compute_log_choose(n_far + size, size) - orders)
+    return log_probability
 
 
 def _is_change(
@@ -406,7 +406,7 @@ def _is_change(
     size = len(pending)
     if size < MIN_CHANGE_RUNS:
         return False
-    chance = _compute_log_probability(size, points, outliers, far)
+    log_probability = _compute_log_probability(size, points, outliers, far)
     if _count_transitions(pending) <= size // 3:
-        return chance <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
-    return chance <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)
+        return log_probability <= (-LOG_MIN_ORDERS if exact and outliers == 0 else LOG_MAX_CHANCE)
+    return log_probability <= LOG_MAX_CHANCE and (min(pending) > level or max(pending) < level)

@@ -134,7 +134,10 @@ class Explanations:
         return likelihoods
 
     def _compute_advantages(self, explained: Floats) -> Floats:
-        """Return the advantages of columns of how much is explained; noise that wanders as well costs more."""
+        """Return by how much each column of explained squares is likelier than the best noise without changes.
+
+        Noise that wanders although there are changes explains more than white noise, so it costs an extra margin.
+        """
         likelihoods = self._compute_likelihoods(explained)
         advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._without
         return advantages
@@ -221,7 +224,7 @@ def _compute_median(values: Floats) -> float:
 
 
 def _thin_runs(runs: Floats) -> Floats:
-    """Return the means of successive runs, of which there are at most ``MAX_POINTS``; without the first few."""
-    each = -(-len(runs) // MAX_POINTS)
-    means: Floats = runs if each == 1 else runs[: len(runs) - len(runs) % each].reshape(-1, each).mean(axis=1)
+    """Return at most ``MAX_POINTS`` means of successive runs; of more than ``MAX_UNCUT_POINTS``, not the first few."""
+    size = -(-len(runs) // MAX_POINTS)
+    means: Floats = runs if size == 1 else runs[: len(runs) - len(runs) % size].reshape(-1, size).mean(axis=1)
     return means[len(means) % 8 :] if len(means) > MAX_UNCUT_POINTS else means

@@ -109,10 +109,10 @@ def _has_temporary_buffers(facts: Facts) -> bool:
         return facts.count_calls("munmap", "brk") > 0
     if _has_grown(facts):
         return True
-    takes = facts.requests_per_operation
-    if takes is None and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES:
+    requests = facts.requests_per_operation
+    if requests is None and (facts.anatomy.refault_ratio or 0) >= MIN_REPEATED_TOUCHES:
         return _compute_buffer_cost(facts) >= MIN_REPEATED_COST
-    return (takes is not None and takes >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
+    return (requests is not None and requests >= MAX_CALLS_FOR_RESULT) or _compute_buffer_cost(facts) > MIN_COSTLY_SHARE
 
 
 def _has_grown(facts: Facts) -> bool:
@@ -124,20 +124,19 @@ def _has_grown(facts: Facts) -> bool:
 
 
 def _estimate_kept_buffers_saving(facts: Facts) -> float:
-    """Return the CPU share that keeping the buffers saves, without one that can be the result of an operation."""
-    takes = facts.requests_per_operation
-    kept_share = 1 - 1 / takes if takes is not None and takes >= MAX_CALLS_FOR_RESULT else 1.0
+    """Return the CPU share that keeping the buffers saves. One of several per operation may be its result: it stays."""
+    requests = facts.requests_per_operation
+    kept_share = 1 - 1 / requests if requests is not None and requests >= MAX_CALLS_FOR_RESULT else 1.0
     return kept_share * _compute_buffer_cost(facts)
 
 
 def _describe_buffers(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on pages that had been unmapped, per operation, and their cost."""
-    each = facts.faults / facts.operations if facts.operations else None
-    size = (
-        f"{each:,.0f} faults per operation: {format_amount(each * facts.page_size)} are allocated and released"
-        if each
-        else ""
-    )
+    size = ""
+    if facts.operations:
+        faults = facts.faults / facts.operations
+        amount = format_amount(faults * facts.page_size)
+        size = f"{faults:,.0f} faults per operation: {amount} are allocated and released" if faults else ""
     return (
         f"{_compute_remapped_share(facts):.0%} of the faults are on pages that had been unmapped: "
         f"{_describe_refaults(facts)}",

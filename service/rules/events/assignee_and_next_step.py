@@ -49,7 +49,11 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
         )
     in_doubt = event.certainty is Certainty.RANGE and (event.n_candidates > 1 or not event.candidates_known)
     if in_doubt and event.state is not State.ACKNOWLEDGED:
-        return f"Find the commit among {event.n_candidates:,}" if event.candidates_known else "Find the commit"
+        return (
+            f"Find which of {event.n_candidates:,} commits caused it"
+            if event.candidates_known
+            else "Find which commit caused it"
+        )
     if event.direction is Direction.IMPROVEMENT:
         return "Accept the new level"
     return (

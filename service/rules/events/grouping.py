@@ -132,6 +132,7 @@ def carries_same_patch(drift: LocatedDrift, former: LocatedDrift) -> bool:
 
 
 def _may_be_rewritten(drift: LocatedDrift, former: LocatedDrift) -> bool:
+    """Return whether a drift resembles a former one that is no longer detected, and has another commit."""
     return (
         not former.found
         and (drift.worse, drift.cause) == (former.worse, former.cause)

@@ -80,18 +80,18 @@ def describe_price(drifts: Sequence[Drift]) -> str:
     return worth.sentence if worth else ""
 
 
-def summarise_drifts(drifts: Sequence[Drift], returned: Sequence[Drift] = ()) -> dict[str, Any]:
+def summarise_drifts(drifts: Sequence[Drift], recurrences: Sequence[Drift] = ()) -> dict[str, Any]:
     """Return the part of an event's description that neither decisions nor silences change.
 
     Parameters
     ----------
     drifts
         The drifts that made the event, one of which represents it.
-    returned
+    recurrences
         The drifts with which it came back.
     """
     first = choose_leading_drift(drifts)
-    every = [*drifts, *returned]
+    every = [*drifts, *recurrences]
     return {
         "direction": first.direction.value,
         "within_budget": first.direction is Direction.REGRESSION

@@ -52,7 +52,7 @@ def list_transitions(members: Iterable[LocatedDrift], resolutions: Resolutions) 
     first = _map_first_drifts_by_series(members)
     affected = set(first)
     event_transitions: list[Transition] = []
-    for transition in _sort_by_position(first, resolutions):
+    for transition in _list_transitions_in_order(first, resolutions):
         if transition.action is Action.FIX:
             affected.discard(transition.by.series)
             if not affected:
@@ -68,20 +68,22 @@ def does_event_return(group: DriftGroup, members: Iterable[LocatedDrift], resolu
     """Return whether an event comes back with a group of drifts: all of them repeat it, after it was resolved."""
     members = tuple(members)
     group = tuple(drift for drift in group if not drift.is_suite_shift)
-    in_order = _sort_by_position(_map_first_drifts_by_series(members), resolutions)
-    repeating = {change.by.drift_id for change in in_order if change.action is Action.REOPEN}
+    transitions = _list_transitions_in_order(_map_first_drifts_by_series(members), resolutions)
+    repeating = {transition.by.drift_id for transition in transitions if transition.action is Action.REOPEN}
     if not all(drift.drift_id in repeating for drift in group):
         return False
     reopening = {
-        change.by.drift_id for change in list_transitions(members, resolutions) if change.action is Action.REOPEN
+        transition.by.drift_id
+        for transition in list_transitions(members, resolutions)
+        if transition.action is Action.REOPEN
     }
     return any(drift.drift_id in reopening for drift in group)
 
 
-def _sort_by_position(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
-    """Return what became of the first steps of all series, in the order of the history."""
-    all_series = [change for step in first.values() for change in resolutions.list_undoing(step)]
-    return sorted(all_series, key=lambda change: change.by.order)
+def _list_transitions_in_order(first: Mapping[int | str, LocatedDrift], resolutions: Resolutions) -> list[Transition]:
+    """Return the fixes and recurrences of each series' first drift, in the order of the history."""
+    transitions = [transition for step in first.values() for transition in resolutions.list_undoing(step)]
+    return sorted(transitions, key=lambda transition: transition.by.order)
 
 
 def _list_undoing_drifts(step: LocatedDrift, drifts: Iterable[LocatedDrift]) -> Iterator[Transition]:

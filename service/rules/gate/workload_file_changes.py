@@ -46,5 +46,5 @@ def _parse_number(text: str) -> float | None:
         return None
 
 
-def _get_first(items: tuple[str, ...], absent: str) -> str:
-    return items[0] if items else absent
+def _get_first(items: tuple[str, ...], fallback: str) -> str:
+    return items[0] if items else fallback

@@ -141,7 +141,7 @@ def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Dri
 def choose_drift_to_prove(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose only candidate takes the fewest runs to prove; None if there is none.
 
-    The only candidate of a range is not yet proven: other changes on the host between both runs may have moved the
+    The only candidate of a range is not yet proven: other changes on the host between the two runs may have moved the
     level. Measuring both commits interleaved proves it.
     """
     single = [drift for drift in drifts if len(drift.candidates) == 1 and drift.candidates_known]

@@ -42,9 +42,9 @@ def find_descent(parents: Mapping[str, Sequence[str]], newer: str, older: str) -
     main_line = newer
     while parents[main_line] and parents[main_line][0] in parents:
         main_line = parents[main_line][0]
-    place = {commit: number for number, commit in enumerate(parents)}
+    index_of = {commit: index for index, commit in enumerate(parents)}
     ends = [main_line, *(commit for commit in contained if not parents[commit])]
-    return None if any(place[end] > place[older] for end in ends) else False
+    return None if any(index_of[end] > index_of[older] for end in ends) else False
 
 
 def are_connected(parents: Mapping[str, Iterable[str]], first: str, second: str) -> bool:

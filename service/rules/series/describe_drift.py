@@ -149,10 +149,12 @@ def _compute_medians(levels: Levels) -> dict[str, Number]:
     return {name: middle for name, values in levels.items() if (middle := median(values)) is not None}
 
 
-def list_other_metrics(judged: str, before: Levels, after: Levels) -> list[Companion]:
+def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> list[Companion]:
     """Return the other metrics of the case with their levels on both sides, in the order of the catalogue."""
     order = {name: position for position, name in enumerate(CATALOGUE)}
-    names = sorted((before.keys() & after.keys()) - {judged}, key=lambda name: (order.get(name, len(order)), name))
+    names = sorted(
+        (before.keys() & after.keys()) - {judged_metric}, key=lambda name: (order.get(name, len(order)), name)
+    )
     companions = []
     for name in names:
         old, new = median(before[name]), median(after[name])

@@ -52,5 +52,5 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     for group in groups.values():
         columns = max(1, max_points * len(group) // (2 * len(series.points)))
         values = [series.points[index].value or 0 for index in group]
-        selected |= {group[0], group[-1], *(group[place] for place in find_extremes(columns, values))}
+        selected |= {group[0], group[-1], *(group[index] for index in find_extremes(columns, values))}
     return series.model_copy(update={"points": [series.points[index] for index in sorted(selected)]})

@@ -241,10 +241,10 @@ def _build_proven_drift(drift: SeriesDrift, span: _Span, points: Points, *, is_w
 def _split_points(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
     """Return the points up to the older commit of a span, and those from the newer one on, within those of a drift."""
     own = drift.old_points + drift.new_points if drift else points
-    there = sorted((point for point in own if point.environment == span.proof.environment), key=_get_position)
+    in_environment = sorted((point for point in own if point.environment == span.proof.environment), key=_get_position)
     return (
-        tuple(point for point in there if point.position <= span.first),
-        tuple(point for point in there if point.position >= span.last),
+        tuple(point for point in in_environment if point.position <= span.first),
+        tuple(point for point in in_environment if point.position >= span.last),
     )
 
 

@@ -117,7 +117,7 @@ def _explain_withdrawal(drift: Drift, new: Iterable[Drift], points: Sequence[Pat
     runs_between = after[last_old + 1 : first_new] if drift.environment_before == drift.environment_after else []
     if runs_between:
         levels = _format_range(runs_between)
-        return f"Later runs contradict it: {_list_runs(runs_between)} between both sides, at {levels}."
+        return f"Later runs contradict it: {_list_runs(runs_between)} between the two sides, at {levels}."
     return (
         f"With {len(points):,} runs, the series varies too much to show the change: "
         f"{_format_range(old)} before it, {_format_range(new_level)} after it."

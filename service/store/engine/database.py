@@ -18,7 +18,7 @@ from service.config.database_address import parse_address
 from service.errors import ServiceError
 from service.store.engine import postgres_writer_order, task_locks, wal
 from service.store.engine.deferred_work import DeferredWork
-from service.store.engine.error_codes import ONLY_READS, is_collision
+from service.store.engine.error_codes import READ_ONLY_TRANSACTION, is_collision
 from service.store.engine.private_files import correct_modes
 from service.store.engine.sqlite_write_lock import WriteLock
 
@@ -229,7 +229,7 @@ def _configure_postgresql(engine: Engine) -> None:
     @event.listens_for(engine, "handle_error")
     def on_error(context: ExceptionContext) -> None:
         # A pooler can lead to a standby. The next connection leads to the server that took its place.
-        if getattr(context.original_exception, "sqlstate", None) == ONLY_READS:
+        if getattr(context.original_exception, "sqlstate", None) == READ_ONLY_TRANSACTION:
             context.is_disconnect = True
 
 

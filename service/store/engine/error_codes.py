@@ -7,7 +7,7 @@ from typing import Any
 _COLLISIONS = {"23505", "40P01"}
 """A row that is there already, and a deadlock."""
 
-ONLY_READS = "25006"
+READ_ONLY_TRANSACTION = "25006"
 """A server that is a standby refuses to write."""
 
 
@@ -24,11 +24,11 @@ def is_locked(error: BaseException) -> bool:
 def is_unreachable(error: BaseException) -> bool:
     """Return whether PostgreSQL cannot be reached, has ended the connection, or is a standby that does not write yet.
 
-    That is class 08, 57P of an operator's intervention, and 53300 of a server that has no connection left. An error of
-    the connection itself has no code.
+    That is class 08 (the connection), the codes 57P of class 57 (an operator's intervention), 53300 (the server has no
+    connection left) and 25006 (it only reads). An error of the connection itself has no code.
     """
     code = _get_code(error)
-    return code is None or code.startswith(("08", "57P", "53300", ONLY_READS))
+    return code is None or code.startswith(("08", "57P", "53300", READ_ONLY_TRANSACTION))
 
 
 def _get_code(error: BaseException) -> str | None:

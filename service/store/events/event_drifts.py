@@ -196,8 +196,8 @@ def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str,
 
 def _update_rows(session: Session, subject_id: int) -> list[EventDriftRow]:
     """Return the rows of all newly detected drifts with their present values; new rows are in no session."""
-    fresh = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
-    views = {drift_id: history.Drift.model_validate(document) for drift_id, document in fresh}
+    detected_drifts = [*_read_new_drifts(session, subject_id), *_read_new_suite_shifts(session, subject_id)]
+    views = {drift_id: history.Drift.model_validate(document) for drift_id, document in detected_drifts}
     runs = _map_start_times(session, views.values())
     commits = _read_revision_ids(session, subject_id, views.values())
     rows = {row.drift_id: row for row in _read_rows(session, list(views))}

@@ -177,10 +177,10 @@ def estimate_rule(database: Database, rule: RetentionRule) -> RetentionResult:
         with database.reading() as session:
             rows = session.execute(_select_stored(step, numbers, one_in=max(1, count // _SAMPLED_REPORTS))).all()
             examples = [step.shrink(number, document) for _, number, document in rows]
-            each = sum(example.freed for example in examples) + sum(
+            freed_by_examples = sum(example.freed for example in examples) + sum(
                 point.freed for point in _list_smaller_points(session, examples)
             )
-        result = _add_step_to_result(result, step, count, each * count // len(examples) if examples else 0)
+        result = _add_step_to_result(result, step, count, freed_by_examples * count // len(examples) if examples else 0)
     return result
 
 

@@ -110,9 +110,11 @@ def _list_owned_tables() -> dict[Table, ForeignKey]:
     return owned
 
 
-def _select_rows_of_subject(table: Table, owned: Mapping[Table, ForeignKey], subject_id: int) -> ColumnElement[bool]:
+def _select_rows_of_subject(
+    table: Table, owner_keys: Mapping[Table, ForeignKey], subject_id: int
+) -> ColumnElement[bool]:
     """Return the condition that a row of a table belongs to a subject."""
-    key, parent = owned[table], owned[table].column.table
+    key, parent = owner_keys[table], owner_keys[table].column.table
     if parent is Subject.__table__:
         return key.parent == subject_id
-    return key.parent.in_(select(key.column).where(_select_rows_of_subject(parent, owned, subject_id)))
+    return key.parent.in_(select(key.column).where(_select_rows_of_subject(parent, owner_keys, subject_id)))

@@ -148,6 +148,7 @@ def list_drifts_between(session: Session, pairs: Sequence[Pair], by_run: ByRun) 
     """
     positions = sorted(runs[0].position for pair in pairs for runs in (pair.base, pair.head)) or [0]
     before, after = (DriftRow.document[name].as_string() for name in ("environment_before", "environment_after"))
+    # The two sides may be runs of one commit in two environments: what changed with the environment has no position.
     query = (
         select(DriftRow.series_id, DriftRow.position, DriftRow.document)
         .where(((DriftRow.position > positions[0]) & (DriftRow.position <= positions[-1])) | (before != after))

@@ -116,11 +116,11 @@ class _SeriesUpdate:
         return (self.id, self.version + 1, n_points, *latest, self.judged, self.budget)
 
 
-def insert_reports(session: Session, prepared: Sequence[PreparedReport]) -> None:
+def insert_reports(session: Session, reports: Sequence[PreparedReport]) -> None:
     """Insert reports that are not stored yet."""
-    if not prepared:
+    if not reports:
         return
-    runs = _number_runs(session, prepared)
+    runs = _number_runs(session, reports)
     bulk.insert_rows(session, bulk.get_table(Run), _RUN_COLUMNS, [_build_run_row(run) for run in runs])
     documents = [(run.number, run.prepared.document, False) for run in runs]
     bulk.insert_rows(session, bulk.get_table(StoredReport), ("run_number", "document", "thinned"), documents)

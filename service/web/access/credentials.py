@@ -21,12 +21,12 @@ from service.web.app_resources import get_database
 from service.web.problems import ProblemError
 
 
-def verify_token(text: str, how: str) -> Token | None:
+def verify_token(text: str, method: str) -> Token | None:
     """Return the valid token that a text proves; None if it proves none.
 
     Parameters
     ----------
-    how
+    method
         How it was presented, for the audit log.
 
     Raises
@@ -43,7 +43,7 @@ def verify_token(text: str, how: str) -> Token | None:
         )
         stored = tokens.find_token(session, presented.id) if presented else None
     if not is_proven(presented, stored.digest if stored else None):
-        count_failure(how, "no such token")
+        count_failure(method, "no such token")
         return None
     # One that has expired or was revoked is no guess: it does not count.
     return stored if stored is not None and stored.is_valid(now) else None
@@ -66,8 +66,15 @@ def refuse_throttled_caller() -> None:
         )
 
 
-def count_failure(how: str, why: str) -> None:
+def count_failure(method: str, why: str) -> None:
     """Count a failed sign-in, and record it.
+
+    Parameters
+    ----------
+    method
+        What was presented, for the audit log.
+    why
+        Why it was refused.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def count_failure(how: str, why: str) -> None:
         _refuse_caller(count_seconds_to_wait(tokens.list_failed_sign_ins(session, now), MAX_FAILURES, now))
     with get_database().writing() as session:
         tokens.record_failed_sign_in(session, find_caller_address(), now)
-        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, how, {"why": why[:300]})
+        audit_log.record_action(session, AuditAction.SIGN_IN_FAILED, method, {"why": why[:300]})
 
 
 def _refuse_caller(seconds: int) -> None:

@@ -97,7 +97,7 @@ def log(job_id: int) -> ResponseReturnValue:
     """Return the log of a job that ran on the machine of this service."""
     file = find_log_file(job_id)
     if file is None:
-        raise make_not_found(f"log of job {job_id} here")
+        raise make_not_found(f"log of job {job_id} on this service")
     return Response(file.read_bytes()[-MAX_LOG_BYTES:], content_type="text/plain; charset=utf-8")
 
 

@@ -64,11 +64,11 @@ def build_series_badge(series: SeriesDetail) -> Badge:
     return Badge(label, format_quantity(last.after, series.unit) + change, tone)
 
 
-def build_events_badge(waiting: int) -> Badge:
+def build_events_badge(n_events: int) -> Badge:
     """Describe how many events of a subject wait for a decision."""
-    if not waiting:
-        return Badge("faultwatch", "no open drifts", Tone.GOOD)
-    return Badge("faultwatch", f"{waiting:,} open {'event' if waiting == 1 else 'events'}", Tone.BAD)
+    if not n_events:
+        return Badge("faultwatch", "no open events", Tone.GOOD)
+    return Badge("faultwatch", f"{n_events:,} open {'event' if n_events == 1 else 'events'}", Tone.BAD)
 
 
 @cache

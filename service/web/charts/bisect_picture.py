@@ -100,7 +100,7 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     size = min(_MARK_SIZE, max(1.5, row / 2.4))
 
     def x(commit: str) -> float:
-        return _compute_x(graph, graph.place[commit])
+        return _compute_x(graph, graph.index_of[commit])
 
     main = graph.line or (graph.good, graph.bad)
     branch_commits = [commit for commit in graph.names if commit not in set(main)]
@@ -124,8 +124,8 @@ def draw_search(graph: Graph, marks: Sequence[MeasurementMark], culprits: Sequen
     )
 
 
-def _compute_x(graph: Graph, place: int) -> float:
-    return round(_LEFT + place * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
+def _compute_x(graph: Graph, index: int) -> float:
+    return round(_LEFT + index * (WIDTH - _LEFT - _RIGHT) / max(1, len(graph.names) - 1), 1)
 
 
 def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[tuple[float, float, float], ...]:
@@ -134,12 +134,14 @@ def _list_remaining_ranges(graph: Graph, placed: Sequence[PlacedMark]) -> tuple[
     side_at: dict[int, MeasuredSide] = {}
     ranges = []
     for row in placed:
-        place = graph.place[row.mark.commit]
+        index = graph.index_of[row.mark.commit]
         if row.mark.side is not MeasuredSide.FAILED:
-            side_at[place] = row.mark.side
-        after = [at for at, side in side_at.items() if side is MeasuredSide.AFTER]
+            side_at[index] = row.mark.side
+        after = [index for index, side in side_at.items() if side is MeasuredSide.AFTER]
         high = min(after, default=high)
-        low = max((at for at, side in side_at.items() if side is MeasuredSide.BEFORE and at < high), default=low)
+        low = max(
+            (index for index, side in side_at.items() if side is MeasuredSide.BEFORE and index < high), default=low
+        )
         ranges.append((_compute_x(graph, low), _compute_x(graph, high), row.y))
     return tuple(ranges)
 
@@ -149,11 +151,11 @@ def _draw_branches(graph: Graph, main: set[str]) -> str:
     parts = []
 
     def place_commit(commit: str) -> tuple[float, float]:
-        return _compute_x(graph, graph.place[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
+        return _compute_x(graph, graph.index_of[commit]), _LINE_Y if commit in main else _LINE_Y + _BRANCH_HEIGHT
 
     for commit, parents in graph.parents.items():
         for parent in parents:
-            parent_in_graph = parent if parent in graph.place else graph.good
+            parent_in_graph = parent if parent in graph.index_of else graph.good
             if commit in main and parent_in_graph in main:
                 continue
             (from_x, from_y), (to_x, to_y) = place_commit(parent_in_graph), place_commit(commit)

@@ -64,11 +64,11 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     """Draw a drift among the runs around it; None if its runs are not on the path of the series."""
     # The runs around the drift.
     path = [point for point in series.points if point.on_path and point.value is not None]
-    place = {point.run_id: index for index, point in enumerate(path)}
-    if drift.run_after not in place:
+    index_of = {point.run_id: index for index, point in enumerate(path)}
+    if drift.run_after not in index_of:
         return None
-    after = place[drift.run_after]
-    before = place.get(drift.run_before, after - 1)
+    after = index_of[drift.run_after]
+    before = index_of.get(drift.run_before, after - 1)
     start = max(0, min(before, after) - _RUNS_PER_SIDE)
     points = path[start : max(before, after) + _RUNS_PER_SIDE]
     # Scales.
@@ -89,19 +89,19 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
         path="M" + " ".join(f"{x_:g},{top:g}" for x_, top in dots),
         dots=dots,
         levels=(
-            (x(_find_end_of_level(series.drifts, place, before, start, -1) - 0.4), x(middle), y(drift.before)),
+            (x(_find_end_of_level(series.drifts, index_of, before, start, -1) - 0.4), x(middle), y(drift.before)),
             (
                 x(middle),
-                x(_find_end_of_level(series.drifts, place, after, start + len(points) - 1, 1) + 0.4),
+                x(_find_end_of_level(series.drifts, index_of, after, start + len(points) - 1, 1) + 0.4),
                 y(drift.after),
             ),
         ),
         band=(x(min(before, after)), x(max(before, after))),
         own=_mark_drift(drift, x(after), y(drift.after)),
         others=tuple(
-            _mark_drift(other, x(place[other.run_after]), y(_get_value(path[place[other.run_after]])))
+            _mark_drift(other, x(index_of[other.run_after]), y(_get_value(path[index_of[other.run_after]])))
             for other in series.drifts
-            if other.id != drift.id and start <= place.get(other.run_after, -1) < start + len(points)
+            if other.id != drift.id and start <= index_of.get(other.run_after, -1) < start + len(points)
         ),
         runs=len(points),
         first=points[0].revision,
@@ -109,12 +109,15 @@ def draw_drift(series: SeriesDetail, drift: Drift) -> DriftPicture | None:
     )
 
 
-def _find_end_of_level(drifts: Iterable[Drift], place: dict[UUID, int], index: int, end: int, way: int) -> int:
-    """Return up to where a level reaches from a run: to the next drift that way, or to the end of the picture."""
-    if way < 0:
-        starts = [place[drift.run_after] for drift in drifts if drift.run_after in place]
+def _find_end_of_level(drifts: Iterable[Drift], index_of: dict[UUID, int], index: int, end: int, side: int) -> int:
+    """Return how far a level reaches from a run.
+
+    It ends at the next drift before the run (``side`` −1) or after it (1), or else at the end of the picture.
+    """
+    if side < 0:
+        starts = [index_of[drift.run_after] for drift in drifts if drift.run_after in index_of]
         return max([end, *(start for start in starts if start <= index)])
-    ends = [place[drift.run_before] for drift in drifts if drift.run_before in place]
+    ends = [index_of[drift.run_before] for drift in drifts if drift.run_before in index_of]
     return min([end, *(last for last in ends if last >= index)])
 
 

@@ -76,12 +76,12 @@ class Stretch:
 
     @cached_property
     def index(self) -> dict[UUID, int]:
-        """Place of each run among the points."""
-        return {point.run_id: place for place, point in enumerate(self.points)}
+        """Index of each run's point."""
+        return {point.run_id: index for index, point in enumerate(self.points)}
 
     @cached_property
     def _rising(self) -> bool:
-        return all(place <= following for place, following in pairwise(self.places))
+        return all(slot <= following for slot, following in pairwise(self.places))
 
     @cached_property
     def _extremes(self) -> list[int]:
@@ -102,8 +102,8 @@ class Stretch:
         """Return the range of indices of the points inside the zoomed window."""
         if self._rising and not window.by_time:
             return bisect_left(self.places, window.start), bisect_right(self.places, window.end)
-        place = self.times if window.by_time else self.places
-        inside = [index for index, at in enumerate(place) if window.start <= at <= window.end]
+        positions = self.times if window.by_time else self.places
+        inside = [index for index, position in enumerate(positions) if window.start <= position <= window.end]
         return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
 

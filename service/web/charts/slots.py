@@ -29,8 +29,8 @@ class Slots:
         slot = self._of_run.get(entry.run_id)
         if slot is not None:
             return slot
-        place = bisect_left(self._by_position, (entry.position, -1))
-        return self._by_position[min(place, len(self._by_position) - 1)][1] if self._by_position else 0
+        index = bisect_left(self._by_position, (entry.position, -1))
+        return self._by_position[min(index, len(self._by_position) - 1)][1] if self._by_position else 0
 
 
 def _merge_unmeasured(path: Sequence[SeriesPoint], valueless: Collection[Entry]) -> list[Entry]:

@@ -135,9 +135,9 @@ def build_chart(
     thinned = path.thin(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
-        (drift, stretch.points[place])
+        (drift, stretch.points[index])
         for stretch in (path, aside)
-        for place, drift in sorted(
+        for index, drift in sorted(
             ((stretch.index[drift.run_after], drift) for drift in series.drifts if drift.run_after in stretch.index),
             key=lambda entry: entry[0],
         )

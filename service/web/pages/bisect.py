@@ -290,7 +290,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
         The runs that were measured for the search.
     """
     arrived = [observation.run for observation in progress.observations if observation.run in measured]
-    number = {run_id: place for place, run_id in enumerate(arrived, 1)}
+    number = {run_id: rank for rank, run_id in enumerate(arrived, 1)}
     good, bad = (_compute_level(progress.observations, end) for end in (progress.question.good, progress.question.bad))
     least = progress.request.least if progress.question.exact else None
     in_order = sorted(

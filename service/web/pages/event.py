@@ -122,10 +122,10 @@ def _list_address(address: str) -> tuple[str, dict[str, str]]:
     return ("/events" if parts.path == "/events" else "/"), query
 
 
-def _triage_fields(form: dict[str, str], chosen: list[str]) -> dict[str, Any]:
+def _triage_fields(form: dict[str, str], event_ids: list[str]) -> dict[str, Any]:
     """Return the fields of a request; those that belong to another action are ignored, as the form shows all."""
     action = form.get("action", "")
-    fields: dict[str, Any] = {"events": chosen, "action": action, "author": form["author"]}
+    fields: dict[str, Any] = {"events": event_ids, "action": action, "author": form["author"]}
     if reason := form.get("reason"):
         fields["reason"] = reason
     if action == TriageAction.ASSIGN:

@@ -233,14 +233,14 @@ def _read_choice(kind: type[Member], args: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _find_start(chosen: str, visit: Visit | None, now: datetime) -> datetime | None:
+def _find_start(since: str, visit: Visit | None, now: datetime) -> datetime | None:
     """Return the time since which events are listed; None for all."""
-    if chosen == ALL:
+    if since == ALL:
         return None
-    if chosen == VISIT:
+    if since == VISIT:
         return visit.since if visit else None
     try:
-        return time_filter.parse_since(chosen, now)
+        return time_filter.parse_since(since, now)
     except ValueError as error:
         raise make_unprocessable("since", str(error)) from error
 

@@ -44,7 +44,7 @@ def show() -> Page:
     return build_page(inbox.read_inbox(request.args, path="/", since=inbox.VISIT, limit=EVENTS_PER_PAGE))
 
 
-def build_page(listed: Inbox, **context: object) -> Page:
+def build_page(event_list: Inbox, **context: object) -> Page:
     """Return the first page with a list of events."""
     # What the page shows beside the events.
     with get_database().reading() as session:
@@ -64,7 +64,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
     return Page(
         "overview.html",
         inbox.build_context(
-            listed,
+            event_list,
             n_series=n_judged,
             failures=grouped[:_MAX_SHOWN_FAILURES],
             n_failures=len(grouped),
@@ -75,7 +75,7 @@ def build_page(listed: Inbox, **context: object) -> Page:
             **context,
         ),
         document=lambda: {
-            "events": listed.events.items,
+            "events": event_list.events.items,
             "drifts": _list_open_drifts(),
             "series": _list_judged(),
             "not_measured": failures,

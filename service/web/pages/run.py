@@ -10,7 +10,7 @@ from flask import abort, request
 from sqlalchemy.orm import Session
 
 from runner.contract import Metric, Outcome, Reading, Report, Status, metric
-from service.pipeline import measured_neighbours
+from service.pipeline import unmeasured_commit
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, compute_run_level
@@ -68,7 +68,7 @@ def index() -> Page:
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         missing = (
-            measured_neighbours.find_measured_neighbours(session, commits[0])
+            unmeasured_commit.describe_unmeasured_commit(session, commits[0])
             if len(commits) == 1 and not listed_runs.total
             else None
         )

@@ -85,7 +85,7 @@ def _explain_variation(series: SeriesDetail) -> str:
         return ""
     path = [point for point in series.points if point.on_path and not point.reused and point.value is not None]
     runs_after_drifts = {drift.run_after for drift in series.drifts}
-    start = max((place for place, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
+    start = max((index for index, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
     return describe_level_variation([point.value for point in path[start:] if point.value is not None])
 
 

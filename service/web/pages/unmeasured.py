@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from runner.contract.job import JobOrder, Where
-from service.pipeline import measured_neighbours
-from service.pipeline.measured_neighbours import UnmeasuredCommit
+from service.pipeline import unmeasured_commit
 from service.pipeline.resolve_commit_name import resolve_commit_name
+from service.pipeline.unmeasured_commit import UnmeasuredCommit
 from service.store.jobs import Requester
 from service.store.revisions.refs import NamedCommit
 from service.store.runs.compared_runs import Side
@@ -29,7 +29,7 @@ def describe_side(session: Session, side: Side, host: str, workload: str) -> Unm
     """Return the measured neighbours of a side of a comparison; None if it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
-    return measured_neighbours.find_measured_neighbours(
+    return unmeasured_commit.describe_unmeasured_commit(
         session, NamedCommit(side.key, side.title, side.subject), host, workload
     )
 
@@ -40,7 +40,7 @@ def order(subject: str, commit: str) -> ResponseReturnValue:
     form = forms.read_form()
     with get_database().reading() as session:
         entry, why = resolve_commit_name(session, commit, subject)
-        question = measured_neighbours.find_measure_question(session, entry, form.get("case", "")) if entry else None
+        question = unmeasured_commit.find_measure_question(session, entry, form.get("case", "")) if entry else None
     if entry is None:
         abort(HTTPStatus.NOT_FOUND, why)
     if question is None:

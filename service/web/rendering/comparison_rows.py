@@ -14,7 +14,7 @@ from service.web.rendering.page_formats import Table
 
 Sort = Literal["size", "case", "metric"]
 _VERDICT_ORDER = {
-    verdict: place for place, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))
+    verdict: rank for rank, verdict in enumerate((Verdict.CHANGED, Verdict.NEEDS_MORE_RUNS, Verdict.SAME))
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runner.contract import CATALOGUE
 
-_PLACES = {name: place for place, name in enumerate(CATALOGUE)}
+_PLACES = {name: rank for rank, name in enumerate(CATALOGUE)}
 
 
 def rank_metric(metric: str) -> tuple[int, str]:

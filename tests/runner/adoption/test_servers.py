@@ -136,20 +136,20 @@ def test_a_port_that_only_the_program_knows_stays() -> None:
 def test_a_server_that_does_not_speak_http_is_told() -> None:
     run = listen("./srv 8080", "8080", 8080)
     assert run.load is None
-    assert run.lacks == "./srv 8080 listens at port 8080: it is a server, and init does not know what loads it"
+    assert run.lacks == "./srv 8080 listens on port 8080: it is a server, and init does not know what loads it"
     assert '# command = "LOAD_GENERATOR {port}"' in list_example_lines(run)
 
 
 def test_a_socket_in_a_command_is_given_by_the_runner() -> None:
     run = listen("./srv /tmp/srv.sock /tmp/srv.sock.d", "/tmp/srv.sock")
     assert run.command == "./srv {socket} /tmp/srv.sock.d"
-    assert "listens at the socket /tmp/srv.sock: it is a server" in run.lacks
+    assert "listens on the socket /tmp/srv.sock: it is a server" in run.lacks
 
 
 def test_http_without_a_load_generator_is_told() -> None:
     run = propose_listening_server(RunProposal("./srv 80"), "80", 80, speaks_http=True, find_generator=nothing)
     assert run.lacks == (
-        "./srv 80 listens at port 80: it is a server, and none of the load generators of HTTP is installed (ab, hey, "
+        "./srv 80 listens on port 80: it is a server, and none of the load generators of HTTP is installed (ab, hey, "
         "wrk)"
     )
 

@@ -8,7 +8,7 @@ import pytest
 from runner.canary import count as module
 from runner.canary.count import FAULT_KINDS, CanaryFaults, check_canary, count_canary
 from runner.execution.compilation import compile_program
-from runner.execution.environment_padding import BASE_VARIABLES
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.perf.session import Execution, ExecutionFailure
 
 EXPECTED = dict(zip(FAULT_KINDS, (1009, 211, 503, 3), strict=True))

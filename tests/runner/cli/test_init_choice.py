@@ -199,7 +199,7 @@ def test_samples_that_agree_by_chance_are_not_exact_where_the_trial_varied(
 
 
 def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    lacks = "./srv 80 listens at port 80: it is a server, and init does not know what loads it"
+    lacks = "./srv 80 listens on port 80: it is a server, and init does not know what loads it"
     server = RunProposal("./srv {port}", program="./srv", lacks=lacks)
     host = Host({})
     monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), run.lacks) for run in runs])
@@ -211,7 +211,7 @@ def test_a_server_that_cannot_be_loaded_is_explained_with_the_tables_to_add(monk
 
 def test_a_server_that_keeps_its_port_and_one_beside_a_program_are_remarked() -> None:
     load = LoadProposal("ab http://127.0.0.1:80/", output="ab")
-    assert "`./srv` always listens at the same port" in _describe_server(
+    assert "`./srv` always listens on the same port" in _describe_server(
         RunProposal("./srv", load=load, ready_command="true"), None
     )
     assert _describe_server(RunProposal("./srv {port}", load=load), None) == ""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.contract.report import Environment
 from runner.environment.capture import capture_environment, find_differences
-from runner.execution.environment_padding import PROCESS_VARIABLES
+from runner.execution.process_variables import PROCESS_VARIABLES
 
 Make = Callable[[str], Any]
 SETTINGS = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz"))

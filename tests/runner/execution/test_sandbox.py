@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from runner.doctor.counting import require_measurable
 from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
-from runner.execution.environment_padding import BASE_VARIABLES
 from runner.execution.execute import Finished
+from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import Sandbox, build_reader_prefix, create_sandbox
 from runner.perf.session import ExecutionFailure, count_faults, count_processes
 from runner.process_state.memory_group import MemoryGroup

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.execution.environment_padding import PROCESS_VARIABLES
+from runner.execution.process_variables import PROCESS_VARIABLES
 from runner.process_state import system_calls
 from runner.process_state.address_layout import Layout
 from runner.process_state.attribute import can_apply

@@ -12,7 +12,7 @@ def graph(*rows: str) -> Graph:
 
 def references(of: Graph, old: str, measured=(), innocent=()) -> BranchReferences:
     suspects = of.collect_ancestry(of.bad) & ~of.collect_ancestry(old)
-    harmless = sum(1 << of.place[commit] for commit in innocent)
+    harmless = sum(1 << of.index_of[commit] for commit in innocent)
     return BranchReferences(of, old, suspects, measured, innocent=harmless, known=harmless)
 
 

@@ -19,9 +19,9 @@ CULPRIT = Candidate(commit="c" * 40, title="Grow", author="Cy")
         (
             {"n_candidates": 19, "authors": ["Ada", "Bo", "Cy"], "certainty": "range"},
             "",
-            "Find the commit among 19",
+            "Find which of 19 commits caused it",
         ),
-        ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find the commit among 3"),
+        ({"n_candidates": 3, "authors": ["Bo"], "certainty": "range"}, "Bo", "Find which of 3 commits caused it"),
         (
             {"culprits": [CULPRIT], "n_candidates": 3, "certainty": "proven"},
             "Cy",

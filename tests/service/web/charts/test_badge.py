@@ -19,7 +19,7 @@ def test_what_was_not_counted_is_not_measured() -> None:
 
 def test_open_events_are_counted() -> None:
     assert [build_events_badge(waiting).message for waiting in (0, 1, 1234)] == [
-        "no open drifts",
+        "no open events",
         "1 open event",
         "1,234 open events",
     ]

@@ -1,4 +1,4 @@
-"""Finds what stands for a commit that was not measured: the nearest measured ones, and how to measure it."""
+"""Finds what is shown instead of an unmeasured commit: the nearest measured ones, and how to measure it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class UnmeasuredCommit:
     command: str
 
 
-def find_measured_neighbours(
+def describe_unmeasured_commit(
     session: Session, commit: NamedCommit, host: str = "", workload: str = ""
 ) -> UnmeasuredCommit | None:
     """Return the measured neighbours of a commit without a measured run; None if it has one, or no commit has.

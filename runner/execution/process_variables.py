@@ -1,8 +1,9 @@
-"""Pads the arguments and the environment, which the kernel puts on the stack of a new program, to a fixed size.
+"""The environment variables with which programs are started, padded to a fixed size where faults are counted.
 
-A program's stack begins below these strings. If they are some bytes longer, the stack crosses into the next page
-sooner, and the count of the same program changes. A padding variable therefore fills them up to a fixed size: a
-preloaded library or an option of the allocator then moves a count by its effect, not by the length of its name.
+The kernel puts the arguments and the environment on the stack of a new program, and the stack begins below these
+strings. If they are some bytes longer, the stack crosses into the next page sooner, and the count of the same program
+changes. A padding variable therefore fills them up to a fixed size: a preloaded library or an option of the allocator
+then moves a count by its effect, not by the length of its name.
 
 Arguments stay as the workload writes them, such as ``./program`` in the build's directory, so that they contain no
 path of this host.
