@@ -101,7 +101,7 @@ MISTAKES = [
         (
             "[server]",
             f"[run]\n{key} = {value}\n[server]",
-            rf"\[run\] {key}: not with a \[server\], which has its own",
+            rf"\[run\] {key}: not allowed beside \[server\], which has its own",
             True,
         )
         for key, value in {
