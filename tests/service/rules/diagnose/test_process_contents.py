@@ -46,7 +46,10 @@ def process(*files: str, functions: tuple[str, ...] = (), module: str = "prog") 
         (process(LIBC, "/usr/bin/python3.11"), Runtime.PYTHON, Allocator.GLIBC, "env.MALLOC_TRIM_THRESHOLD_"),
         (process(), None, None, ""),
     ],
-    ids=str,
+    ids=(
+        *("glibc", "jemalloc", "jemalloc linked in", "tcmalloc", "mimalloc", "musl"),
+        *("JVM", "Go", "Node", ".NET", "Python", "static"),
+    ),
 )
 def test_remedies_fit_what_is_in_the_process(
     facts: Facts, runtime: Runtime | None, allocator: Allocator | None, variable: str
