@@ -41,7 +41,7 @@ class Finding(Strict):
     of profiles call the price ``weight``."""
 
 
-class Cause(StrEnum):
+class FaultCause(StrEnum):
     """Why a page faulted, as one part of the difference of two profiles."""
 
     NEW_MEMORY = "new memory"
@@ -60,7 +60,7 @@ class Cause(StrEnum):
 class DifferencePart(Strict):
     """The part of a difference that has one cause."""
 
-    cause: Cause
+    cause: FaultCause
     file: Label = ""
     """The mapped file, if the cause concerns one."""
     before: Count
@@ -68,7 +68,9 @@ class DifferencePart(Strict):
     place: Line = ""
     """The line of the program whose faults of this cause changed most, with its function; empty if unknown."""
     source_file: Label = ""
+    """The source file of that line; empty if unknown."""
     source_line: int = Field(default=0, ge=0, le=2**31)
+    """The number of that line; 0 if unknown."""
     place_faults: int = 0
     """By how much that line's faults of this cause changed."""
     sentence: Line

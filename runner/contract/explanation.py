@@ -18,9 +18,11 @@ class MeasuredRemedy(Strict):
     """A remedy that was measured: head as it is and with the remedy, interleaved."""
 
     text: Line
+    """What the remedy does."""
     settings: dict[Name, Line]
     """What ``faultwatch try --with`` takes."""
     metric: Name
+    """The metric that got worse."""
     base: _Level
     """The level of the metric in base, which the remedy is to reach."""
     unchanged: _Level
@@ -28,6 +30,7 @@ class MeasuredRemedy(Strict):
     remedied: _Level
     """The level in head with the remedy."""
     pairs: int = Field(ge=1)
+    """Pairs of executions, with and without the remedy."""
 
     @property
     def won_back(self) -> float:

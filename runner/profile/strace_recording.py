@@ -104,7 +104,7 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         values = [part.strip().replace(_NO_ADDRESS, "0") for part in call["arguments"].split(",")]
         if len(values) < len(names) or not all(_NUMBER.fullmatch(value) for value in values[: len(names)]):
             continue
-        numbers = (int(value, 0) & _LARGEST_ARGUMENT for value in values)
+        numbers = (int(value, 16 if "x" in value else 10) & _LARGEST_ARGUMENT for value in values[: len(names)])
         text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=False))
         thread = int(call["thread"])
         yield Traced(thread, thread, float(call["seconds"]) - offset, f"syscalls:sys_enter_{call['name']}", text)

@@ -22,7 +22,14 @@ SMALL = replace(LARGE, commit="d" * 40, before=2200, after=2201, percent=0.05)
 
 def history(*drifts: Drift, machine: Machine = HERE) -> History:
     counts = Counts(revisions=9, measured=9, same_bytes=0, failed=0, not_judged=0, runs=9, seconds=9)
-    return History("https://example.org/lua", "a..z", machine, counts, Documents(1, 0), drifts)
+    return History(
+        address="https://example.org/lua",
+        range="a..z",
+        machine=machine,
+        counts=counts,
+        documents=Documents(1, 0),
+        drifts=drifts,
+    )
 
 
 def verdicts(stored: History, found: History) -> list[Verdict]:

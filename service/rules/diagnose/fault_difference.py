@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import FaultKind, Frame, Memory, Profile, Site, Touch
 from runner.contract.profile_difference import (
@@ -32,12 +32,12 @@ _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
 _RETURNED = {
-    Touch.AFTER_MADVISE: Cause.AFTER_MADVISE,
-    Touch.AFTER_MUNMAP: Cause.AFTER_MUNMAP,
-    Touch.AFTER_BRK: Cause.AFTER_BRK,
+    Touch.AFTER_MADVISE: FaultCause.AFTER_MADVISE,
+    Touch.AFTER_MUNMAP: FaultCause.AFTER_MUNMAP,
+    Touch.AFTER_BRK: FaultCause.AFTER_BRK,
 }
 _UNKNOWN_FUNCTION = "[unknown]"
-_Group = tuple[Cause, str]
+_Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[Where, Mapping[int, int]]
 
@@ -65,27 +65,27 @@ def decompose_difference(after: Facts) -> Difference | None:
     return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts))
 
 
-def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> Cause:  # noqa: PLR0911 - one line a cause
+def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one line a cause
     """Return why a page of some memory faulted, from what was there before."""
     if memory is Memory.OTHER:
-        return Cause.OTHER
+        return FaultCause.OTHER
     if touch is Touch.AGAIN:
-        return Cause.AGAIN
+        return FaultCause.AGAIN
     if is_image and not (touch is Touch.AFTER_FORK and memory is Memory.FILE_DATA):
-        return Cause.IMAGE
+        return FaultCause.IMAGE
     if touch is Touch.AFTER_FORK:
-        return Cause.COPIED
+        return FaultCause.COPIED
     if memory in {Memory.FILE_TEXT, Memory.FILE_DATA}:
-        return Cause.FILE_PAGES
+        return FaultCause.FILE_PAGES
     if touch in _RETURNED:
         return _RETURNED[touch]
-    return Cause.NEW_MEMORY if touch is Touch.FIRST else Cause.UNKNOWN_TOUCH
+    return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
 
 
 def _classify(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file where it is one of mapped files."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
-    return cause, _NUMBER.sub("N", entry.file) if cause is Cause.FILE_PAGES else ""
+    return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
 
 
 def _sum_side(facts: Facts) -> _Side:
@@ -175,21 +175,21 @@ def _format_place(place: Place) -> str:
     return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
 
 
-def _describe_cause(cause: Cause, file: str, growth: int, facts: Facts) -> str:
+def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
     """Return in words what the program does more or less than before."""
     more = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {
-        Cause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
-        Cause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
-        Cause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
-        Cause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",
-        Cause.COPIED: f"copies {more} pages that it shares with a forked process",
-        Cause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
-        Cause.IMAGE: f"touches {more} pages of the program and its libraries",
-        Cause.AGAIN: f"touches {more} pages again that it had not given back",
-        Cause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
-        Cause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",
+        FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
+        FaultCause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
+        FaultCause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
+        FaultCause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",
+        FaultCause.COPIED: f"copies {more} pages that it shares with a forked process",
+        FaultCause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
+        FaultCause.IMAGE: f"touches {more} pages of the program and its libraries",
+        FaultCause.AGAIN: f"touches {more} pages again that it had not given back",
+        FaultCause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
+        FaultCause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",
     }
     return sentences[cause]
 
@@ -203,7 +203,7 @@ def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
     return (
         *parts[: _MAX_PARTS - 1],
         DifferencePart(
-            cause=Cause.OTHER,
+            cause=FaultCause.OTHER,
             before=sum(part.before for part in rest),
             after=sum(part.after for part in rest),
             sentence="differs in smaller parts",

@@ -56,6 +56,11 @@ def list_mapped_files(profile: Profile) -> frozenset[str]:
     return frozenset(modules | {kind.file for kind in (anatomy.kinds if anatomy else ()) if kind.file})
 
 
+def _knows_files(profile: Profile) -> bool:
+    """Return whether the profile names the files that were touched."""
+    return profile.anatomy is not None and bool(profile.anatomy.kinds)
+
+
 def identify_runtime(profile: Profile) -> Runtime | None:
     """Return the runtime that manages the heap; None if there is none of those known here."""
     files = list_mapped_files(profile)
@@ -68,19 +73,17 @@ def identify_runtime(profile: Profile) -> Runtime | None:
 def identify_allocator(profile: Profile) -> Allocator | None:
     """Return the malloc of the process: a library of its own, one that is linked in, or the C library's.
 
-    None if nothing of the C library is mapped: the program is static, or has no malloc. Where no file is known at all,
-    it is taken to be glibc's.
+    None if nothing of the C library is mapped: the program is static, or has no malloc. Where the files are not
+    known, it is taken to be glibc's.
     """
     files = list_mapped_files(profile)
-    if not files:
-        return Allocator.GLIBC
     for allocator, pattern in _ALLOCATOR_FILES.items():
         if any(pattern.search(file) for file in files):
             return allocator
     for allocator, pattern in _ALLOCATOR_FUNCTIONS.items():
         if any(pattern.fullmatch(frame.function) for frame in profile.frames):
             return allocator
-    if any(_GLIBC.search(file) for file in files):
+    if not _knows_files(profile) or any(_GLIBC.search(file) for file in files):
         return Allocator.GLIBC
     return Allocator.MUSL if any(_MUSL.search(file) for file in files) else None
 
@@ -88,7 +91,7 @@ def identify_allocator(profile: Profile) -> Allocator | None:
 def is_malloc_replaceable(profile: Profile) -> bool:
     """Return whether another malloc can be preloaded: the program loads the C library, and has no malloc linked in."""
     files = list_mapped_files(profile)
-    loads_libc = not files or any(_GLIBC.search(file) or _MUSL.search(file) for file in files)
+    loads_libc = not _knows_files(profile) or any(_GLIBC.search(file) or _MUSL.search(file) for file in files)
     linked_in = any(
         pattern.fullmatch(frame.function) and ".so" not in frame.module
         for pattern in _ALLOCATOR_FUNCTIONS.values()

@@ -28,6 +28,7 @@ RESULTS = MEASURING | {"demo", "init", "nightly", "job run"}
 
 FORMS = {
     "--again": "",
+    "--explain": "",
     "--case": "NAME",
     "--committed-only": "",
     "--days": "N",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from runner.contract import Stage
-from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges import comment_text
@@ -363,7 +363,7 @@ def _rows(written: str) -> set[int]:
 def explained(place: str) -> GateReport:
     """Return a gate whose case got worse, with an explanation that names a place."""
     part = DifferencePart(
-        cause=Cause.AFTER_MUNMAP, before=5, after=105, place=place, sentence="touches more pages again"
+        cause=FaultCause.AFTER_MUNMAP, before=5, after=105, place=place, sentence="touches more pages again"
     )
     remedy = MeasuredRemedy(
         text="keep", settings={"env.KEEP": "1"}, metric="minor-faults", base=100, unchanged=200, remedied=103, pairs=6

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.contract.diagnosis import Cause, Difference, DifferencePart
+from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation
 from runner.contract.gate import GateReport, JudgeChange
 from service.forges.gate_findings import list_findings
@@ -99,7 +99,7 @@ def test_the_text_of_strangers_has_no_line_break_and_nothing_invisible() -> None
 )
 def test_a_finding_that_is_explained_is_at_the_line_that_does_more(source: str, file: str, line: int) -> None:
     part = DifferencePart(
-        cause=Cause.NEW_MEMORY,
+        cause=FaultCause.NEW_MEMORY,
         before=5,
         after=105,
         place="sum at sums.c:10",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.contract.diagnosis import Cause, DiagnosisRequest, Difference, DifferencePart
+from runner.contract.diagnosis import DiagnosisRequest, Difference, DifferencePart, FaultCause
 from runner.contract.profile import (
     Access,
     Anatomy,
@@ -79,7 +79,7 @@ def new(faults: int, frame: Frame = GROW) -> Row:
 
 def test_more_memory_touched_once_is_said_in_one_sentence() -> None:
     (part,) = explain(profiled(new(100)), profiled(new(3_172))).parts
-    assert (part.cause, part.faults) == (Cause.NEW_MEMORY, 3_072)
+    assert (part.cause, part.faults) == (FaultCause.NEW_MEMORY, 3_072)
     assert (part.place, part.source_file, part.source_line) == ("grow at src/table.c:12", "src/table.c", 12)
     assert part.sentence == "touches 12\N{NO-BREAK SPACE}MiB more memory for the first time"
 
@@ -99,26 +99,28 @@ def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
         )
 
     (part,) = explain(side(10, "4711"), side(60, "4822")).parts
-    assert (part.cause, part.file, part.faults) == (Cause.FILE_PAGES, "data.db", 50)
+    assert (part.cause, part.file, part.faults) == (FaultCause.FILE_PAGES, "data.db", 50)
     assert "pages of data.db" in part.sentence
 
 
 @pytest.mark.parametrize(
     ("memory", "touch", "is_image", "cause"),
     [
-        (Memory.ANONYMOUS, Touch.AFTER_FORK, False, Cause.COPIED),
-        (Memory.FILE_DATA, Touch.AFTER_FORK, True, Cause.COPIED),
-        (Memory.FILE_TEXT, Touch.AFTER_FORK, True, Cause.IMAGE),
-        (Memory.FILE_DATA, Touch.FIRST, True, Cause.IMAGE),
-        (Memory.FILE_DATA, Touch.AFTER_MUNMAP, False, Cause.FILE_PAGES),
-        (Memory.HEAP, Touch.AFTER_BRK, False, Cause.AFTER_BRK),
-        (Memory.STACK, Touch.FIRST, False, Cause.NEW_MEMORY),
-        (Memory.SHARED, Touch.AGAIN, False, Cause.AGAIN),
-        (Memory.ANONYMOUS, Touch.UNKNOWN, False, Cause.UNKNOWN_TOUCH),
-        (Memory.OTHER, Touch.FIRST, False, Cause.OTHER),
+        (Memory.ANONYMOUS, Touch.AFTER_FORK, False, FaultCause.COPIED),
+        (Memory.FILE_DATA, Touch.AFTER_FORK, True, FaultCause.COPIED),
+        (Memory.FILE_TEXT, Touch.AFTER_FORK, True, FaultCause.IMAGE),
+        (Memory.FILE_DATA, Touch.FIRST, True, FaultCause.IMAGE),
+        (Memory.FILE_DATA, Touch.AFTER_MUNMAP, False, FaultCause.FILE_PAGES),
+        (Memory.HEAP, Touch.AFTER_BRK, False, FaultCause.AFTER_BRK),
+        (Memory.STACK, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.SHARED, Touch.AGAIN, False, FaultCause.AGAIN),
+        (Memory.ANONYMOUS, Touch.UNKNOWN, False, FaultCause.UNKNOWN_TOUCH),
+        (Memory.OTHER, Touch.FIRST, False, FaultCause.OTHER),
     ],
 )
-def test_a_cause_follows_from_what_was_there_before(memory: Memory, touch: Touch, is_image: bool, cause: Cause) -> None:
+def test_a_cause_follows_from_what_was_there_before(
+    memory: Memory, touch: Touch, is_image: bool, cause: FaultCause
+) -> None:
     assert classify_cause(memory, touch, is_image=is_image) is cause
 
 
@@ -131,7 +133,7 @@ def test_without_the_kinds_of_both_sides_nothing_is_explained() -> None:
 
 
 def test_parts_that_do_not_add_up_are_refused() -> None:
-    part = DifferencePart(cause=Cause.OTHER, before=1, after=3, sentence="differs")
+    part = DifferencePart(cause=FaultCause.OTHER, before=1, after=3, sentence="differs")
     with pytest.raises(ValueError, match="do not add up"):
         Difference(before=1, after=4, parts=(part,))
 
