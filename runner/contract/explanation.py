@@ -43,6 +43,7 @@ class Explanation(Strict):
     """Why a case got worse, as far as it was found within its time."""
 
     difference: Difference | None = None
+    """What the difference in faults consists of; None if a side could not be profiled."""
     finding: Finding | None = None
     """The pathology that head has and base does not; None if no rule recognises one."""
     remedy: MeasuredRemedy | None = None
