@@ -27,7 +27,6 @@ from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
     count_stacks,
-    distribute_total,
     make_relative,
     sum_blocked_time,
 )
@@ -171,16 +170,9 @@ class ProfileBuilder(Struct):
         self, kind: StackKind, weighed: Weighed, period: int, stretch: Stretch, total: int
     ) -> StackProfile:
         """Return folded stacks as a profile of one kind."""
-        stacks = self.table.fold_stacks(distribute_total(weighed.stacks, total))
-        return StackProfile(
-            kind=kind,
-            samples=weighed.samples,
-            period=period,
-            total=sum(stack.weight for stack in stacks),
-            lost=weighed.lost,
-            call_graph=self.observation.call_graph,
-            recorded_bytes=stretch.recorder.size,
-            stacks=stacks,
+        recorded_bytes, call_graph = stretch.recorder.size, self.observation.call_graph
+        return self.table.build_stack_profile(
+            kind, weighed, total, period=period, call_graph=call_graph, recorded_bytes=recorded_bytes
         )
 
     def _read_events(self, stretch: Stretch, *fields: str) -> Iterator[Event]:

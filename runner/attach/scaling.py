@@ -1,26 +1,14 @@
 """Scales what was recorded for a part of the time to all of it. Pure; every table still adds up."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
+from runner.profile.stack_folding import distribute
 
-Key = TypeVar("Key", bound=Hashable)
 Entry = TypeVar("Entry", Site, FaultKind)
 _KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK)
 """What a page without a returning call was before: only a recording of all faults tells."""
-
-
-def distribute(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
-    """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
-    whole = sum(weights.values())
-    if not whole:
-        return {}
-    shares = {key: weight * total // whole for key, weight in weights.items()}
-    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % whole))
-    for key in by_remainder[: total - sum(shares.values())]:
-        shares[key] += 1
-    return shares
 
 
 def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:

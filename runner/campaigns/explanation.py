@@ -84,7 +84,7 @@ def explain_regression(
         )
     # Measure the remedies of the findings, the most expensive finding first.
     best, remark = None, ""
-    for _, remedy in _list_settings(diagnosis.findings):
+    for remedy in _list_settings(diagnosis.findings):
         if time.monotonic() >= deadline:
             remark = "no time was left to measure every remedy"
             break
@@ -105,14 +105,14 @@ def _name_side(progress: Progress, name: str) -> Progress:
     return lambda text: progress(f"explaining, {name}: {text}")
 
 
-def _list_settings(findings: tuple[Finding, ...]) -> Iterator[tuple[Finding, Remedy]]:
+def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
     """Yield the remedies that a setting can apply, each setting once."""
     seen: list[dict[str, str]] = []
     for finding in findings:
         for remedy in finding.remedies:
             if remedy.settings and remedy.settings not in seen and len(seen) < _MAX_REMEDIES:
                 seen.append(remedy.settings)
-                yield finding, remedy
+                yield remedy
 
 
 def _is_apart(verdict: MetricVerdict) -> bool:

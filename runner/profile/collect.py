@@ -30,7 +30,6 @@ from runner.profile.stack_folding import (
     FrameTable,
     Weighed,
     count_stacks,
-    distribute_total,
     make_relative,
     sum_blocked_time,
 )
@@ -158,16 +157,8 @@ class Collector(Struct):
         """Return folded stacks as a profile of one kind."""
         if has_no_callers(weighed):
             self.without_callers.append(kind)
-        stacks = self.table.fold_stacks(distribute_total(weighed.stacks, total))
-        return StackProfile(
-            kind=kind,
-            samples=weighed.samples,
-            period=period,
-            total=sum(stack.weight for stack in stacks),
-            lost=weighed.lost,
-            call_graph=self.call_graph,
-            recorded_bytes=file.stat().st_size,
-            stacks=stacks,
+        return self.table.build_stack_profile(
+            kind, weighed, total, period=period, call_graph=self.call_graph, recorded_bytes=file.stat().st_size
         )
 
 

@@ -1,16 +1,19 @@
 """Folds recorded stacks: each stack once, with its weight. Pure except for the lookup of source lines."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import TypeVar
 
 from msgspec import Struct, field
 
 from runner.contract import profile as contract
+from runner.profile.recording_plan import CallGraph
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
 from runner.profile.source_lines import SourceLine
 
 Lines = Callable[[str, Iterable[int]], Mapping[int, tuple[SourceLine, ...]]]
 """Finds the source lines at some offsets of a module."""
+Key = TypeVar("Key", bound=Hashable)
 KERNEL = "[kernel]"
 _KERNEL_START = 1 << 63
 _MAX_FRAME_CHARACTERS = 500
@@ -63,17 +66,21 @@ def sum_blocked_time(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def distribute_total(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+def distribute(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
     whole = sum(weights.values())
     if not whole:
         return {}
-    shares = {stack: weight * total // whole for stack, weight in weights.items()}
-    rest = total - sum(shares.values())
-    by_remainder = sorted(weights, key=lambda stack: -(weights[stack] * total % whole))
-    for stack in by_remainder[:rest]:
-        shares[stack] += 1
-    return {stack: share for stack, share in shares.items() if share}
+    shares = {key: weight * total // whole for key, weight in weights.items()}
+    by_remainder = sorted(weights, key=lambda key: -(weights[key] * total % whole))
+    for key in by_remainder[: total - sum(shares.values())]:
+        shares[key] += 1
+    return shares
+
+
+def distribute_total(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+    """Distribute a total over stacks, in whole numbers that add up to it; stacks without a share are left out."""
+    return {stack: share for stack, share in distribute(weights, total).items() if share}
 
 
 class FrameTable(Struct):
@@ -82,6 +89,29 @@ class FrameTable(Struct):
     lines: Lines
     frames: list[contract.Frame] = field(default_factory=list)
     _places: dict[contract.Frame, int] = field(default_factory=dict)
+
+    def build_stack_profile(
+        self,
+        kind: contract.StackKind,
+        weighed: Weighed,
+        total: int,
+        *,
+        period: int,
+        call_graph: CallGraph,
+        recorded_bytes: int,
+    ) -> contract.StackProfile:
+        """Return recorded stacks as a profile of one kind, whose weights add up to a total."""
+        stacks = self.fold_stacks(distribute_total(weighed.stacks, total))
+        return contract.StackProfile(
+            kind=kind,
+            samples=weighed.samples,
+            period=period,
+            total=sum(stack.weight for stack in stacks),
+            lost=weighed.lost,
+            call_graph=call_graph,
+            recorded_bytes=recorded_bytes,
+            stacks=stacks,
+        )
 
     def fold_stacks(self, weights: Mapping[tuple[ScriptFrame, ...], int]) -> tuple[contract.Stack, ...]:
         """Return stacks as in the contract, heaviest first, with source lines and inlined functions."""

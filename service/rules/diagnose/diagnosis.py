@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding
 from service.rules.diagnose import compared_profiles, contention, forked_memory, returned_memory, storage_faults
 from service.rules.diagnose.fault_difference import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
@@ -31,14 +31,14 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
     With a profile before, only what costs more than before is a finding: the rest is not why anything changed.
     """
     facts = Facts.from_profile(request.profile, request.before)
-    findings = [finding for rule in RULES if (finding := rule.evaluate(facts)) is not None and _costs_more(rule, facts)]
+    findings = [
+        finding for rule in RULES if (finding := rule.evaluate(facts)) and _costs_more(finding, rule, facts.before)
+    ]
     findings.sort(key=lambda finding: -finding.price)
     return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=decompose_difference(facts))
 
 
-def _costs_more(rule: Rule, facts: Facts) -> bool:
-    """Return whether what a rule recognises costs more time than before the change, or there is no other side."""
-    if facts.before is None:
-        return True
-    before, after = rule.evaluate(facts.before), rule.evaluate(facts)
-    return before is None or (after is not None and after.price - before.price >= MIN_SAVING)
+def _costs_more(finding: Finding, rule: Rule, before: Facts | None) -> bool:
+    """Return whether what a rule has found costs more time than before the change, or there is no other side."""
+    earlier = None if before is None else rule.evaluate(before)
+    return earlier is None or finding.price - earlier.price >= MIN_SAVING
