@@ -27,7 +27,7 @@ MAX_WINDOW_SPREAD, MAX_SUM_SPREAD = 2.0, 0.7
 """Percent: the largest value minus the smallest over the mean."""
 MAX_MISCOUNT = 0.1
 """Percent of the faults that a perf stat of the same window may count otherwise."""
-SECONDS_OF_OTHER_WORK = 600
+SECONDS_OF_OTHER_WORK = 3600
 """After which the programs that keep the processors busy end by themselves."""
 
 WORKLOAD = """
