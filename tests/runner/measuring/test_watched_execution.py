@@ -78,8 +78,13 @@ def test_a_hidden_program_is_refused_whatever_it_takes(program: str, script: str
 
 @pytest.mark.perf
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can limit the memory on every host")
-def test_what_asks_about_many_files_in_a_memory_limit_is_measured(tmp_path: Path) -> None:
-    script = f"import os\nfor _ in range({MAX_TRACED_CALLS + 1}): os.path.exists('absent')"
+@pytest.mark.parametrize(
+    "before",
+    ["", "import socket\nsocket.socket(socket.AF_UNIX).connect_ex('absent')\n"],
+    ids=["alone", "after another objection"],
+)
+def test_what_asks_about_many_files_in_a_memory_limit_is_measured(tmp_path: Path, before: str) -> None:
+    script = f"{before}import os\nfor _ in range({MAX_TRACED_CALLS + 1}): os.path.exists('absent')"
     report = report_of(tmp_path, ["python3", "-c", script], memory_limit="1G")
     assert report.outcome is Outcome.MEASURED, report.failure
 
