@@ -1,4 +1,4 @@
-"""Fits remedies to a live program: which can work in it, and how to try them. Pure."""
+"""Fits remedies to a live program: which can work in it, and how to try them."""
 
 import re
 import shlex
@@ -7,29 +7,9 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from runner.attach.live_program import RUNTIMES_WITH_OWN_HEAP, LiveProgram
-from runner.contract.diagnosis import Diagnosis, Finding, Remedy
+from runner.contract.diagnosis import Diagnosis, Finding
 from runner.contract.profile import Anatomy, Memory
 
-_MEMORY_RULES = frozenset({"returned-memory", "temporary-buffers"})
-"""Rules about memory that comes and goes, which a runtime's own settings can keep."""
-_RUNTIME_REMEDIES: Mapping[str, tuple[Remedy, ...]] = {
-    "java": (
-        Remedy(
-            text="let the JVM keep its heap: -Xms as large as -Xmx, and -XX:+AlwaysPreTouch",
-            settings={"env.JDK_JAVA_OPTIONS": "-XX:+AlwaysPreTouch -XX:MinHeapFreeRatio=50 -XX:MaxHeapFreeRatio=100"},
-        ),
-    ),
-    "go": (
-        Remedy(
-            text="let Go collect less often, within a limit of memory; and do not call debug.FreeOSMemory",
-            settings={"env.GOGC": "200", "env.GOMEMLIMIT": "80%-OF-ITS-MEMORY"},
-        ),
-    ),
-    "node": (
-        Remedy(text="let V8 keep a larger young generation", settings={"env.NODE_OPTIONS": "--max-semi-space-size=64"}),
-    ),
-    "dotnet": (Remedy(text="let .NET keep the memory that it frees", settings={"env.DOTNET_GCRetainVM": "1"}),),
-}
 _PRELOADED = {"tcmalloc": "libtcmalloc_minimal.so.4", "jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2"}
 _TUNABLES = {
     "env.MALLOC_MMAP_THRESHOLD_": "glibc.malloc.mmap_threshold",
@@ -112,7 +92,7 @@ def _describe_variables(variables: Mapping[str, str], program: LiveProgram) -> s
 
 
 def _fit_finding(finding: Finding, program: LiveProgram) -> Finding:
-    """Return a finding with the remedies that can work, and those of the program's runtime."""
-    own = _RUNTIME_REMEDIES.get(program.runtime, ()) if finding.rule in _MEMORY_RULES else ()
-    fitting = [remedy for remedy in finding.remedies if can_work(remedy.settings, program)]
-    return finding.model_copy(update={"remedies": (*own, *fitting)})
+    """Return a finding with the remedies that can work."""
+    return finding.model_copy(
+        update={"remedies": tuple(remedy for remedy in finding.remedies if can_work(remedy.settings, program))}
+    )

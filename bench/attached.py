@@ -1,0 +1,166 @@
+"""What ``faultwatch attach`` costs the server that it observes, and how soon it speaks.
+
+``python -m bench.attached [PAIRS]``, run as ``make bench-attached``; needs redis and PostgreSQL with pgbench. A server
+is loaded all the time. Periods with and without an observation alternate, A B B A, and the server's own counter says
+what it has done in each.
+"""
+
+import os
+import selectors
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.report import finish, steps
+from runner.servers.server_execution import split_processors
+
+PAIRS = 20
+PERIOD_SECONDS = 6
+MIN_THROUGHPUT = 0.98
+"""Of a server while it is observed, as the median of all pairs, relative to the period without."""
+MAX_FIRST_LINE_SECONDS = 2.0
+PORT = 21_987
+SECONDS_OF_LIFE = 3600
+"""After which each server and each load ends by itself."""
+
+Count = Callable[[], float]
+"""Returns how many operations a server has done so far."""
+
+
+def main() -> None:
+    """Observe both servers."""
+    pairs = int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS
+    figures: dict[str, object] = {}
+    misses = []
+    for name, run_server in (("redis", run_redis), ("PostgreSQL", run_postgresql)):
+        with tempfile.TemporaryDirectory(prefix="bench-attached-") as folder, run_server(Path(folder)) as (pid, count):
+            time.sleep(2)
+            ratios, first_lines = measure_pairs(pid, count, pairs, Path(folder), name)
+        throughput, slowest = statistics.median(ratios), max(first_lines)
+        quartiles = statistics.quantiles(ratios, n=4)
+        print(
+            f"{name:<12} throughput {throughput:.3f} (middle half {quartiles[0]:.3f} – {quartiles[2]:.3f}), "
+            f"first line after at most {slowest:.2f} s"
+        )
+        figures[name] = {"throughput": throughput, "quartiles": quartiles, "first_line": slowest}
+        if throughput < MIN_THROUGHPUT:
+            misses.append(f"{name}: throughput {throughput:.3f}, {MIN_THROUGHPUT} wanted")
+        if slowest > MAX_FIRST_LINE_SECONDS:
+            misses.append(f"{name}: the first line came after {slowest:.2f} s, {MAX_FIRST_LINE_SECONDS} s wanted")
+    finish("attached", misses, figures)
+
+
+def measure_pairs(pid: int, count: Count, pairs: int, home: Path, name: str) -> tuple[list[float], list[float]]:
+    """Return the throughput with an observation relative to that without, and the seconds until its first line."""
+    ratios, first_lines = [], []
+    for number in steps(range(pairs), f"pairs, {name}"):
+        rates = {}
+        for is_observed in ((True, False), (False, True))[number % 2]:
+            before, began = count(), time.monotonic()
+            if is_observed:
+                first_lines.append(observe(pid, home))
+            else:
+                time.sleep(PERIOD_SECONDS)
+            rates[is_observed] = (count() - before) / (time.monotonic() - began)
+        ratios.append(rates[True] / rates[False])
+    return ratios, first_lines
+
+
+def observe(pid: int, home: Path) -> float:
+    """Observe a process for a period; return the seconds until the first line."""
+    words = [sys.executable, "-m", "faultwatch", "attach", str(pid), "--for", f"{PERIOD_SECONDS}s"]
+    began = time.monotonic()
+    environment = {**os.environ, "FAULTWATCH_HOME": str(home / "home")}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment) as observing:
+        assert observing.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(observing.stdout, selectors.EVENT_READ)
+            selector.select(30)
+        first_line = time.monotonic() - began
+        observing.communicate(timeout=300)
+    if observing.returncode:
+        raise SystemExit(f"attach failed with {observing.returncode}")
+    return first_line
+
+
+@contextmanager
+def run_redis(folder: Path) -> Iterator[tuple[int, Count]]:
+    """Run redis under a load that stores new values."""
+    server_cpus, load_cpus = split_processors(frozenset(os.sched_getaffinity(0)))
+    with ExitStack() as stack:
+        server = stack.enter_context(
+            run(["redis-server", "--port", str(PORT), "--save", "", "--dir", str(folder)], server_cpus)
+        )
+        time.sleep(1)
+        load = ["redis-benchmark", "-p", str(PORT), "-l", "-n", "1000000", "-c", "1", "-r", "100000", "-d", "512"]
+        stack.enter_context(run([*load, "-t", "set", "-q"], load_cpus))
+
+        def count() -> float:
+            words = ["redis-cli", "-p", str(PORT), "info", "stats"]
+            stats = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+            return float(next(line for line in stats.splitlines() if "total_commands_processed" in line).split(":")[1])
+
+        yield server, count
+
+
+@contextmanager
+def run_postgresql(folder: Path) -> Iterator[tuple[int, Count]]:
+    """Run PostgreSQL under pgbench."""
+    server_cpus, load_cpus = split_processors(frozenset(os.sched_getaffinity(0)))
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
+    shutil.chown(folder, "postgres")
+    own = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+    subprocess.run(
+        [*own, str(programs / "initdb"), "-D", str(folder / "db"), "-A", "trust", "--no-sync"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd=folder,
+    )
+    options = [
+        "-c",
+        f"port={PORT}",
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "fsync=off",
+    ]
+    client = ["-h", "127.0.0.1", "-p", str(PORT), "-U", "postgres"]
+    with ExitStack() as stack:
+        server = stack.enter_context(
+            run([*own, str(programs / "postgres"), "-D", str(folder / "db"), *options], server_cpus)
+        )
+        time.sleep(3)
+        subprocess.run(["pgbench", "-i", "-q", "-s", "2", *client, "postgres"], check=True, capture_output=True)
+        load = ["pgbench", "-n", "-c", "1", "-T", str(SECONDS_OF_LIFE), "-b", "tpcb-like", *client, "postgres"]
+        stack.enter_context(run(load, load_cpus))
+
+        def count() -> float:
+            query = "select xact_commit from pg_stat_database where datname = 'postgres'"
+            words = ["psql", *client, "-tAc", query, "postgres"]
+            return float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+        yield server, count
+
+
+@contextmanager
+def run(words: list[str], cpus: frozenset[int]) -> Iterator[int]:
+    """Run a program on some processors until the context ends; yield its process id."""
+    limited = ["timeout", "--foreground", str(SECONDS_OF_LIFE), "taskset", "-c", ",".join(map(str, sorted(cpus)))]
+    process = subprocess.Popen([*limited, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Whether a gate that fails says why: forty planted regressions whose line, cause and cure are known.
+
+``python -m bench.explained_gates [SEED [TITLE]]``, run as ``make bench-explained-gates``. Each regression is a
+repository of two commits, and each gate is the real command: it builds, compares, profiles and measures remedies. What
+counts is the first line of its pull request comment.
+"""
+
+import html
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from bench.explained_regressions import Regression, draw_regressions
+from bench.report import finish, steps
+
+MIN_RIGHT = 18
+"""Of twenty that a setting cures, those whose line, cause and cure must be named."""
+MAX_TIME_SHARE = 2.0
+"""How long an explanation may take, as a multiple of the comparison."""
+WORKLOAD = """\
+[workload]
+name = "planted"
+timeout = 60
+
+[build]
+command = "{build}"
+
+[run]
+command = "{run}"
+output = "json"
+"""
+
+
+def main() -> None:
+    """Gate each regression, and judge the first line of its comment."""
+    seed = int(sys.argv[1]) if len(sys.argv) > 1 else time.time_ns() % 100_000
+    drawn = [
+        regression for regression in draw_regressions(seed) if regression.title in sys.argv[2:] or len(sys.argv) < 3
+    ]
+    print(f"seed {seed}")
+    counts: Counter[str] = Counter()
+    shares = []
+    misses = []
+    with tempfile.TemporaryDirectory(prefix="explained-gates-") as folder:
+        for number, regression in steps(list(enumerate(drawn)), "gates"):
+            report = run_gate(regression, Path(folder, str(number)))
+            problem, share = judge_explanation(regression, report)
+            kind = "curable" if regression.is_curable else "incurable"
+            counts[f"{kind}, right" if not problem else f"{kind}, wrong"] += 1
+            if share is not None:
+                shares.append(share)
+            print(
+                f"{'right' if not problem else 'WRONG'}  {regression.title}: {report['line'] or 'nothing'}", flush=True
+            )
+            if problem:
+                print(f"       {problem}", flush=True)
+            if not regression.is_curable and "invents" in problem:
+                misses.append(f"{regression.title}: {problem}")
+    if counts["curable, right"] < MIN_RIGHT:
+        misses.append(f"{counts['curable, right']} of 20 curable regressions are explained, {MIN_RIGHT} wanted")
+    if shares and max(shares) > MAX_TIME_SHARE:
+        misses.append(
+            f"an explanation took {max(shares):.1f} times as long as its comparison, {MAX_TIME_SHARE} allowed"
+        )
+    finish("explained-gates", misses, {"seed": seed, **counts, "longest": max(shares, default=0.0)})
+
+
+def run_gate(regression: Regression, folder: Path) -> dict[str, Any]:
+    """Gate the head of a repository that has the regression; return the comment's first line and the explanation."""
+    repository = folder / "repository"
+    repository.mkdir(parents=True)
+    build = regression.build.format(file=regression.file) or "true"
+    keys = "".join(f"{name} = {json.dumps(value)}\n" for name, value in regression.keys.items())
+    (folder / "workload.toml").write_text(WORKLOAD.format(build=build, run=regression.run) + keys)
+    git(repository, "init", "-q", "-b", "main")
+    for side, source in (("base", regression.base), ("head", regression.head)):
+        (repository / regression.file).write_text(source)
+        git(repository, "add", ".")
+        git(repository, "commit", "-qm", side)
+    words = ["gate", str(folder / "workload.toml"), "HEAD~1..HEAD", "--repo", str(repository), "--no-sandbox", "-q"]
+    words += ["--explain", "--markdown", str(folder / "comment.md"), "--output", str(folder / "gate.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "faultwatch", *words], capture_output=True, text=True, check=False, timeout=900
+    )
+    if not (folder / "gate.json").exists():
+        return {"line": "", "error": done.stderr[-300:], "case": {}}
+    case = json.loads((folder / "gate.json").read_text())["cases"][0]
+    comment = [html.unescape(line) for line in (folder / "comment.md").read_text().splitlines() if line.strip()]
+    return {"line": next((line for line in comment if "faults" in line), ""), "error": done.stderr[-300:], "case": case}
+
+
+def judge_explanation(regression: Regression, report: dict[str, Any]) -> tuple[str, float | None]:
+    """Return what is wrong with an explanation, or nothing, and how long it took relative to the comparison."""
+    explanation = report["case"].get("explanation")
+    if not explanation:
+        return f"no explanation: {report['error']}", None
+    line, remedy, finding = report["line"], explanation["remedy"], explanation["finding"]
+    share = explanation["seconds"] / measure_comparison(report["case"])
+    if remedy and not regression.is_curable:
+        return f"invents a cure: {remedy['settings']}, {remedy['unchanged']:g} to {remedy['remedied']:g}", share
+    problems = []
+    lines = {int(number) for number in re.findall(rf"{re.escape(regression.file)}:(\d+)", line)}
+    if not lines & regression.lines:
+        problems.append(f"names line {sorted(lines)}, not {sorted(regression.lines)}")
+    parts = (explanation["difference"] or {}).get("parts", [])
+    causes = {finding["rule"]} if finding else {part["cause"] for part in parts[:1]}
+    if not causes & regression.causes:
+        problems.append(
+            f"the cause is {', '.join(causes) or 'missing'}, not one of {', '.join(sorted(regression.causes))}"
+        )
+    if regression.is_curable and not remedy:
+        problems.append("no cure")
+    if (
+        regression.is_curable
+        and remedy
+        and remedy["text"]
+        and not any(value in line for value in remedy["settings"].values())
+    ):
+        problems.append("the cure is not in the first line")
+    return "; ".join(problems), share
+
+
+def measure_comparison(case: dict[str, Any]) -> float:
+    """Return how long all pairs of a comparison took, in seconds."""
+    return sum(sample["readings"]["elapsed"]["value"] for side in ("base", "head") for sample in case[side]["samples"])
+
+
+def git(repository: Path, *words: str) -> None:
+    """Run git with an author of its own."""
+    identity = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+    subprocess.run(["git", "-C", str(repository), *identity, *words], check=True)
+
+
+if __name__ == "__main__":
+    main()
