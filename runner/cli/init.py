@@ -331,7 +331,7 @@ def _describe_weakness(tried: "Tried") -> str:
 
 
 def _describe_rejected_commands(choice: "Choice") -> list[str]:
-    """Return the commands that failed or took too long but promise more work than the proposed one."""
+    """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []

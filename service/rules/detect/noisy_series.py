@@ -177,12 +177,12 @@ class NoisySeries:
         likely = False
         for last in self._list_ends(shape):
             margin = self._compute_margin(shape, begin, end, last)
-            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first(shape)):
+            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first_run(shape)):
                 return change
             likely |= margin >= MIN_MARGIN_IN_DOUBT
         return replace(change, wants_rerun=True) if likely and self._done < shape.high + MAX_POINTS_IN_DOUBT else None
 
-    def _find_first(self, shape: Shape) -> int:
+    def _find_first_run(self, shape: Shape) -> int:
         """Return the first of the runs that a change is judged by."""
         return max(0, shape.low - POINTS_BEFORE)
 
@@ -203,7 +203,7 @@ class NoisySeries:
 
         ``begin`` and ``end`` are those of the levels beside it: the other changes lie there and outside.
         """
-        first = self._find_first(shape)
+        first = self._find_first_run(shape)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         apart = [row for row in near if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]

@@ -144,7 +144,7 @@ def build_chart(
     ]
     gaps = [
         *_list_failures(series.failures, plot, run_url),
-        *_describe_gap(plot.valueless, slots, run_url),
+        *_list_gaps(plot.valueless, slots, run_url),
     ]
     return {
         "title": series.title,
@@ -263,7 +263,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links
     ]
 
 
-def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
     """Return the points without a value as gaps in the chart."""
     return [
         {
