@@ -177,9 +177,7 @@ class TrialFiles:
         """Return the files as the report has them; None if no execution could be watched."""
         if self.faults is None:
             return None
-        mapped = tuple(
-            self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations
-        )
+        mapped = tuple(self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations)
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:

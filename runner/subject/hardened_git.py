@@ -221,7 +221,9 @@ def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
     error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
     absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
     line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])
-    return GitError(f"git {subcommand}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else "")
+    return GitError(
+        f"git {subcommand}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else ""
+    )
 
 
 def build_hardened_environment(

@@ -22,7 +22,10 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
         return commits[0], ""
     subject_phrase = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest_commit(session, subject)}"
+        return (
+            None,
+            f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest_commit(session, subject)}",
+        )
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{subject_phrase}: {names}. Write more digits."

@@ -117,7 +117,9 @@ def _propose_environments(
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
     download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
-    install_with_downloads = f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
+    install_with_downloads = (
+        f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
+    )
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
     own = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [

@@ -118,7 +118,7 @@ def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry
 
 _CAUSE_CLAUSES = {
     Cause.COMMIT: "",
-    Cause.CONFIG: ", by a change of the configuration",
+    Cause.CONFIG: ", by a configuration change",
     Cause.BOTH: ", at a point where both a commit and the configuration changed",
     Cause.UNKNOWN: ", for an unknown cause",
 }

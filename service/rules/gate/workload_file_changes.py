@@ -21,7 +21,9 @@ def needs_acceptance(change: JudgeChange) -> bool:
         return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
     if change.key.startswith(_BUDGET_PREFIX):
         return not _is_stricter(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
-    return not (change.key in _COUNT_KEYS and _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, "")))
+    return not (
+        change.key in _COUNT_KEYS and _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
+    )
 
 
 def _is_stricter(before: str, after: str) -> bool:

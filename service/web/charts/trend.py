@@ -1,6 +1,6 @@
 """What the trend chart draws: a series put on the axis of the page.
 
-Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
+Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots, too.
 
 A long series is thinned to the extremes of each column of the picture. A window that is zoomed to is laid out by

@@ -357,7 +357,7 @@ def test_git_that_goes_on_after_its_output_ends_at_the_deadline(
     monkeypatch.setattr(hardened_git, "_CLEANUP_SECONDS", 0.2)
     monkeypatch.setattr(hardened_git, "LOCAL_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(FaultwatchError, match="git ls-tree did not finish within 0.2 s"):
+    with pytest.raises(FaultwatchError, match=r"git ls-tree did not finish within 0\.2 s"):
         list(hardened_git.iterate_git_entries("ls-tree", "-z", "HEAD"))
 
 
