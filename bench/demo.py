@@ -62,7 +62,7 @@ def main(runs: int = RUNS) -> None:
 def differences(expected: list[dict[str, Any]], drifts: list[dict[str, Any]]) -> list[str]:
     """Return in words how the flagged drifts differ from the planted ones; oldest first on both sides."""
     trouble = []
-    # A change of the configuration names no commit.
+    # A configuration change names no commit.
     by_title = {drift["title"] or drift["cause"]: drift for drift in drifts}
     for plant in expected:
         drift = by_title.pop(plant["title"] if plant["cause"] == "commit" else plant["cause"], None)

@@ -17,7 +17,16 @@ from service.pipeline import judging_schedule
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.version import VERSION
-from service.web import admission, app_resources, compression, feeds, metrics, row_ids, settings_changes, webhooks
+from service.web import (
+    admission,
+    app_resources,
+    compression,
+    feeds,
+    prometheus_metrics,
+    row_ids,
+    settings_changes,
+    webhooks,
+)
 from service.web.access import body_limits, guard, sign_in
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
@@ -76,7 +85,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     forges.register(app, database, config, jobs.register(app, database, config))
     actions_sign_in.register_trusted_jobs(app, config.jobs)
     app.register_blueprint(feeds.bp)
-    app.register_blueprint(metrics.bp)
+    app.register_blueprint(prometheus_metrics.bp)
     app.register_blueprint(sign_in.bp)
     # What every response passes last.
     app.after_request(_add_security_headers)

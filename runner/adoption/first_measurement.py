@@ -94,6 +94,8 @@ class Tried(Struct, frozen=True):
         Its minor faults in each execution; empty if it failed.
     problem
         Why it failed, a line.
+    timed_out
+        Whether it failed because it did not end in time.
     usage
         Whether it only printed its usage.
     own_bytes
@@ -103,6 +105,7 @@ class Tried(Struct, frozen=True):
     run: RunProposal
     faults: tuple[int, ...]
     problem: str = ""
+    timed_out: bool = False
     seconds: float = 0.0
     usage: bool = False
     own_bytes: str = ""
@@ -214,14 +217,14 @@ class FirstMeasurement:
                     break
 
     def _try_program_or_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> Tried:
-        """Try a command; if it does not end because it is a server, load it."""
+        """Try a command. If it is found to be a server, try it with a load: a server does not end by itself."""
         if run.lacks:
             return Tried(run, (), run.lacks)
-        if run.is_service:
+        if run.from_service_file:
             server = self._find_server(proposal, run, tree)
             return self._try_server(proposal, server, tree) if server else self._try_run(proposal, run, tree)
         tried = self._try_run(proposal, run, tree)
-        if TIMEOUT_WORDS in tried.problem and not run.is_server and (server := self._find_server(proposal, run, tree)):
+        if tried.timed_out and not run.is_server and (server := self._find_server(proposal, run, tree)):
             return self._try_server(proposal, server, tree)
         return tried
 
@@ -379,7 +382,10 @@ class FirstMeasurement:
                 usage=is_usage(text),
                 own_bytes=report.files.own_bytes if report.files else "",
             )
-        return Tried(run, (), report.failure.explained if report.failure else "it was not measured")
+        if report.failure is None:
+            return Tried(run, (), "it was not measured")
+        # A report says only in its message that a program ran out of time.
+        return Tried(run, (), report.failure.explained, timed_out=TIMEOUT_WORDS in report.failure.message)
 
     def _reads_standard_input(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> bool:
         """Return whether a program reads its standard input: with a file, it acts differently and reports no error.

@@ -54,8 +54,9 @@ class RunProposal(Struct, frozen=True):
         A command line that succeeds as soon as a server is ready, if that is not when it listens on ``{port}``.
     stop_signal
         The signal that stops a server; empty for the default.
-    is_service
-        Whether a file of the project starts it as a service, so that it probably does not end.
+    from_service_file
+        Whether it is in a service file of the project (a systemd unit or a Dockerfile), so that it probably does not
+        end.
     """
 
     command: str
@@ -69,7 +70,7 @@ class RunProposal(Struct, frozen=True):
     lacks: str = ""
     ready_command: str = ""
     stop_signal: str = ""
-    is_service: bool = False
+    from_service_file: bool = False
 
     @property
     def is_server(self) -> bool:

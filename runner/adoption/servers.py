@@ -245,7 +245,7 @@ def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunPr
             if command := _localize_command(words, paths, sources):
                 prefix = ["env", *(f"{name}={port}" for name, port in variables.items())] if variables else []
                 line = shlex.join([*prefix, *command])
-                runs[line] = RunProposal(line, program=get_start(command[0]), is_service=True)
+                runs[line] = RunProposal(line, program=get_start(command[0]), from_service_file=True)
     return list(runs.values())
 
 

@@ -262,7 +262,7 @@ class PreparedHistory(Struct, frozen=True):
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
                 service=patient_service,
                 find_revision=functools.cache(self.repository.find_revision),
-                list_between=self._list_between,
+                list_between=self._list_commits_between,
                 cases=frozenset(case.name for case in self.cases),
                 watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
@@ -270,7 +270,7 @@ class PreparedHistory(Struct, frozen=True):
             )
             return prover.prove(lambda: patient_service.list_nominations(**self.own))
 
-    def _list_between(self, base: str, head: str) -> list[str]:
+    def _list_commits_between(self, base: str, head: str) -> list[str]:
         """Return the commits between two of them along the first parents; none if the older is no ancestor."""
         if base not in self.repository.find_merge_bases(base, head):
             return []
@@ -309,7 +309,7 @@ def prepare(
     revisions = repository.list_revisions(span, first_parent=first_parent)
     # The newest commit first, because it is the most likely to be complete in the clone.
     refuse_incomplete_checkouts(repository, workload, reversed(revisions))
-    first = _find_first(repository, span)
+    first = _find_revision_before_range(repository, span)
     measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())
     merged = repository.list_revisions(span, first_parent=False) if first_parent else ()
     register_subject(settings, repository, workload)
@@ -332,7 +332,7 @@ def prepare(
     )
 
 
-def _find_first(repository: Repository, span: str) -> Revision | None:
+def _find_revision_before_range(repository: Repository, span: str) -> Revision | None:
     """Return the commit that a range begins after: A of A..B, or where B left it; None without a range."""
     if not is_range(span):
         return None

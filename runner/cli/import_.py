@@ -28,13 +28,13 @@ REPORTS_PER_REQUEST = 500
 @apply_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER…", type=click.Path(path_type=Path)),
     click.option("--subject", default="", metavar="NAME", help="The repository that was measured, by name."),
-    click.option("--revision", default="", metavar="REV", help="The revision, if a file does not contain it."),
-    click.option("--case", default="", metavar="NAME", help="The case, if a file does not contain it."),
+    click.option("--revision", default="", metavar="REV", help="The revision to use for files that do not name one."),
+    click.option("--case", default="", metavar="NAME", help="The case to use for files that do not name one."),
     click.option(
         "--host", default="", metavar="HOST", help="The host. Default: the host in the file, or otherwise this host."
     ),
     click.option(
-        "--started-at", default="", metavar="TIME", help="The time of the run, if a file does not contain it."
+        "--started-at", default="", metavar="TIME", help="The time of the run to use for files that do not contain one."
     ),
     click.option(
         "--format", "format_", default="", help="The format. Default: detected from the content.", metavar="FORMAT"
@@ -43,7 +43,7 @@ REPORTS_PER_REQUEST = 500
         "--better",
         multiple=True,
         metavar="METRIC=lower|higher",
-        help="Which direction of a metric is an improvement, if the file does not say so. Repeatable.",
+        help="Which direction of a metric is an improvement, for files that do not state one. Repeatable.",
     ),
     click.option("--columns", default="", metavar="NAME=COLUMN,…", help="The meaning of the columns of a CSV file."),
     click.option(

@@ -72,7 +72,9 @@ _GATE_FAILS_REMARK = "The gate builds in a sandbox without a network, and the bu
         metavar="PATH",
         help="The repository to adopt. Default: the one that contains WORKLOAD or the current folder.",
     ),
-    click.option("--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are kept."),
+    click.option(
+        "--yes", "-y", is_flag=True, help="Ask no questions and use every default. Existing files are left unchanged."
+    ),
     click.option(
         "--build", "build_command", metavar="COMMAND", help="The build command. Default: derived from the files."
     ),
@@ -201,8 +203,8 @@ def _describe_kept_ci_file(ci: Path, workload: str) -> list[str]:
     if re.search(rf"(?<![\w./-]){re.escape(workload)}(?![\w/-])", text):
         return []
     return [
-        f"{ci.name} was kept and does not mention {workload}, so no gate measures that workload: add another gate "
-        f"step for it, with different output files"
+        f"{ci.name} was left unchanged and does not mention {workload}, so no gate measures that workload: add "
+        "another gate step for it, with different output files"
     ]
 
 
@@ -331,7 +333,7 @@ def _describe_weakness(tried: "Tried") -> str:
 
 
 def _describe_rejected_commands(choice: "Choice") -> list[str]:
-    """Return the commands that failed or took too long but promise more work than the proposed one."""
+    """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []
@@ -408,7 +410,7 @@ def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: boo
 
     differs = not replace and has_other_content(top, file.path, file.text)
     if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
-        say(f"{file.path} exists and is kept")
+        say(f"{file.path} already exists and was left unchanged")
         return []
     write_file(top, file.path, file.text, executable=file.executable)
     return [file.path]

@@ -88,7 +88,7 @@ class JobPreparer(Struct, frozen=True):
         if self.workload:
             return find_workload(self.workload)
         if job.question.workload:
-            return _load_inside(repository, job.question.workload)
+            return _load_workload_inside(repository, job.question.workload)
         registered = entry.workloads.get(name, "")
         if Path(registered).is_file() and (workload := find_workload(registered)).name == name:
             return workload
@@ -106,7 +106,7 @@ def _list_revisions(question: Question) -> list[str]:
             return [question.revision]
 
 
-def _load_inside(repository: Repository, path: str) -> Workload:
+def _load_workload_inside(repository: Repository, path: str) -> Workload:
     """Load a workload file of the repository; a link must not lead out of it."""
     file = repository.path / path
     if not file.resolve().is_relative_to(repository.path.resolve()):

@@ -38,7 +38,7 @@ def require_writable(files: Mapping[str, Path | None]) -> None:
             with tempfile.TemporaryFile(dir=file.parent):
                 pass
         except OSError as error:
-            raise _describe_unwritable(option, file, error) from None
+            raise _make_unwritable_error(option, file, error) from None
 
 
 def write_output_file(file: Path, text: str, option: str) -> None:
@@ -57,7 +57,7 @@ def write_output_file(file: Path, text: str, option: str) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(file)
     except OSError as error:
-        raise _describe_unwritable(option, file, error) from None
+        raise _make_unwritable_error(option, file, error) from None
     finally:
         with suppress(OSError):
             partial.unlink()
@@ -94,5 +94,5 @@ def _write_in_place(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-def _describe_unwritable(option: str, file: Path, error: OSError) -> FaultwatchError:
+def _make_unwritable_error(option: str, file: Path, error: OSError) -> FaultwatchError:
     return FaultwatchError(f"{file} cannot be written: {error.strerror}", f"choose another file with {option}")

@@ -24,7 +24,7 @@ class ProofProgress:
         """Show which commits are compared, and the remaining time for proofs."""
         self._case = case.name
         self._activity(
-            f"proving {base[:10]}..{head[:10]} {case.name}, at most {format_time_spent(left)} left for proofs"
+            f"proving {case.name} over {base[:10]}..{head[:10]}; up to {format_time_spent(left)} left for all proofs"
         )
 
     def on_execution(self) -> None:

@@ -23,8 +23,8 @@ def command(flush: bool, as_json: bool) -> None:
     settings = load_settings()
     spool = Spool(settings.spool)
     problem, refused_now = _flush_spool(settings, spool) if flush and spool.list_waiting() else ("", False)
-    waiting = [_describe_document(file) for file in spool.list_waiting()]
-    refused = [_describe_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
+    waiting = [_summarise_document(file) for file in spool.list_waiting()]
+    refused = [_summarise_document(file) | {"reason": reason} for file, reason in spool.list_refused()]
     if as_json:
         document: dict[str, Any] = {"folder": str(spool.folder), "waiting": waiting, "refused": refused}
         print_json(document | {"trouble": problem})
@@ -44,8 +44,8 @@ def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
     return (outbox.error.what if outbox.error else ""), bool(outbox.refused)
 
 
-def _describe_document(file: Path) -> dict[str, Any]:
-    """Describe a spooled file; an unreadable one by its name only."""
+def _summarise_document(file: Path) -> dict[str, Any]:
+    """Return what a list shows of a spooled file; of an unreadable one only its name."""
     try:
         document = read_document(file)
     except (OSError, ValueError):

@@ -13,23 +13,25 @@ _MASK_BRACKETS = str.maketrans("<>()[]", "\ue000\ue001\ue002\ue003\ue004\ue005")
 _UNMASK_BRACKETS = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005", "<>()[]")
 
 
-def shorten_name(name: str, longest: int = MAX_NAME_CHARACTERS) -> str:
-    """Shorten a function's name to at most ``longest`` characters.
+def shorten_name(name: str, max_characters: int = MAX_NAME_CHARACTERS) -> str:
+    """Shorten a function's name to at most ``max_characters`` characters.
 
-    The types between brackets go first, the innermost before the others; then the middle.
+    The types between brackets are left out first, the innermost before the others. If the name is still too long, its
+    middle is left out.
     """
-    if len(name) <= longest:
+    if len(name) <= max_characters:
         return name
     masked = _OPERATOR.sub(lambda match: match[0].translate(_MASK_BRACKETS), name)
     for depth in range(_compute_depth(masked), 0, -1):
-        masked = _replace_nested(masked, depth)
-        if len(masked) <= longest:
+        masked = _replace_nested_types(masked, depth)
+        if len(masked) <= max_characters:
             break
     short = masked.translate(_UNMASK_BRACKETS)
-    if len(short) <= longest:
+    if len(short) <= max_characters:
         return short
-    first = longest // 3
-    return f"{short[:first]}…{short[first + 1 - longest :]}"
+    start_characters = max_characters // 3
+    end_characters = max_characters - start_characters - len("…")
+    return f"{short[:start_characters]}…{short[-end_characters:]}"
 
 
 def _compute_depth(name: str) -> int:
@@ -41,14 +43,14 @@ def _compute_depth(name: str) -> int:
     return deepest
 
 
-def _replace_nested(name: str, least: int) -> str:
-    """Replace the brackets that are nested at least ``least`` levels deep by an ellipsis."""
+def _replace_nested_types(name: str, min_depth: int) -> str:
+    """Replace what brackets enclose at least ``min_depth`` levels deep by an ellipsis."""
     parts: list[str] = []
     depth = 0
     for char in name:
         if char in _CLOSED:
             depth = max(0, depth - 1)
-        if depth < least:
+        if depth < min_depth:
             parts.append(char)
         elif parts[-1] != "…":
             parts.append("…")

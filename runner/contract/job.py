@@ -240,7 +240,7 @@ class Claim(Strict):
 
     host: Name
     log_url: Annotated[str, StringConstraints(pattern=r"^$|^https?://[^\s\x00]*$", max_length=1000)] = ""
-    """The address of the runner's log; empty if there is no log."""
+    """The URL of the runner's log; empty if there is no log."""
 
 
 class Lease(Strict):

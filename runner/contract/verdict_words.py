@@ -18,7 +18,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     if not verdict.counts:
         return "not judged"
     if lacks_side(verdict):
-        return f"missing in {_describe_missing(verdict)}"
+        return f"missing in {_describe_missing_sides(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
         return "not decided"
     if verdict.verdict is Verdict.SAME:
@@ -36,7 +36,7 @@ def is_prominent(verdict: MetricVerdict, *, crept: bool = False) -> bool:
     return describe_verdict(verdict).startswith("missing") or verdict.over or crept
 
 
-def _describe_missing(verdict: MetricVerdict) -> str:
+def _describe_missing_sides(verdict: MetricVerdict) -> str:
     """Return the side without samples. At least one side has none, so equal numbers of samples mean both."""
     if verdict.base.n == verdict.head.n:
         return "base and head"

@@ -141,7 +141,7 @@ def execute_together(
             _collect_output(running, started + timeout)
     finally:
         end_programs(running)
-    return [program_run.describe_end(started, timeout) for program_run in running]
+    return [program_run.make_result(started, timeout) for program_run in running]
 
 
 class RunningProgram(Struct):
@@ -150,12 +150,12 @@ class RunningProgram(Struct):
     process: SupervisedProcess
     companions: Sequence[Companion]
     tails: dict[IO[bytes], bytearray]
-    open: int
-    """How many of its streams are still open."""
+    open_streams: int
+    """How many of its streams can still send output."""
 
     @classmethod
     def start(cls, program: Program, directory: Path, merge: bool) -> Self:
-        """Start a program; see :func:`execute_together`."""
+        """Start a program in a folder; ``merge`` merges its standard error into its output, in the order of writing."""
         process = SupervisedProcess.start(
             program.command,
             supervisor=get_supervisor(load_settings().programs),
@@ -165,7 +165,7 @@ class RunningProgram(Struct):
             inherited=[*program.inherited, *(fd for companion in program.companions for fd in companion.descriptors)],
         )
         tails = {stream: bytearray() for stream in process.streams}
-        return cls(process, program.companions, tails, len(tails))
+        return cls(process, program.companions, tails, open_streams=len(tails))
 
     def read(self, stream: IO[bytes]) -> bool:
         """Read the available output; return whether more can come."""
@@ -173,7 +173,7 @@ class RunningProgram(Struct):
         tail = self.tails[stream]
         tail.extend(data)
         del tail[:-MAX_OUTPUT_BYTES]
-        self.open -= not data
+        self.open_streams -= not data
         return bool(data)
 
     def close(self) -> None:
@@ -181,8 +181,8 @@ class RunningProgram(Struct):
         for stream in self.tails:
             stream.close()
 
-    def describe_end(self, start_time: float, timeout: float) -> Finished:
-        """Return how it ended, given the monotonic time of its start and the seconds that it was given."""
+    def make_result(self, start_time: float, timeout: float) -> Finished:
+        """Return the result of a program, given the monotonic time of its start and the seconds that it was given."""
         seconds = time.monotonic() - start_time
         texts = [bytes(tail).decode(errors="replace") for tail in self.tails.values()]
         return Finished(
@@ -216,7 +216,7 @@ def _collect_output(running: Sequence[RunningProgram], deadline: float) -> None:
                 selector.register(stream, selectors.EVENT_READ, partial(program.read, stream))
             for companion in program.companions:
                 selector.register(companion, selectors.EVENT_READ, partial(companion.serve, program.process.pid))
-        while any(program.open for program in running) and time.monotonic() < deadline:
+        while any(program.open_streams for program in running) and time.monotonic() < deadline:
             # A background child can hold a stream open after the program has ended.
             if all(program.process.has_ended() for program in running) and not selector.select(0):
                 break

@@ -21,6 +21,8 @@ CREDENTIALS = struct.Struct("iii")
 _QUERY_PERSONALITY = 0xFFFFFFFF
 _MAX_LAUNCHER_ROUNDS = 2
 """How often the launcher asks before it starts the program. The first round only touches its pages."""
+GO_ON = b"g"
+"""What the launcher waits for before it goes on: any byte would do."""
 _NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
 _MAX_STATUS = 0xFFFF
 _MALFORMED = "the launcher sent a malformed message"
@@ -181,8 +183,8 @@ class Launch:
     def start_program(self) -> None:
         """Start the program."""
         self._started_at = time.monotonic_ns()
-        with suppress(OSError):
-            self._channel.send(b"g")
+        with suppress(OSError):  # A launcher that has ended is noticed by :meth:`serve`.
+            self._channel.send(GO_ON)
 
     def finish(self) -> None:
         """Read the last messages of the launcher."""
@@ -217,7 +219,7 @@ class Launch:
             return
         (self._faults_before,) = numbers
         if self._rounds < _MAX_LAUNCHER_ROUNDS:
-            self._channel.send(b"w")
+            self._channel.send(GO_ON)
             return
         self.program = pid
         try:

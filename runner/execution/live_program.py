@@ -78,7 +78,7 @@ class LiveProgram:
             with suppress(EndPrograms):
                 self._answer(0)
         end_programs([self._running])
-        return self._running.describe_end(self._started, timeout)
+        return self._running.make_result(self._started, timeout)
 
     def __enter__(self) -> Self:
         return self

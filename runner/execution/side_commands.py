@@ -16,7 +16,7 @@ from typing import Self
 from msgspec import Struct
 
 from runner.execution.execute import MAX_OUTPUT_BYTES, TIMEOUT_WORDS, get_signal_name
-from runner.execution.launch import CREDENTIALS
+from runner.execution.launch import CREDENTIALS, GO_ON
 from runner.execution.live_program import LiveProgram
 
 _MAX_ORDER_BYTES = 190_000
@@ -202,7 +202,7 @@ class _Seal:
         message, control, _, _ = self._own.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
         if message:
             self._seal(CREDENTIALS.unpack(control[0][2])[0])
-            self._own.send(b"g")
+            self._own.send(GO_ON)
         return False
 
     def close(self) -> None:

@@ -49,5 +49,6 @@ def load_declaration(file: Path | None = None) -> Declaration:
         return Declaration(problem=f"the declared settings cannot be read: {file}: {error.strerror}")
     except (ValueError, KeyError, TypeError, ValidationError):
         return Declaration(
-            problem=f'{file} declares no settings: its format is {{"settings": {{"NAME": "VALUE"}}}}, all strings'
+            problem=f'{file} declares no settings: expected {{"settings": {{"NAME": "VALUE"}}}}, '
+            "where every value is a string"
         )

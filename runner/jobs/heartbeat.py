@@ -10,7 +10,8 @@ from runner.contract.job import Claim, Finish, Go, Job, Lease, Orders, Outcome, 
 from runner.contract.profile import Profile
 from runner.contract.report import Report
 from runner.errors import FaultwatchError, RequestRefused
-from runner.reporting.client import RETRY_SECONDS, Service
+from runner.reporting.client import Service
+from runner.reporting.service_retries import RETRY_SECONDS
 
 
 class JobStopped(Exception):

@@ -173,13 +173,11 @@ class TrialFiles:
         """Record the faults of a watched execution in another state of the page cache."""
         self._renewals.append(faults)
 
-    def describe(self) -> ProgramFiles | None:
-        """Return the description of the files for the report; None if no execution could be watched."""
+    def build_program_files(self) -> ProgramFiles | None:
+        """Return the files as the report has them; None if no execution could be watched."""
         if self.faults is None:
             return None
-        mapped = tuple(
-            self._describe_mapped_file(file) for file in self.faults.files if file.path in self._preparations
-        )
+        mapped = tuple(self._build_mapped_file(file) for file in self.faults.files if file.path in self._preparations)
         own_bytes = "" if self.lookups.objection else self.answered.answers.digest
         self._known.answered.pop(self._case, None)
         if own_bytes:
@@ -276,7 +274,7 @@ class TrialFiles:
         self._known.shared[path] = _identify_path(path), copy
         return replace(preparation, cache=CacheState.COPY, changed=True)
 
-    def _describe_mapped_file(self, file: FileFaults) -> MappedFile:
+    def _build_mapped_file(self, file: FileFaults) -> MappedFile:
         """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
         own = path.is_relative_to(self._tree)

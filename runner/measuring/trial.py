@@ -495,7 +495,7 @@ class Trial:
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
             remarks=(*self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
-            files=self._files.describe() if samples else None,
+            files=self._files.build_program_files() if samples else None,
             renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,
         )

@@ -159,8 +159,8 @@ class CountedProgram:
             return outlived
         return Finished(ending.status, "", "", finished.seconds, finished.deadline).problem
 
-    def describe_program_end(self, finished: Finished) -> Finished:
-        """Return the end of the launcher as that of the program: with its status, and why it was killed."""
+    def make_program_result(self, finished: Finished) -> Finished:
+        """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
         why = self._guard.problem if self._guard else ""
         ending = self.launch.ending
         return replace(finished, why=why, status=finished.status if ending is None else ending.status)

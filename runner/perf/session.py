@@ -159,7 +159,7 @@ def count_processes(
             result = _execute_programs(create_programs(group), directory, timeout, processes)
             for program, finished in zip(counted, result, strict=True):
                 problem = program.conclude(finished)
-                raise_on_failure(command, problem, program.describe_program_end(finished), group)
+                raise_on_failure(command, problem, program.make_program_result(finished), group)
             least = sum(program.launch.ending.faults for program in counted if program.launch.ending)
             in_group = read_memory_readings(group.folder, least)
             accounts = max(least, count_group_faults(group.folder))

@@ -14,8 +14,6 @@ import requests
 from pydantic import BaseModel, ValidationError
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
-from urllib3 import BaseHTTPResponse
-from urllib3.util.retry import Retry
 
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
@@ -32,14 +30,10 @@ from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import hide_password
 from runner.errors import AlreadyEnded, FaultwatchError, RequestRefused, ServerError, ServiceUnavailable
 from runner.execution.execution_log import log_step
+from runner.reporting.service_retries import RETRY_SECONDS, make_momentary_retry, retry_while_unavailable
 
 TIMEOUT_SECONDS = (5, 60)
 """Seconds to connect, and to wait for a response."""
-FIRST_PAUSE_SECONDS = 0.2
-RETRY_SECONDS = 900.0
-"""Seconds for which long work waits while the service is away."""
-MAX_WAIT_SECONDS = 5.0
-"""Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
 
 _ITEMS_PER_PAGE = 1000
 """Items of a list to ask for at once: the most that the service gives."""
@@ -49,18 +43,6 @@ _UNAVAILABLE_STATUSES = {502, 503, 504}
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
-
-
-class _BoundedRetry(Retry):
-    """Retries when the connection or the service fails for a moment; bounds the wait that a server may ask for."""
-
-    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        """Return the seconds that the server asks for, up to a limit; None if the header is missing or unreadable."""
-        try:
-            seconds = super().get_retry_after(response)
-        except Exception:  # an invalid header
-            return None
-        return None if seconds is None else min(seconds, MAX_WAIT_SECONDS)
 
 
 class _Bearer(AuthBase):
@@ -110,16 +92,8 @@ class Service:
         if self._proxies:
             # A new local connection costs nothing, and a kept connection would delay the stop of a local service.
             self._session.headers["Connection"] = "close"
-        retry = _BoundedRetry(
-            total=4,
-            read=1,  # a service that is silent for the whole timeout has more than a momentary failure
-            backoff_factor=0.2,
-            status_forcelist=(429, 500, 502, 503, 504),
-            allowed_methods=None,
-            raise_on_status=False,
-        )
         for scheme in ("http://", "https://"):
-            self._session.mount(scheme, HTTPAdapter(max_retries=retry))
+            self._session.mount(scheme, HTTPAdapter(max_retries=make_momentary_retry()))
 
     def send_revisions(
         self,
@@ -309,19 +283,10 @@ class Service:
     def _request_with_retries(
         self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None
     ) -> Any:
-        """Send a request; repeat it while the service is unavailable, with growing pauses."""
-        deadline, pause = time.monotonic() + self._retry_seconds, FIRST_PAUSE_SECONDS
-        while True:
-            try:
-                return self._request(method, path, body, params)
-            except ServiceUnavailable as error:
-                if time.monotonic() + pause > deadline:
-                    raise
-                if self._say and pause == FIRST_PAUSE_SECONDS:
-                    self._say(f"{error.what}; trying again for {self._retry_seconds / 60:.0f} minutes")
-                log_step("waiting %g s: %s", pause, error.what)
-                time.sleep(pause)
-                pause = min(2 * pause, MAX_WAIT_SECONDS)
+        """Send a request; repeat it while the service is unavailable."""
+        return retry_while_unavailable(
+            lambda: self._request(method, path, body, params), self._retry_seconds, self._say
+        )
 
     def _request(
         self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False

@@ -276,7 +276,7 @@ class ServerExecution:
             problem = outlived
         elif self._counted.launch.ending is not None and self._is_expected_end(self._counted.launch.ending.status):
             problem = ""
-        raise_on_failure(self._bound.command, problem, self._counted.describe_program_end(finished), self._group)
+        raise_on_failure(self._bound.command, problem, self._counted.make_program_result(finished), self._group)
         return self._make_sample()
 
     def _looks_ready(self) -> bool:
@@ -396,7 +396,7 @@ class ServerExecution:
         if ending is not None and not ending.status:
             daemon = f", while {self._counted.launch.outlived} went on" if self._counted.launch.outlived else ""
             problem = f"ended{daemon}: it must stay in the foreground, so look for an option that keeps it there"
-        described = self._counted.describe_program_end(finished)
+        described = self._counted.make_program_result(finished)
         raise_on_failure(self._bound.command, f"{problem} ({when})", described, self._group)
 
     def _fail(self, problem: str) -> ExecutionFailure:

@@ -29,7 +29,7 @@ from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, ov
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.package_managers import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
+from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path

@@ -116,7 +116,7 @@ def find_missing_part(repository: Repository, commit: str, level: int = 0) -> In
     GitError
         If git fails.
     """
-    listing, objection = read_listing(repository.iterate_git(*LIST_FILES, commit))
+    listing, objection = read_listing(repository.iterate_git_entries(*LIST_FILES, commit))
     if objection:
         return None  # The checkout is refused later if the part is needed.
     entries = list(_parse_entries(listing))
@@ -177,7 +177,7 @@ def _set_times(tree: Path) -> None:
 
 def _write_level(repository: Repository, commit: str, tree: Path, rules: _Rules, level: int = 0) -> None:
     """Write the files of a commit and, level by level, those of its submodules."""
-    listed = repository.iterate_git(*LIST_FILES, commit)
+    listed = repository.iterate_git_entries(*LIST_FILES, commit)
     listing, objection = read_listing(listed) if rules.bounded else (list(listed), "")
     if objection:
         raise TooLargeCheckout(objection)

@@ -63,8 +63,8 @@ _CHECKOUT_SETTINGS: Mapping[str, str] = {
     "core.symlinks": "true",
 }
 """The files of a commit are those of the commit, whatever a user wants to have in a work tree."""
-_TRANSFER_VERBS = frozenset({"clone", "fetch"})
-_FILE_READING_VERBS = frozenset({"checkout-index", "read-tree", "status"})
+_TRANSFER_SUBCOMMANDS = frozenset({"clone", "fetch"})
+_FILE_READING_SUBCOMMANDS = frozenset({"checkout-index", "read-tree", "status"})
 """Commands that pass the files of a work tree through filters."""
 
 
@@ -115,56 +115,59 @@ def run_git(
     FaultwatchError
         Where git is not installed, refuses, or does not finish in time.
     """
-    verb = _get_verb(arguments)
+    subcommand = _get_subcommand(arguments)
     own = [f"--git-dir={git_dir}"] if git_dir else []
     filters: Iterable[str] = ()
-    if verb in _FILE_READING_VERBS:
+    if subcommand in _FILE_READING_SUBCOMMANDS:
         filters = _read_configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
     environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
-    if verb in _TRANSFER_VERBS:
+    if subcommand in _TRANSFER_SUBCOMMANDS:
         log_command(["git", *own, *arguments])
-    result = execute_git([*own, *arguments], verb, environment)
+    result = execute_git([*own, *arguments], subcommand, environment)
     if result.returncode:
-        raise _make_error(verb, result.returncode, result.stderr)
+        raise _make_error(subcommand, result.returncode, result.stderr)
     return result.stdout.decode(errors="surrogateescape" if paths else "replace")
 
 
-def iterate_git(
+def iterate_git_entries(
     *arguments: str, git_dir: str | None = None, variables: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Run git and yield what it prints, entry by entry, each of which a null byte ends; close the iterator to end git.
+    """Run git and yield the entries that it prints, each of which ends with a null byte.
 
-    Paths are decoded as :func:`os.fsdecode` does.
+    Close the iterator to end git. Paths are decoded as :func:`os.fsdecode` does.
 
     Raises
     ------
     FaultwatchError
         Where git is not installed, refuses, or does not finish in time.
     """
-    verb = _get_verb(arguments)
+    subcommand = _get_subcommand(arguments)
     command = ["git", *([f"--git-dir={git_dir}"] if git_dir else []), *arguments]
     deadline = time.monotonic() + LOCAL_TIMEOUT_SECONDS
-    with tempfile.TemporaryFile() as error:
+    with tempfile.TemporaryFile() as error_file:
         try:
             process = subprocess.Popen(
                 command,
                 env={**build_hardened_environment(), **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=error,
+                stderr=error_file,
             )
         except FileNotFoundError:
             raise FaultwatchError("git is not installed", "install the package git") from None
         with process:
             try:
-                yield from _read_entries(process, verb, deadline)
+                yield from _read_entries(process, subcommand, deadline)
                 status = process.wait(max(0.0, deadline - time.monotonic()) + _CLEANUP_SECONDS)
-            except BaseException:  # also where nobody takes the rest
+            except subprocess.TimeoutExpired:  # It has closed its output, but goes on.
+                _end_process(process)
+                raise _make_timeout_error(subcommand, LOCAL_TIMEOUT_SECONDS) from None
+            except BaseException:  # also if the caller closes the iterator early
                 _end_process(process)
                 raise
         if status:
-            error.seek(0)
-            raise _make_error(verb, status, error.read())
+            error_file.seek(0)
+            raise _make_error(subcommand, status, error_file.read())
 
 
 def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str, str]:
@@ -196,7 +199,7 @@ def compute_patch_ids(commits: Sequence[str], where: Sequence[str]) -> dict[str,
     return ids
 
 
-def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float) -> Iterator[str]:
+def _read_entries(process: "subprocess.Popen[bytes]", subcommand: str, deadline: float) -> Iterator[str]:
     """Yield the null-terminated entries that git prints, until the deadline."""
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
@@ -206,15 +209,21 @@ def _read_entries(process: "subprocess.Popen[bytes]", verb: str, deadline: float
             return
         *whole, rest = (rest + data).split(b"\0")
         yield from map(os.fsdecode, whole)
-    raise FaultwatchError(f"git {verb} did not finish within {LOCAL_TIMEOUT_SECONDS:g} s")
+    raise _make_timeout_error(subcommand, LOCAL_TIMEOUT_SECONDS)
 
 
-def _make_error(verb: str, status: int, error: bytes) -> "GitError":
+def _make_timeout_error(subcommand: str, seconds: float) -> FaultwatchError:
+    return FaultwatchError(f"git {subcommand} did not finish within {seconds:g} s")
+
+
+def _make_error(subcommand: str, status: int, error: bytes) -> "GitError":
     """Return git's most informative error, with a remedy if objects are missing."""
     error_lines = error.decode(errors="replace").strip().splitlines() or [f"exit code {status}"]
     absent = next(filter(_MISSING_OBJECT.search, error_lines), "")
     line = absent or next((line for line in error_lines if line.startswith(("fatal:", "error:"))), error_lines[-1])
-    return GitError(f"git {verb}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else "")
+    return GitError(
+        f"git {subcommand}: {hide_password(line.removeprefix('fatal: '))}", COMPLETE_CLONE_HINT if absent else ""
+    )
 
 
 def build_hardened_environment(
@@ -282,14 +291,14 @@ def _read_configured_filters(where: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def execute_git(
-    arguments: Sequence[str], verb: str, environment: Mapping[str, str], data: bytes = b""
+    arguments: Sequence[str], subcommand: str, environment: Mapping[str, str], data: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
     """Run git to its end, regardless of its exit code.
 
     Parameters
     ----------
-    verb
-        The command, for messages; it also decides how long it may take.
+    subcommand
+        The subcommand of git, for messages; it also decides how long git may take.
     data
         The standard input of git.
 
@@ -298,7 +307,7 @@ def execute_git(
     FaultwatchError
         git is not installed, or does not finish in time.
     """
-    seconds = TRANSFER_TIMEOUT_SECONDS if verb in _TRANSFER_VERBS else LOCAL_TIMEOUT_SECONDS
+    seconds = TRANSFER_TIMEOUT_SECONDS if subcommand in _TRANSFER_SUBCOMMANDS else LOCAL_TIMEOUT_SECONDS
     command = ["git", *arguments]
     pipe, none = subprocess.PIPE, subprocess.DEVNULL
     try:
@@ -312,7 +321,7 @@ def execute_git(
             output, error = process.communicate(data or None, seconds)
         except subprocess.TimeoutExpired:
             _end_process(process)
-            raise FaultwatchError(f"git {verb} did not finish within {seconds:g} s") from None
+            raise _make_timeout_error(subcommand, seconds) from None
         except BaseException:
             _end_process(process)
             raise
@@ -332,6 +341,6 @@ def _end_process(process: "subprocess.Popen[bytes]") -> None:
         process.kill()
 
 
-def _get_verb(arguments: tuple[str, ...]) -> str:
+def _get_subcommand(arguments: tuple[str, ...]) -> str:
     rest = arguments[2:] if arguments[0] == "-C" else arguments
     return rest[0]

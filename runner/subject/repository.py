@@ -20,7 +20,7 @@ from runner.subject.hardened_git import (
     GitError,
     compute_patch_ids,
     is_git_directory,
-    iterate_git,
+    iterate_git_entries,
     run_git,
 )
 from runner.system.durable_files import rename_folder_durably
@@ -87,12 +87,12 @@ class Repository(Struct, frozen=True):
             return run_git(*arguments, git_dir=own, checkout=checkout, variables=variables, paths=paths)
         return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
 
-    def iterate_git(self, *arguments: str) -> Iterator[str]:
-        """Run git here and yield what it prints, as :func:`iterate_git` does."""
+    def iterate_git_entries(self, *arguments: str) -> Iterator[str]:
+        """Run git here and yield what it prints, as :func:`iterate_git_entries` does."""
         variables = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
         if self.bare:
-            return iterate_git(*arguments, git_dir=str(self.path), variables=variables)
-        return iterate_git("-C", str(self.path), *arguments, variables=variables)
+            return iterate_git_entries(*arguments, git_dir=str(self.path), variables=variables)
+        return iterate_git_entries("-C", str(self.path), *arguments, variables=variables)
 
     def resolve(self, revision: str) -> str:
         """Return the full hash of a revision."""

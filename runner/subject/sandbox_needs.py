@@ -8,13 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.execution.sandbox import Sandbox
+from runner.subject.offline_builds import describe_offline_remedy, find_network_error
 from runner.subject.package_managers import (
     GO_CACHE_VARIABLES,
     MANAGERS,
     PackageManager,
-    describe_offline_remedy,
     find_managers,
-    find_network_error,
 )
 
 _MANAGER_BY_VARIABLE = {manager.variable: manager for manager in MANAGERS}

@@ -144,7 +144,7 @@ def find_changes(tree: Path, built: Mapping[str, FileState], rules: KeepRules) -
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 state, before = read_state(entry), built.get(path)
                 if before is None:
-                    changes.extend(_find_new(tree, path, state, rules))
+                    changes.extend(_find_new_files(tree, path, state, rules))
                     continue
                 present.add(path)
                 if before.is_folder and state.is_folder:
@@ -155,7 +155,7 @@ def find_changes(tree: Path, built: Mapping[str, FileState], rules: KeepRules) -
     return [*changes, *(Change(path, "removed", None) for path in gone if not rules.keeps(path))]
 
 
-def _find_new(tree: Path, path: str, state: FileState, rules: KeepRules) -> Iterator[Change]:
+def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -> Iterator[Change]:
     """Yield the changes of a new file or folder: itself, or what is in the folder if some of that stays."""
     if rules.keeps(path):
         return

@@ -82,7 +82,7 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     verdict = f"**{describe_verdict(outcome, format_code)}**{why}\n\n"
     first = f"{verdict}{_describe_judge(outcome)}{_describe_failures(outcome.cases)}"
     sides = (
-        f"{_describe_missing(outcome.metrics)}{_describe_same_bytes(outcome)}"
+        f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
     )
     steps = f"{_suggest_commands(outcome)}{_offer_bisect(outcome, links)}"
@@ -211,7 +211,7 @@ def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
     return "".join(parts)
 
 
-def _describe_missing(rows: Iterable[MetricOutcome]) -> str:
+def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:

@@ -165,7 +165,7 @@ class ForgeWorker:
         def order_job(command: Command, head: str) -> tuple[bool, str]:
             assert isinstance(comment, CommandComment)
             if self.jobs is None:
-                return False, "This service does not order jobs."
+                return False, "This service is not configured to start jobs."
             url = self._find_address(split_name(comment.repository)[0])
             reply = job_order.order_job(self.jobs, comment, command, head, url)
             if reply[0]:

@@ -70,7 +70,7 @@ class DriftBisector:
         with self.scheduler.database.writing() as session:
             rows = {row.id: row for row in jobs.list_open_jobs(session)}
             open_jobs = [
-                _describe_open_job(session, row)
+                _build_open_job(session, row)
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_ordered_by_service(row)
             ]
@@ -114,7 +114,7 @@ def _is_ordered_by_service(row: Job) -> bool:
     return row.asked_by == SERVICE and row.kind == "bisect"
 
 
-def _describe_open_job(session: Session, row: Job) -> OpenJob:
+def _build_open_job(session: Session, row: Job) -> OpenJob:
     """Return what the rules of preemption read of an open job."""
     by_service, drift = _is_ordered_by_service(row), row.question.get("drift")
     settled, withdrawn = next_bisect.explain_why_settled(session, drift) if by_service and drift else ("", False)

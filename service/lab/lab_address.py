@@ -13,6 +13,7 @@ from service.lab.read_lab import LabProblem, LabQuery
 from service.lab.rules import setting_names
 from service.lab.rules.setting_names import Value
 from service.lab.schemas import SettingsLab
+from service.rules.jobs import job_settings
 
 SEPARATOR = "|"
 """Between the values to measure: no value that a job may set contains it."""
@@ -112,7 +113,7 @@ class LabAddress:
                 value = setting_names.read_value(name, text)
             except ValueError as error:
                 raise LabProblem("set", f"{setting_names.format_title(name)}: {error}.") from None
-            if objection := setting_names.explain_objection(name, value):
+            if objection := job_settings.explain_objection(name, value):
                 raise LabProblem("set", f"{objection[:1].upper()}{objection[1:]}.")
             values.setdefault(name, []).append(value)
         return values

@@ -18,10 +18,10 @@ from service.lab import lab_address
 from service.lab.lab_address import LabAddress
 from service.lab.read_lab import DEFAULT_PAIRS, LabProblem
 from service.lab.rules import setting_names
-from service.lab.rules.setting_names import HUGE_PAGES, POLICIES, PRELOAD
 from service.lab.schemas import CellState, LabCell, SettingsLab
 from service.pipeline import check_bisect
 from service.rules.access.scope import Scope
+from service.rules.jobs.job_settings import HUGE_PAGES, POLICIES, PRELOAD
 from service.store import jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.revisions import refs

@@ -17,8 +17,8 @@ from runner.contract.job import RemedyQuestion
 from runner.contract.report import IMPORT_FORMAT, OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
 from service.lab.rules.compare_cell import Readings
-from service.lab.rules.setting_names import PARAMETER
 from service.lab.rules.settings_grid import LabRun
+from service.rules.jobs.job_settings import PARAMETER
 from service.store import jobs
 from service.store.engine import bulk
 from service.store.models import Case, Environment, Host, Job, Revision, Run, StoredReport, Subject

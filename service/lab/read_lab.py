@@ -16,7 +16,7 @@ from service.lab.queries import LabReport, LabTarget
 from service.lab.rules import setting_names
 from service.lab.rules.best_cell import choose_best_cell
 from service.lab.rules.compare_cell import ELAPSED, METRICS, THROUGHPUT, Readings, compare_metric
-from service.lab.rules.setting_names import VARIABLE, Value
+from service.lab.rules.setting_names import Value
 from service.lab.rules.settings_grid import (
     GridCell,
     LabRun,
@@ -30,6 +30,8 @@ from service.lab.rules.settings_grid import (
 from service.lab.schemas import CellState, LabCell, LabCost, LabMetric, LabSetting, SettingsLab
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.rules.expected_runs import is_imported
+from service.rules.jobs import job_settings
+from service.rules.jobs.job_settings import VARIABLE
 from service.rules.jobs.job_variables import select_settable
 from service.store.revisions import refs
 
@@ -254,7 +256,7 @@ class _Cells:
         defaults = self.default.settings
         changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
         objection = next(
-            filter(None, (setting_names.explain_objection(name, value) for name, value in changed.items())), ""
+            filter(None, (job_settings.explain_objection(name, value) for name, value in changed.items())), ""
         )
         if objection:
             return None, f"{objection[:1].upper()}{objection[1:]}."
@@ -300,7 +302,7 @@ class _Cells:
 
 def _explain_objection(default: LabRun | None, run: LabRun, values: Mapping[str, Value]) -> str:
     """Return why a run does not compare with the default although its other settings are the same."""
-    if default is None or any(name.startswith((setting_names.PARAMETER, "build.")) for name in values):
+    if default is None or any(name.startswith((job_settings.PARAMETER, "build.")) for name in values):
         return ""
     if default.own_bytes and run.own_bytes and default.own_bytes != run.own_bytes:
         return "The build differs from the default's build."

@@ -79,7 +79,7 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     subjects = list(session.scalars(select(Subject.name).order_by(Subject.name)))
     subject = values.get("subject", "")
     if subject not in subjects:
-        return CheckedBisect(values, {"subject": _describe_unknown("subject", subject, subjects)})
+        return CheckedBisect(values, {"subject": _describe_unknown_name("subject", subject, subjects)})
     # Case, metric and host: each has to have a series.
     rows = session.execute(
         select(Case.name, Series.metric, Host.name)
@@ -94,12 +94,12 @@ def check_form(session: Session, form: Mapping[str, str]) -> CheckedBisect:
     metrics = sorted({row[1] for row in rows if row[0] == case})
     hosts = sorted({row[2] for row in rows if row[0] == case})
     if case not in cases:
-        objections["case"] = _describe_unknown(f"case of {subject}", case, cases)
+        objections["case"] = _describe_unknown_name(f"case of {subject}", case, cases)
     else:
         if name not in metrics:
-            objections["metric"] = _describe_unknown(f"metric of {case}", name, metrics)
+            objections["metric"] = _describe_unknown_name(f"metric of {case}", name, metrics)
         if host and host not in hosts:
-            objections["host"] = _describe_unknown(f"host that has measured {case}", host, hosts)
+            objections["host"] = _describe_unknown_name(f"host that has measured {case}", host, hosts)
         elif _has_only_imported(session, subject, case, host):
             objections["case"] = f"The results of {case} were imported: no host can measure it again."
     # Both ends: the bad one has to descend from the good one.
@@ -145,7 +145,7 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
     return bool(hashes) and all(is_imported(settings[hash_]) for hash_ in hashes)
 
 
-def _describe_unknown(kind: str, text: str, names: Sequence[str]) -> str:
+def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
     """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
         return f"There is no {kind} “{text}”: nothing is stored yet."

@@ -31,10 +31,10 @@ class DriftFacts:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._parents = cache(partial(revisions.map_parents, session))
-        self._settings = cache(partial(points.find_settings, session))
-        self._levels = cache(partial(points.map_levels, session))
-        self._report = cache(partial(runs.find_report, session))
+        self._map_parents = cache(partial(revisions.map_parents, session))
+        self._find_settings = cache(partial(points.find_settings, session))
+        self._map_levels = cache(partial(points.map_levels, session))
+        self._find_report = cache(partial(runs.find_report, session))
 
     def blame_upgrades(self, drift: SeriesDrift) -> SeriesDrift:
         """Blame a drift on the configuration too, if a file of the host that both sides mapped was upgraded between.
@@ -47,10 +47,10 @@ class DriftFacts:
         before, after = (self._read_system_files(point) for point in (drift.before, drift.after))
         return replace(drift, cause=Cause.BOTH) if list_upgraded_files(before, after) else drift
 
-    def find_description_facts(self, row: Series, drift: SeriesDrift) -> DriftContext:
+    def find_description_facts(self, series: Series, drift: SeriesDrift) -> DriftContext:
         """Return the commits, settings, levels and costs that the description of a drift needs."""
-        parents = self._parents(row.subject_id)
-        revisions_query = select(Revision).where(Revision.subject_id == row.subject_id)
+        parents = self._map_parents(series.subject_id)
+        revisions_query = select(Revision).where(Revision.subject_id == series.subject_id)
         blamed = self._session.scalars(revisions_query.where(Revision.commit == drift.after.revision)).one()
         candidates = list_commits_between(parents, *drift.suspects)
         settings_before, settings_after = self._read_settings_of_sides(drift)
@@ -58,24 +58,24 @@ class DriftFacts:
             title=blamed.title,
             author=blamed.author,
             committed_at=blamed.committed_at,
-            candidates=revisions.list_candidates(self._session, row.subject_id, candidates),
+            candidates=revisions.list_candidates(self._session, series.subject_id, candidates),
             candidates_known=are_all_known(parents, *drift.suspects),
             settings_before=settings_before,
             settings_after=settings_after,
-            levels_before=self._levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),
-            levels_after=self._levels(tuple(point.run_id for point in drift.new_points[:_NEAREST_RUNS])),
-            costs=self._read_fault_costs(row, drift),
+            levels_before=self._map_levels(tuple(point.run_id for point in drift.old_points[-_NEAREST_RUNS:])),
+            levels_after=self._map_levels(tuple(point.run_id for point in drift.new_points[:_NEAREST_RUNS])),
+            costs=self._read_fault_costs(series, drift),
         )
 
     def _read_system_files(self, point: PathPoint) -> dict[str, str]:
         """Return the files of the host that the program of a run mapped."""
-        report = self._report(point.run_id)
+        report = self._find_report(point.run_id)
         return list_system_file_settings(report) if report else {}
 
     def _read_settings_of_sides(self, drift: SeriesDrift) -> Sequence[Mapping[str, str]]:
         """Return the settings before and after a drift; upgraded files of the host count if only those differ."""
         sides = (drift.before, drift.after)
-        settings_of_sides = [self._settings(point.environment) for point in sides]
+        settings_of_sides = [self._find_settings(point.environment) for point in sides]
         if drift.cause not in {Cause.CONFIG, Cause.BOTH} or drift.before.environment != drift.after.environment:
             return settings_of_sides
         files = [self._read_system_files(point) for point in sides]
@@ -85,18 +85,18 @@ class DriftFacts:
         )
         return [{**settings, **side} for settings, side in zip(settings_of_sides, file_settings, strict=True)]
 
-    def _read_fault_costs(self, row: Series, drift: SeriesDrift) -> FaultCosts:
+    def _read_fault_costs(self, series: Series, drift: SeriesDrift) -> FaultCosts:
         """Return what a fault costs on both sides, as far as profiles and the host's canary show it."""
-        if row.metric not in PRICED_METRICS:
+        if series.metric not in PRICED_METRICS:
             return FaultCosts()
         before, after = (
             profiles.read_seconds_per_fault(
                 self._session,
-                profiles.ProfileFilter(row.subject.name, row.case.name, point.revision, row.host.name),
+                profiles.ProfileFilter(series.subject.name, series.case.name, point.revision, series.host.name),
                 point.environment,
             )
             for point in (drift.before, drift.after)
         )
-        report = self._report(drift.after.run_id)
+        report = self._find_report(drift.after.run_id)
         canary = report.canary if report else None
         return FaultCosts(before, after, canary.seconds_per_fault if canary and canary.holds else None)

@@ -20,13 +20,13 @@ def find_insights(session: Session, outcome: GateOutcome) -> tuple[Insight, ...]
     by_name = {case.name: case.case for case in outcome.cases}
     insights = []
     for name in list(changed)[:MAX_CASES]:
-        after = _find_newest(session, by_name[name].head)
+        after = _find_newest_profile(session, by_name[name].head)
         if after is not None:
-            insights.append(make_insight(name, _find_newest(session, by_name[name].base), after))
+            insights.append(make_insight(name, _find_newest_profile(session, by_name[name].base), after))
     return tuple(insights)
 
 
-def _find_newest(session: Session, side: Report) -> Profile | None:
+def _find_newest_profile(session: Session, side: Report) -> Profile | None:
     """Return the newest profile of one side of a case."""
     profile_filter = profiles.ProfileFilter(side.subject, side.case.name, side.revision.commit, side.host.name)
     newest = profiles.find_newest(session, profile_filter, side.environment.hash)

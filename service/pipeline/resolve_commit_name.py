@@ -22,7 +22,10 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
         return commits[0], ""
     subject_phrase = f" of {subject}" if subject else ""
     if not commits:
-        return None, f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest(session, subject)}"
+        return (
+            None,
+            f"There is no commit {text}{subject_phrase}. {NAMING_ADVICE}{_describe_newest_commit(session, subject)}",
+        )
     if len({entry.subject for entry in commits}) == 1:
         names = ", ".join(entry.commit[: max(12, len(text) + 4)] for entry in commits)
         return None, f"{text} can mean several commits{subject_phrase}: {names}. Write more digits."
@@ -30,6 +33,6 @@ def resolve_commit_name(session: Session, text: str, subject: str | None = None)
     return None, f"{text} can mean several commits: {names}. Choose the subject."
 
 
-def _describe_newest(session: Session, subject: str | None) -> str:
+def _describe_newest_commit(session: Session, subject: str | None) -> str:
     newest = revisions.list_newest_commits(session, subject, 1) if subject else []
     return f" The newest commit that the service knows is {newest[0].commit[:10]}." if newest else ""

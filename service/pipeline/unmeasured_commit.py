@@ -68,7 +68,7 @@ class UnmeasuredCommit:
     command: str
 
 
-def describe_unmeasured_commit(
+def find_unmeasured_commit(
     session: Session, commit: NamedCommit, host: str = "", workload: str = ""
 ) -> UnmeasuredCommit | None:
     """Return the measured neighbours of a commit without a measured run; None if it has one, or no commit has.
@@ -79,7 +79,7 @@ def describe_unmeasured_commit(
         Count only the runs on this host, or of this workload.
     """
     subject_id = session.scalars(select(Subject.id).where(Subject.name == commit.subject)).one()
-    measured = _find_measured(subject_id, host, workload)
+    measured = _select_measured_commits(subject_id, host, workload)
     position = session.scalars(
         select(Revision.position).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     ).one()
@@ -119,7 +119,7 @@ def find_measure_question(session: Session, commit: NamedCommit, case: str) -> M
     return build_measure_question(report, commit.commit) if report else None
 
 
-def _find_measured(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
+def _select_measured_commits(subject_id: int, host: str, workload: str) -> Select[int, str, str]:
     """Return the query for the commits of a subject that have a measured run."""
     runs = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED)
     if host:

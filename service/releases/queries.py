@@ -75,7 +75,7 @@ def _read_levels(
     Parameters
     ----------
     newest
-        Of several runs of a commit, whether the newest or the oldest is taken: a change of the configuration that was
+        Of several runs of a commit, whether the newest or the oldest is taken: a configuration change that was
         measured at one of the releases belongs between them.
     """
     contained = list_commits_between(parents, "", commit)

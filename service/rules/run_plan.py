@@ -30,16 +30,15 @@ class Orders:
         Revisions to measure in the environment of the request, for a cross-measurement.
     unsure
         Whether the level of the newest runs in that environment is uncertain.
-    shorter
-        The newest revision on the level before, if the doubt is about a change of which fewer runs show that level than
-        the new one; else None.
+    revision_before
+        The newest revision on the previous level, if fewer runs show that level than the new one; else None.
     elsewhere
         Revisions that other hosts have measured.
     """
 
     cross_measured: frozenset[str] = frozenset()
     unsure: bool = False
-    shorter: str | None = None
+    revision_before: str | None = None
     elsewhere: frozenset[str] = frozenset()
 
 
@@ -184,23 +183,29 @@ def _choose_rerun(
     missing: Iterable[str],
     positions: Mapping[str, int],
 ) -> _Ordered:
-    """Return a revision to measure again if the newest level is in doubt and no later revision is measured anyway.
+    """Return a revision to measure again if the newest level is in doubt; none if the plan has a later revision anyway.
 
-    It is the newest one, or one on the level before if fewer runs show that: however many runs follow a single one,
-    that one may be an outlier. Attempts that failed count too: otherwise a program that has begun to fail would be run
-    again for ever.
+    The newest measured revision is measured again, or a revision on the previous level if fewer runs show the previous
+    level than the new one. A level that a single run shows may be an outlier, however many runs follow. Failed attempts
+    count too: otherwise a program that has begun to fail would be run again for ever.
+
+    Parameters
+    ----------
+    missing
+        The revisions that the plan measures for the first time.
     """
     runs_here = [run for run in runs if run.environment == environment]
     measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
     if not order.unsure or not measured:
         return []
     newest = max(measured, key=lambda revision: positions[revision])
-    later = any(positions[revision] > positions[newest] for revision in missing)
+    if any(positions[revision] > positions[newest] for revision in missing):
+        return []
     attempts = Counter(run.revision for run in runs_here)
-    in_doubt = [
-        revision for revision in (order.shorter, newest) if revision in measured and attempts[revision] <= MAX_RERUNS
-    ]
-    return [] if later else [(revision, Reason.RERUN) for revision in in_doubt[:1]]
+    for revision in (order.revision_before, newest):
+        if revision in measured and attempts[revision] <= MAX_RERUNS:
+            return [(revision, Reason.RERUN)]
+    return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +220,15 @@ class DriftEnd:
         Of its revision in the subject's history.
     unsure
         Whether the drift is in doubt.
-    shorter
-        As :attr:`Orders.shorter`.
+    revision_before
+        As :attr:`Orders.revision_before`.
     """
 
     series: int
     environment: str
     position: int
     unsure: bool
-    shorter: str | None = None
+    revision_before: str | None = None
 
 
 def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:

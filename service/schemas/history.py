@@ -147,7 +147,7 @@ class SeriesPoint(View):
 
 
 class ConfigChange(View):
-    """A change of the environment along the path."""
+    """An environment change along the path."""
 
     revision: str
     """Revision of the first point in the new environment."""

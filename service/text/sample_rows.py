@@ -56,7 +56,7 @@ def write_csv(rows: Iterable[SampleRow]) -> Iterator[str]:
     """Write rows as CSV (RFC 4180) with a header."""
     yield _write_line(COLUMNS)
     for row in rows:
-        yield _write_line([_make_plain(value) for value in row])
+        yield _write_line([_format_plain_value(value) for value in row])
 
 
 def write_json_lines(rows: Iterable[SampleRow]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _write_line(values: Iterable[object]) -> str:
     return text.getvalue()
 
 
-def _make_plain(value: object) -> object:
+def _format_plain_value(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return value.isoformat() if isinstance(value, datetime) else value

@@ -103,20 +103,24 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
 
 
 def _propose_environments(
-    offline: str, online: str, runs: tuple[RunProposal, ...], packages: list[str]
+    offline_arguments: str, online_arguments: str, runs: tuple[RunProposal, ...], packages: list[str]
 ) -> list[BuildProposal]:
     """Return the builds with `pip install`: first with the packages of this host, then with downloads.
 
     Parameters
     ----------
+    offline_arguments, online_arguments
+        What `pip install` installs, with its options: in the first build, and in the second one.
     packages
         The packages that the second build keeps for later builds and for the gate, which has no network access.
     """
     pip, quiet = f"{_PYTHON} -m pip", "--quiet --disable-pip-version-check"
     install = f"{pip} install {quiet}"
     download = f"{pip} download {quiet} --dest ${PIP.variable} {' '.join(packages)}"
-    install_with_downloads = f"{{ {install} --no-index {online} || {{ {download}; {install} {online}; }}; }}"
-    shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline}")
+    install_with_downloads = (
+        f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
+    )
+    shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
     own = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
         BuildProposal("Python", shared, ("python3",), runs=runs),

@@ -52,10 +52,10 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     Everything above perf's heading is ignored: the program may have written it.
     """
     events, footers = _split_events_and_footers(_cut_body(split_lines(text)))
-    point = _detect_decimal_point(footers)
+    decimal_point = _detect_decimal_point(footers)
     _check_columns(events)
-    plain = _remove_grouping(events, point)
-    rows = [_make_row(event, digits, point) for event, digits in zip(events, plain, strict=True)]
+    plain = _remove_grouping(events, decimal_point)
+    rows = [_make_row(event, digits, decimal_point) for event, digits in zip(events, plain, strict=True)]
     times = {what: parse_decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
     result = assemble_readings(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
@@ -134,9 +134,9 @@ def _check_columns(events: Sequence[_Event]) -> None:
             )
 
 
-def _remove_grouping(events: Sequence[_Event], point: str) -> list[str]:
+def _remove_grouping(events: Sequence[_Event], decimal_point: str) -> list[str]:
     """Return each count without the characters between its digits, which must be one locale's throughout."""
-    numbers = [_GroupedNumber.parse(event, point) for event in events]
+    numbers = [_GroupedNumber.parse(event, decimal_point) for event in events]
     marks = {number.mark: number for number in numbers if number.mark}
     if len(marks) > 1:
         raise list(marks.values())[1].line.make_error("the digits are grouped by a different character than above")
@@ -162,17 +162,17 @@ class _GroupedNumber(Struct, frozen=True):
     may_be_grouped: bool
 
     @classmethod
-    def parse(cls, event: _Event, point: str) -> "_GroupedNumber":
+    def parse(cls, event: _Event, decimal_point: str) -> "_GroupedNumber":
         """Cut a count; the last group has three digits, the others three, or two as in India."""
         text, fraction = event.count, ""
         if text in STATUS_BY_MISSING_COUNT:
             return cls(event.line, (text,), "", "", may_be_grouped=False)
-        if point in text:
-            text, _, fraction = text.rpartition(point)
+        if decimal_point in text:
+            text, _, fraction = text.rpartition(decimal_point)
             fraction = "." + fraction
         marks = set(text) - set("0123456789")
         groups = tuple(re.split(f"[{_GROUPING}]", text))
-        if len(marks) > 1 or point in marks:
+        if len(marks) > 1 or decimal_point in marks:
             raise event.line.make_error(f"{event.count!r} has more than one kind of character between its digits")
         number = cls(event.line, groups, "".join(marks), fraction, may_be_grouped=not event.match["old_unit"])
         if marks and not (number.is_western or number.is_indian):
@@ -201,23 +201,26 @@ class _GroupedNumber(Struct, frozen=True):
         return "western" if self.is_western else "indian"
 
 
-def _make_row(event: _Event, digits: str, point: str) -> Row:
+def _make_row(event: _Event, digits: str, decimal_point: str) -> Row:
     """Return one event of perf's text output, with its unit and its derived metric."""
     line, match = event.line, event.match
     name = read_name(line, match["event"])
     unit = match["unit"] or ("msec" if match["old_unit"] else "")
     count = read_count(line, digits, unit, name.metric, places=6 if match["old_unit"] else 2)
-    metric = _parse_metric(line, match["metric"] or "", point)
+    metric = _parse_metric(line, match["metric"] or "", decimal_point)
     running = parse_percent(line, match["running"]) if match["running"] else None
-    if running is not None and point not in match["running"]:
+    if running is not None and decimal_point not in match["running"]:
         raise line.make_error("the percentage and the times at the end use different decimal points")
     return Row(line, match["event"], name, count, running, None, metric)
 
 
-def _parse_metric(line: Line, text: str, point: str) -> tuple[str, str]:
-    """Return the value and the unit of the derived number behind an event."""
+def _parse_metric(line: Line, text: str, decimal_point: str) -> tuple[str, str]:
+    """Return the value and the unit of the derived number behind an event; both are empty if there is none.
+
+    A decimal number must contain the decimal point of the times at the end: perf prints both in the same locale.
+    """
     match = _METRIC.fullmatch(text)
-    if not match or (match["value"] and is_decimal(match["value"]) and point not in match["value"]):
+    if not match or (match["value"] and is_decimal(match["value"]) and decimal_point not in match["value"]):
         raise line.make_error(
             "the text after # is not a number with a unit, in the number format of the times at the end"
         )

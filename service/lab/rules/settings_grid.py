@@ -14,7 +14,8 @@ from itertools import product
 from uuid import UUID
 
 from runner.contract import Outcome
-from service.lab.rules.setting_names import ALLOCATOR, PARAMETER, PRELOAD, VARIABLE, Value, is_per_run
+from service.lab.rules.setting_names import ALLOCATOR, Value
+from service.rules.jobs.job_settings import PARAMETER, PRELOAD, VARIABLE, is_per_run
 
 MAX_CELLS = 120
 """Cells of a grid: more cannot be read, and hardly be measured."""

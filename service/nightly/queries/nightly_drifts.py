@@ -97,9 +97,9 @@ def list_reported_drifts(session: Session, nightly_run: NightlyRun) -> list[Nigh
     drifts: dict[str, NightlyDrift] = {}
     for reported, host, case, metric, document in rows:
         if document is not None:
-            drifts[document["id"]] = _describe_present(document)
+            drifts[document["id"]] = _build_present_drift(document)
         elif reported.withdrawal is not None:
-            drifts[reported.drift_id] = _describe_withdrawn(reported, host, case, metric)
+            drifts[reported.drift_id] = _build_withdrawn_drift(reported, host, case, metric)
     return list(drifts.values())
 
 
@@ -132,7 +132,7 @@ def _build_any_detection_condition(condition: ColumnElement[bool]) -> ColumnElem
     return exists().where(_build_detection_condition(), condition)
 
 
-def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
+def _build_present_drift(document: Mapping[str, Any]) -> NightlyDrift:
     """Return a drift that is found: what is not confirmed yet says so."""
     drift = Drift.model_validate(document)
     only = drift.cause is Cause.COMMIT and drift.candidates_known and len(drift.candidates) == 1
@@ -141,7 +141,7 @@ def _describe_present(document: Mapping[str, Any]) -> NightlyDrift:
     return NightlyDrift.model_validate_json(json.dumps(fields | {"title": title}))
 
 
-def _describe_withdrawn(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
+def _build_withdrawn_drift(row: EventDriftRow, host: str, case: str, metric: str) -> NightlyDrift:
     """Return a drift that a nightly run has reported and that is no longer found, with the reason."""
     return NightlyDrift(
         id=row.drift_id,

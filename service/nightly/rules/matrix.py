@@ -294,7 +294,7 @@ def build_grid(
     for run in failures:
         failed.setdefault((run.subject, run.case_key, run.host, run.environment), run)
     cells = _group_points(recent)
-    scaling = {key: _find_newest(points).value for key, points in _group_points(efficiency).items()}
+    scaling = {key: _find_newest_point(points).value for key, points in _group_points(efficiency).items()}
     runs: list[RecentPoint | UnmeasuredRun] = [*failed.values(), *recent]
     columns = _build_columns(runs, machines)
     rows = []
@@ -428,7 +428,7 @@ def _mark_missed(
     return cells
 
 
-def _find_newest(points: Sequence[RecentPoint]) -> RecentPoint:
+def _find_newest_point(points: Sequence[RecentPoint]) -> RecentPoint:
     return max(points, key=_order_columns)
 
 
@@ -455,11 +455,11 @@ def _build_cell(
         return GridCell(run_id=failed_run.run_id, environment=failed_run.environment, why=failed_run.why)
     if not levels:
         return _make_empty_cell(points)
-    latest = _find_newest(levels)
+    latest = _find_newest_point(levels)
     older = [point for point in levels if point is not latest]
     compared_until = latest.started_at - MIN_COMPARED_AGE if began is None or latest.started_at < began else began
     earlier_nights = [point for point in older if point.started_at <= compared_until]
-    before = _find_newest(earlier_nights or older) if older else None
+    before = _find_newest_point(earlier_nights or older) if older else None
     in_this_run = [
         flagged[point.run_id] for point in levels if point.run_id in flagged and _is_between(before, point, latest)
     ]
@@ -486,6 +486,6 @@ def _make_empty_cell(points: Sequence[RecentPoint]) -> GridCell:
     """Return a cell without a level, with the reason."""
     if not points:
         return GridCell(why="not measured here")
-    newest = _find_newest(points)
+    newest = _find_newest_point(points)
     why = f"in quarantine: {newest.quarantine}" if newest.quarantine else newest.status.value.replace("_", " ")
     return GridCell(series_id=newest.series_id, run_id=newest.run_id, environment=newest.environment, why=why)

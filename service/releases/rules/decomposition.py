@@ -29,7 +29,7 @@ def is_between(drift: Drift, range_: Collection[str], base: str) -> bool:
     range_
         The commits that the second release contains and the first one does not.
     base
-        The first release. A change of the configuration that was measured at it comes after it.
+        The first release. A configuration change that was measured at it comes after it.
     """
     if drift.cause in {Cause.COMMIT, Cause.BOTH} and drift.candidates:
         return any(candidate.commit in range_ for candidate in drift.candidates)

@@ -54,7 +54,7 @@ def compute_half_range(observations: Iterable[Observation]) -> Number:
     return widest // 2 if isinstance(widest, int) and widest % 2 == 0 else widest / 2
 
 
-def describe_variation(question: Question, observations: Sequence[Observation], why: str) -> Refused:
+def refuse_variation(question: Question, observations: Sequence[Observation], why: str) -> Refused:
     """Return that a search proves nothing: how far the metric varies, why that is too much, and what helps.
 
     Parameters

@@ -208,7 +208,7 @@ class _ExactSearch:
             Whether the measurements explain the whole difference; False if more have to be measured.
         """
         if (old, new) not in self._explained:
-            suspects = self._list_between(old, new)
+            suspects = self._collect_commits_between(old, new)
             middle = self._find_middle(old, new, suspects)
             if middle is None:
                 complete = self._explain_gap_without_middle(old, new, suspects)
@@ -294,10 +294,10 @@ class _ExactSearch:
 
     def open_first_gap(self, old: str, new: str) -> None:
         """Open the gap between two commits that are not measured yet."""
-        suspects = self._list_between(old, new)
+        suspects = self._collect_commits_between(old, new)
         self._open_gap(suspects, self._count_tests_on_line(old, new, suspects))
 
-    def _list_between(self, old: str, new: str) -> int:
+    def _collect_commits_between(self, old: str, new: str) -> int:
         """Return as a bit set the commits that ``new`` contains and ``old`` does not."""
         return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
 
@@ -396,7 +396,7 @@ class _ExactSearch:
         parent = old
         if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
             parent = self._find_nearest_measured(old)
-            candidates |= self._list_between(parent, new) & ~self.graph.older
+            candidates |= self._collect_commits_between(parent, new) & ~self.graph.older
         self.culprits[new] = Culprit(
             commit=new,
             parent=parent,
@@ -473,7 +473,7 @@ class _ExactSearch:
             others = sum(
                 1 << graph.index_of[name] for name, other in self.values.items() if self.do_differ(level, other)
             )
-            betweens = (self._list_between(low, high) for high in later)
+            betweens = (self._collect_commits_between(low, high) for high in later)
             agreements += [(low, between) for between in betweens if not between & (graph.older | others)]
         return agreements
 
@@ -498,7 +498,7 @@ class _ExactSearch:
             if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_level_of_gap(reference)
-            part = self._list_between(reference, commit)
+            part = self._collect_commits_between(reference, commit)
             if self.do_differ(level + self._sum_effects(part), self.values[commit]):
                 complete &= self.find_culprits_between(reference, commit)
             searched |= part
@@ -520,7 +520,7 @@ class _ExactSearch:
                 if reference not in has_level:
                     has_level[reference] = self._find_level(reference) is not None
                 if has_level[reference]:
-                    tests[commit] = (self._list_between(reference, commit) & suspects).bit_count()
+                    tests[commit] = (self._collect_commits_between(reference, commit) & suspects).bit_count()
         return tests
 
     def _count_tests_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from runner.contract.level import Number, median
 from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
-from service.rules.bisect.count_variation import describe_variation
+from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.exact_search import refuse_unfit_ends
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_commits import estimate_success_probabilities
@@ -208,7 +208,7 @@ def search_noisy(question: Question, observations: Iterable[Observation]) -> Ans
         )
     why = _explain_run_limit(question, measurements, belief) if not culprits else ""
     if why:
-        return describe_variation(question, observations, why)
+        return refuse_variation(question, observations, why)
     if not culprits and belief.no_step > MAX_NO_STEP_PROBABILITY:
         end = min((good, bad), key=lambda end: measurements.data.n[end])
         return Measure(commits=(measurements.names[end],), left=_estimate_remaining_runs(belief, measurements) + 2)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
-from service.rules.bisect.count_variation import describe_variation
+from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.relative_change import symmetric_percent_change
 from service.text.numbers import format_quantity
@@ -119,7 +119,7 @@ def choose_next_proof(question: Question, answer: Answer, observations: Sequence
             not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
             and proven_or_refuted
         ):
-            refused = describe_variation(question, observations, _explain_unproven(proven_or_refuted))
+            refused = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
             only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
             return refused.model_copy(update={"only_builds": only_builds})
         failed = {
@@ -156,7 +156,7 @@ def explain_giving_up(
     if standing:
         return Found(culprits=tuple(standing))
     why = f"interleaved measurements did not show {failed} differences that single runs showed"
-    return describe_variation(question, observations, why)
+    return refuse_variation(question, observations, why)
 
 
 def _explain_unproven(suspects: Sequence[Culprit]) -> str:

@@ -100,7 +100,7 @@ def _decide_metric_verdict(name: str, request: ComparisonRequest, alpha: float) 
 def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: float) -> MetricDecision:
     """Decide whether one metric differs: a count by the signs of the pairs, any other metric by an interval."""
     base, head, judging = request.base, request.head, request.judging
-    if (missing := _describe_missing(name, request)) or not pairs:
+    if (missing := _list_missing_sides(name, request)) or not pairs:
         return _decide_missing_value(name, missing, request)
     counted = all(reading.status is Status.COUNTED for reading in (*base.readings(name), *head.readings(name)))
     if metric(name).kind is Kind.COUNT and counted:
@@ -114,7 +114,7 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
     return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
 
 
-def _describe_missing(name: str, request: ComparisonRequest) -> list[str]:
+def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:
     """Return the sides on which a metric has no value."""
     sides = (("base", request.base), ("head", request.head))
     return [side for side, report in sides if not report.values(name) and report.samples]
@@ -140,7 +140,7 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     """Compare each sample of head with the level of a stored run of base; return these pairs and the decision."""
     base, head = request.base, request.head
     readings = (*base.readings(name), *head.readings(name))
-    if missing := _describe_missing(name, request):
+    if missing := _list_missing_sides(name, request):
         return [], _decide_missing_value(name, missing, request)
     base_majority = find_majority(base.values(name))
     undecided = MetricDecision(

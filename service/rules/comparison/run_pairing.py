@@ -85,14 +85,14 @@ def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[Comparabl
             newest = max((run for run in base if getattr(run, same) in shared), key=_get_history_order)
             base = [run for run in base if getattr(run, same) == getattr(newest, same)]
             head = [run for run in head if getattr(run, same) == getattr(newest, same)]
-    return Pair(_find_newest(base), _find_newest(head))
+    return Pair(_list_newest_repeats(base), _list_newest_repeats(head))
 
 
 def _get_history_order(run: ComparableRun) -> tuple[int, datetime]:
     return run.position, run.started_at
 
 
-def _find_newest(runs: Sequence[ComparableRun]) -> Runs:
+def _list_newest_repeats(runs: Sequence[ComparableRun]) -> Runs:
     """Return the newest run and those that repeat it."""
     newest = max(runs, key=_get_history_order)
     repeats = [run for run in runs if _identify_measured(run) == _identify_measured(newest)]

@@ -82,7 +82,7 @@ class LevelChangeDetector:
         if not any(state_key[:2]):
             return noisy
         if state_key != self._known:  # which is rare
-            slow_ramps = [self._describe(climb) for climb in state_key[1]]
+            slow_ramps = [self._complete_change(climb) for climb in state_key[1]]
             self._known, self._merged = state_key, MergedChanges([*self._repeating.exact, *slow_ramps])
         return self._merged.update(noisy)
 
@@ -92,11 +92,11 @@ class LevelChangeDetector:
             self._changes.pop()
         self._changes += self._replaced
         unchanged, updated = self._noisy.updates()
-        self._changes[unchanged:] = [self._describe(change) for change in updated]
+        self._changes[unchanged:] = [self._complete_change(change) for change in updated]
         reruns = [difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
         self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
         if self._newest:
-            newest = self._describe_newest(self._newest)
+            newest = self._complete_newest_change(self._newest)
             last = self._changes[-1] if self._changes else None
             if last and _is_same(
                 last, newest, MAX_POINTS_TO_NEWEST if newest.index < len(self._values) - 1 else MAX_POSITION_ERROR
@@ -106,20 +106,22 @@ class LevelChangeDetector:
             self._changes.append(newest)
         return self._changes
 
-    def _describe(self, change: LevelChange) -> LevelChange:
+    def _complete_change(self, change: LevelChange) -> LevelChange:
         """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         sigma = self._noisy.noise.sigma
-        size = f"{format_change(before, after)}: %s of {format_sigmas(abs(change.after - change.before) / sigma)}"
+        size = format_sigmas(abs(change.after - change.before) / sigma)
+        runs = change.high - change.low + 1
+        evidence = f"{format_change(before, after)}: "
         if change.rule == "ramp":
-            evidence = f"{size % 'a steady climb'} over {change.high - change.low + 1:,} runs"
+            evidence += f"a steady climb of {size} over {runs:,} runs"
         else:
-            evidence = f"{size % 'a step'} (sigma {format_number(sigma)})"
-            if change.high > change.low:
-                evidence += f", at one of {change.high - change.low + 1:,} successive runs"
+            evidence += f"a step of {size} (sigma {format_number(sigma)})"
+            if runs > 1:
+                evidence += f", at one of {runs:,} successive runs"
         return replace(change, before=before, after=after, evidence=evidence)
 
-    def _describe_newest(self, change: LevelChange) -> LevelChange:
+    def _complete_newest_change(self, change: LevelChange) -> LevelChange:
         """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         size = abs(change.after - change.before) / self._noisy.noise.sigma

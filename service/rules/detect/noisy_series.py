@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,20 +29,14 @@ from service.rules.detect.noise import (
     estimate_outlier_distance,
     sort_sizes,
 )
-from service.rules.detect.wander import (
-    MIN_MARGIN_IN_DOUBT,
-    POINTS_AFTER,
-    POINTS_BEFORE,
-    Shape,
-    find_needed_margin,
-)
+from service.rules.detect.suspicions import is_suspicion
+from service.rules.detect.wander import POINTS_AFTER, POINTS_BEFORE, Shape, find_needed_margin
 
 UPDATE_POINTS = 32  # points after which the partition is updated
 EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POINTS
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-MAX_POINTS_IN_DOUBT = POINTS_AFTER  # points after a change that end its suspicion: it is certain then, or none
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -174,15 +169,15 @@ class NoisySeries:
         shape = Shape(change.low, change.high) if change.rule == "ramp" else Shape(change.index, change.index)
 
         # By the runs around it and the other changes there; but no later change withdraws it.
-        likely = False
+        largest_margin = -math.inf
         for last in self._list_ends(shape):
             margin = self._compute_margin(shape, begin, end, last)
-            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first(shape)):
+            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first_run(shape)):
                 return change
-            likely |= margin >= MIN_MARGIN_IN_DOUBT
-        return replace(change, wants_rerun=True) if likely and self._done < shape.high + MAX_POINTS_IN_DOUBT else None
+            largest_margin = max(largest_margin, margin)
+        return replace(change, wants_rerun=True) if is_suspicion(largest_margin, self._done - shape.high) else None
 
-    def _find_first(self, shape: Shape) -> int:
+    def _find_first_run(self, shape: Shape) -> int:
         """Return the first of the runs that a change is judged by."""
         return max(0, shape.low - POINTS_BEFORE)
 
@@ -203,7 +198,7 @@ class NoisySeries:
 
         ``begin`` and ``end`` are those of the levels beside it: the other changes lie there and outside.
         """
-        first = self._find_first(shape)
+        first = self._find_first_run(shape)
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         apart = [row for row in near if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]

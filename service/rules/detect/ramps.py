@@ -77,7 +77,7 @@ def is_ramp(group: ChangeGroup, sigma: float) -> bool:
     return (group.score > 0 or group.size > MAX_STEPS) and group.size > 1 and climbed >= MIN_RAMP_SIGMA * sigma
 
 
-def describe_ramp(group: ChangeGroup) -> LevelChange:
+def build_ramp_change(group: ChangeGroup) -> LevelChange:
     """Return the group as one ramp, from half a stair before its first change to half a stair after its last."""
     first, last = group.first, group.last
     begin = first.at - (group.second.at - first.at) // 2
@@ -95,7 +95,7 @@ def list_group_changes(
     if group is None:
         return []
     if is_ramp(group, sigma):
-        ramp = explained(describe_ramp(group), group.first.begin, group.last.end)
+        ramp = explained(build_ramp_change(group), group.first.begin, group.last.end)
         if ramp:
             return [ramp]
     judged = (

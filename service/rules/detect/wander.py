@@ -28,8 +28,6 @@ Each further change nearby must add as much.
 """
 FITTED_PARAMETERS = 8
 """Parameters that are fitted to the runs: two levels, a position and the noise of both explanations."""
-MIN_MARGIN_IN_DOUBT = 2.0
-"""The same for a change that more runs can settle."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MAX_POINTS = 512

@@ -76,8 +76,8 @@ def _is_fault_storm(facts: Facts) -> bool:
     ):
         return False
     faults_together, constant = (
-        _find_first(profile.readings, *_FAULT_METRICS),
-        _find_first(readings_alone, *_FAULT_METRICS),
+        _find_first_value(profile.readings, *_FAULT_METRICS),
+        _find_first_value(readings_alone, *_FAULT_METRICS),
     )
     efficiency = _compute_efficiency(facts)
     if not faults_together or not constant or efficiency is None:
@@ -167,12 +167,12 @@ _FAULT_METRICS = ("region:page-faults", "page-faults")
 
 def _compute_efficiency(facts: Facts) -> float | None:
     """Return the weak-scaling efficiency: elapsed time alone, divided by that of processes at once."""
-    seconds_alone = _find_first(facts.profile.references.get("alone", {}), "elapsed")
+    seconds_alone = _find_first_value(facts.profile.references.get("alone", {}), "elapsed")
     seconds_together = facts.profile.value("elapsed")
     return seconds_alone / seconds_together if seconds_alone and seconds_together else None
 
 
-def _find_first(readings: Mapping[str, Reading], *names: str) -> float | None:
+def _find_first_value(readings: Mapping[str, Reading], *names: str) -> float | None:
     values = (readings[name].value for name in names if name in readings)
     return next((value for value in values if value is not None), None)
 

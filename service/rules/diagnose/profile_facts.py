@@ -95,7 +95,7 @@ class Facts:
             lock_wait=_sum_waits(profile.off_cpu, locking, calling),
             storage_wait=_sum_waits(profile.off_cpu, storage),
             fault_storage_wait=_sum_waits(profile.off_cpu, storage, faulting),
-            cpu_seconds=_find_first(profile, "region:task-clock", "task-clock") / profile.processes,
+            cpu_seconds=_find_first_value(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
             before=None if before is None else cls.from_profile(before),
@@ -247,7 +247,7 @@ def _may_show_kernel(profile: Profile) -> bool:
 
 def _compute_system_share(profile: Profile) -> float:
     """Return the share of the CPU time that was spent in the kernel: the most that faults can have cost."""
-    times = [_find_first(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
+    times = [_find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
     return times[0] / sum(times) if sum(times) else 0.0
 
 
@@ -301,5 +301,5 @@ def _find_frames(profile: Profile, functions: re.Pattern[str]) -> frozenset[int]
     return frozenset(index for index, frame in enumerate(profile.frames) if functions.fullmatch(frame.function))
 
 
-def _find_first(profile: Profile, *names: str) -> float:
+def _find_first_value(profile: Profile, *names: str) -> float:
     return next((value for name in names if (value := profile.value(name)) is not None), 0.0)

@@ -56,12 +56,12 @@ def decide_automatically(
         if fits:
             added.append(_build_entry(change, units))
     # The fix that the log ends with is another one now, or none.
-    last = _find_last_fix(log)
-    if not added and last is not None and find_current_state() is State.FIXED:
+    fix = _find_standing_fix(log)
+    if not added and fix is not None and find_current_state() is State.FIXED:
         if transitions and transitions[-1].action is Action.FIX:
             if _get_key(transitions[-1]) not in logged:
                 added.append(_build_entry(transitions[-1], units))
-        elif (Action.FIX, last.commit) not in {_get_key(change) for change in transitions}:
+        elif (Action.FIX, fix.commit) not in {_get_key(change) for change in transitions}:
             added.append(
                 LogEntry(Action.REOPEN, by_service=True, reason="The change that fixed the event is no longer found.")
             )
@@ -96,10 +96,11 @@ def build_certainty_entry(
     return None
 
 
-def _find_last_fix(log: Sequence[LogEntry]) -> LogEntry | None:
-    """Return the decision that closed the event, if it is the service's decision that it was fixed."""
-    closing = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
-    return closing[-1] if closing and closing[-1].by_service and closing[-1].action is Action.FIX else None
+def _find_standing_fix(log: Sequence[LogEntry]) -> LogEntry | None:
+    """Return the service's decision that the event was fixed, if no later decision has replaced that one."""
+    decisions = [entry for entry in log if entry.action not in {Action.ACKNOWLEDGE, Action.WITHDRAW}]
+    last = decisions[-1] if decisions else None
+    return last if last and last.by_service and last.action is Action.FIX else None
 
 
 def _get_key(change: Transition) -> tuple[Action, str]:
@@ -117,7 +118,7 @@ def _build_entry(change: Transition, units: Mapping[int | str, str]) -> LogEntry
 
 _CAUSE_CLAUSES = {
     Cause.COMMIT: "",
-    Cause.CONFIG: ", by a change of the configuration",
+    Cause.CONFIG: ", by a configuration change",
     Cause.BOTH: ", at a point where both a commit and the configuration changed",
     Cause.UNKNOWN: ", for an unknown cause",
 }

@@ -20,8 +20,10 @@ def needs_acceptance(change: JudgeChange) -> bool:
     if change.key in _ADDING_TABLES:
         return not set(change.before) <= set(change.after) if change.key != "matrix" else bool(change.before)
     if change.key.startswith(_BUDGET_PREFIX):
-        return not _is_stricter(_get_first(change.before, "0"), _get_first(change.after, "0"))
-    return not (change.key in _COUNT_KEYS and _adds_only(_get_first(change.before, ""), _get_first(change.after, "")))
+        return not _is_stricter(_get_first_item(change.before, "0"), _get_first_item(change.after, "0"))
+    return not (
+        change.key in _COUNT_KEYS and _adds_only(_get_first_item(change.before, ""), _get_first_item(change.after, ""))
+    )
 
 
 def _is_stricter(before: str, after: str) -> bool:
@@ -46,5 +48,5 @@ def _parse_number(text: str) -> float | None:
         return None
 
 
-def _get_first(items: tuple[str, ...], fallback: str) -> str:
+def _get_first_item(items: tuple[str, ...], fallback: str) -> str:
     return items[0] if items else fallback

@@ -131,7 +131,7 @@ def choose_drift_to_order(
 def choose_drift_to_bisect(drifts: Iterable[Drift], is_measurable: Callable[[Drift], bool]) -> Drift | None:
     """Return the drift of an event whose bisect tells its commit with the fewest runs; None if no bisect helps.
 
-    A single candidate needs no bisect; neither a commit nor a bisect explains a change of the configuration; and
+    A single candidate needs no bisect; neither a commit nor a bisect explains a configuration change; and
     whether a suspected change is one has to be measured first.
     """
     open_drifts = [drift for drift in drifts if len(drift.candidates) > 1 or not drift.candidates_known]

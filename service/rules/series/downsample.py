@@ -34,7 +34,7 @@ def thin_series(series: SeriesDetail, max_points: int) -> SeriesDetail:
     """Return a series with about so many points at most, and with the runs around its drifts.
 
     Of the points on the path, and of those beside it, the extremes of as many columns remain as there is room for. The
-    runs around each drift and each change of the configuration always remain, even if that exceeds the limit a little.
+    runs around each drift and each configuration change always remain, even if that exceeds the limit a little.
 
     Parameters
     ----------

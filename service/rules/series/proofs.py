@@ -149,7 +149,7 @@ def _apply_proofs_to_drift(
     """Yield what pairs leave of a drift: its proven parts, the narrowed drift, or nothing if they refute it."""
     environment = drift.after.environment
     if drift.before.environment != environment:
-        yield drift, None  # pairs in one environment say nothing about a change of the environment
+        yield drift, None  # pairs in one environment say nothing about an environment change
         return
     spans = [span for span in spans if span.proof.environment == environment]
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]

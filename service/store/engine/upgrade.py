@@ -22,9 +22,12 @@ MAX_SECONDS = 600.0
 _REMEDIES = {
     "lock timeout": (
         "A table is constantly in use",
-        "End the long query or backup, or try again after it has ended.",
+        "End the long query or backup, or wait until it has finished and try again.",
     ),
-    "locked": ("The database is locked", "Stop the program that uses it, or try again after it has ended."),
+    "locked": (
+        "The database is locked",
+        "Stop the program that is using the database, or wait until it has finished and try again.",
+    ),
     "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
     "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
     "unable to open": (

@@ -221,7 +221,7 @@ def read_event(session: Session, event_id: str, drifts: Sequence[Drift] | None =
             _build_drift(drift, returned[drift.id], active)
             for drift in sorted(read, key=lambda drift: (-headline.compute_size(drift), drift.id))
         ],
-        withdrawn=_list_withdrawn(session, event_id),
+        withdrawn=_list_withdrawn_drifts(session, event_id),
         cross_measurements=cross_measurements.list_cross_measurements(session, event_id),
         allowed=lifecycle.list_allowed_actions(event.state, summary.direction) if event.merged_into is None else [],
     )
@@ -259,7 +259,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
         return []
     ids = [event.id for event, _ in rows]
     now = datetime.now(UTC)
-    last, silenced = decisions.map_latest_entries(session, ids), _find_silenced(session, ids)
+    last, silenced = decisions.map_latest_entries(session, ids), _find_silenced_events(session, ids)
     return [
         triage.EventSummary(
             id=event.id,
@@ -290,7 +290,7 @@ def _build_summaries(session: Session, rows: Sequence[tuple[Event, str]]) -> lis
     ]
 
 
-def _find_silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
+def _find_silenced_events(session: Session, event_ids: Sequence[str]) -> set[str]:
     """Return the events of which every drift is silenced."""
     now = datetime.now(UTC)
     active = silences.list_active_silences(session, now)
@@ -314,32 +314,35 @@ def _find_silenced(session: Session, event_ids: Sequence[str]) -> set[str]:
     }
 
 
-def _list_withdrawn(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
+def _list_withdrawn_drifts(session: Session, event_id: str) -> list[triage.WithdrawnDrift]:
     """Return the drifts of an event that were certain and no longer stand, with the reasons."""
     rows = event_drifts.list_withdrawn(session, [event_id]).get(event_id, [])
-    of_series = (
+    query = (
         select(Series.id, Host.name, Case.name, Series.metric)
         .join(Host, Series.host_id == Host.id)
         .join(Case, Series.case_id == Case.id)
         .where(Series.id.in_({row.series_id for row in rows}))
     )
-    names = {series_id: names for series_id, *names in session.execute(of_series)} if rows else {}
-    return [
-        triage.WithdrawnDrift(
-            series_id=row.series_id,
-            host=host,
-            case=case,
-            metric=name,
-            unit=metric(name).unit,
-            revision=row.revision,
-            before=row.before,
-            after=row.after,
-            reason=row.withdrawal,
+    series_names = {series_id: names for series_id, *names in session.execute(query)} if rows else {}
+    drifts = []
+    for row in rows:
+        if row.series_id is None or row.withdrawal is None:
+            continue
+        host, case, metric_name = series_names[row.series_id]
+        drifts.append(
+            triage.WithdrawnDrift(
+                series_id=row.series_id,
+                host=host,
+                case=case,
+                metric=metric_name,
+                unit=metric(metric_name).unit,
+                revision=row.revision,
+                before=row.before,
+                after=row.after,
+                reason=row.withdrawal,
+            )
         )
-        for row in rows
-        if row.series_id is not None and row.withdrawal is not None
-        for host, case, name in [names[row.series_id]]
-    ]
+    return drifts
 
 
 def _build_drift(drift: Drift, returned: bool, active: Sequence[SilencePattern]) -> triage.EventDrift:

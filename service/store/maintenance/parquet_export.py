@@ -65,7 +65,7 @@ def export_columns(
     state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
     if state.exists():
         state_of_export = json.loads(state.read_text(encoding="utf-8"))
-    newest = _find_newest(database)
+    newest = _find_newest_complete_run(database)
     if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
@@ -96,7 +96,7 @@ def _import_duckdb() -> Any:
     return duckdb
 
 
-def _find_newest(database: Database) -> int:
+def _find_newest_complete_run(database: Database) -> int:
     """Return the number of the newest run before which no further run can appear, because no writer is at work."""
     with database.writing() as session:
         newest: int | None = session.scalar(select(func.max(Run.number)))

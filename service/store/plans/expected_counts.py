@@ -24,7 +24,7 @@ def fill_expected_counts(session: Session, request: PlanRequest, plan: Plan, pos
     """
     if not plan.runs:
         return plan
-    measured = _read_measured(session, request)
+    measured = _read_measured_runs(session, request)
     before = [
         _find_run_before(measured[shared_rows.make_case_key(run.case)], positions[run.revision]) for run in plan.runs
     ]
@@ -40,7 +40,7 @@ def _add_expected_counts(run: PlannedRun, expected: dict[str, Number]) -> Planne
     return run.model_copy(update={"expected": expected})
 
 
-def _read_measured(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
+def _read_measured_runs(session: Session, request: PlanRequest) -> dict[str, list[tuple[int, UUID]]]:
     """Return the runs of each case in the request's environment, in the order of the history."""
     rows = session.execute(
         select_joined(Case.key, Revision.position, Run.id)

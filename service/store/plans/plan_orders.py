@@ -35,7 +35,7 @@ def find_orders(session: Session, request: PlanRequest) -> dict[int, Orders]:
 
 
 def _map_uncertain_cases(session: Session, subject: str, host: str, environment: str) -> dict[str, str | None]:
-    """Return :attr:`Orders.shorter` by the key of each case whose newest level in an environment is in doubt."""
+    """Return :attr:`Orders.revision_before` by the key of each case whose newest level is in doubt."""
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
     rows = session.execute(
         select(Series.id, Case.key, DriftRow.position, DriftRow.document)
@@ -60,7 +60,7 @@ def _map_uncertain_cases(session: Session, subject: str, host: str, environment:
     for end in find_series_in_doubt(ends):
         if end.environment == environment:
             key = key_of[end.series]
-            unsure[key] = unsure.get(key) or end.shorter
+            unsure[key] = unsure.get(key) or end.revision_before
     return unsure
 
 

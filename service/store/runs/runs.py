@@ -124,14 +124,14 @@ def find_newest_report(session: Session, query: BaseQuery) -> contract.Report | 
 def list_page(session: Session, run_filter: RunFilter, limit: int, offset: int) -> RunPage:
     """Return a page of runs, the newest first."""
     ids = run_filter.list_ids(session)
-    rows = _list_newest(session, run_filter.list_conditions(ids), limit, offset)
+    rows = _list_newest_runs(session, run_filter.list_conditions(ids), limit, offset)
     total = run_filter.count(session, ids)
     return RunPage(items=[_build_summary(run) for run in rows], total=total, limit=limit, offset=offset)
 
 
 def list_runs_by_id(session: Session, run_ids: Sequence[UUID]) -> list[RunSummary]:
     """Return some runs in short, the newest first; what is not stored is left out."""
-    return [_build_summary(run) for run in _list_newest(session, [Run.id.in_(run_ids)], len(run_ids))]
+    return [_build_summary(run) for run in _list_newest_runs(session, [Run.id.in_(run_ids)], len(run_ids))]
 
 
 def list_newest_quarantined_runs(session: Session) -> list[RunSummary]:
@@ -149,7 +149,7 @@ def map_newest_runs_of_hosts(session: Session, hosts: Condition, *conditions: Co
     return [number for number in numbers if number is not None]
 
 
-def _list_newest(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
+def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: int, offset: int = 0) -> Sequence[Run]:
     """Return runs with their related rows. The runs are selected first, so that no others are joined."""
     chosen = select(Run.number).where(*conditions).order_by(*_NEWEST_FIRST).limit(limit).offset(offset)
     numbers = session.scalars(chosen).all()

@@ -49,7 +49,7 @@ def put(profile_id: UUID, json_data: Profile) -> tuple[ProfileReceipt, int]:
     The same profile may be sent again: that is 200 instead of 201, and one profile. Another one with its id is refused.
     """
     if json_data.profile_id != profile_id:
-        detail = f"is {json_data.profile_id}, but the address contains {profile_id}"
+        detail = f"is {json_data.profile_id}, but the URL contains {profile_id}"
         raise make_unprocessable("profile_id", detail)
     require_access_to_report([json_data.subject], [json_data.host.name])
     is_new = ingest_profiles.ingest_profile(get_database(), json_data)

@@ -48,7 +48,7 @@ def put(run_id: UUID, json_data: Report) -> tuple[RunReceipt, int]:
     The same report may be sent again: that is 200 instead of 201, and one run. Another one with this id is refused.
     """
     if json_data.run_id != run_id:
-        detail = f"is {json_data.run_id}, but the address contains {run_id}"
+        detail = f"is {json_data.run_id}, but the URL contains {run_id}"
         raise make_unprocessable("run_id", detail)
     receipt = _store_reports([json_data])
     if receipt.conflicting:

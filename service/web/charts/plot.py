@@ -91,14 +91,14 @@ class Stretch:
         """Return the points that a picture of a window needs, and one beyond each end, so that lines continue."""
         if window is None:
             return [self.points[index] for index in self._extremes]
-        start, end = self._find_inside(window)
+        start, end = self._find_points_inside(window)
         if start == end:
             return []
         start, end = max(0, start - 1), end + 1
         indices = find_extremes(MAX_COLUMNS, self.values[start:end], self.lows[start:end], self.highs[start:end])
         return [self.points[start + index] for index in indices]
 
-    def _find_inside(self, window: Window) -> tuple[int, int]:
+    def _find_points_inside(self, window: Window) -> tuple[int, int]:
         """Return the range of indices of the points inside the zoomed window."""
         if self._rising and not window.by_time:
             return bisect_left(self.places, window.start), bisect_right(self.places, window.end)

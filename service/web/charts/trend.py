@@ -1,6 +1,6 @@
 """What the trend chart draws: a series put on the axis of the page.
 
-Each point of the path has a *slot* of its own, in path order, so that a change of the configuration lies between two
+Each point of the path has a *slot* of its own, in path order, so that a configuration change lies between two
 points even where both measured the same commit. Revisions that could not be measured have slots, too.
 
 A long series is thinned to the extremes of each column of the picture. A window that is zoomed to is laid out by
@@ -144,7 +144,7 @@ def build_chart(
     ]
     gaps = [
         *_list_failures(series.failures, plot, run_url),
-        *_describe_gap(plot.valueless, slots, run_url),
+        *_list_gaps(plot.valueless, slots, run_url),
     ]
     return {
         "title": series.title,
@@ -263,7 +263,7 @@ def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links
     ]
 
 
-def _describe_gap(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
+def _list_gaps(points: Iterable[SeriesPoint], slots: Slots, run_url: Links) -> list[Gap]:
     """Return the points without a value as gaps in the chart."""
     return [
         {

@@ -112,12 +112,12 @@ def draw_windows(samples: Sequence[Sample]) -> WindowPicture | None:
         highest=highest,
         unit="faults/operation" if has_operations else "faults",
         columns=tuple(metric(name) for name in names),
-        rows=tuple(_describe_window(row, names, has_operations) for row in aligned),
+        rows=tuple(_build_window_row(row, names, has_operations) for row in aligned),
         still_faulting=describe_still_faulting_samples(samples),
     )
 
 
-def _describe_window(row: AlignedWindows, names: Sequence[str], has_operations: bool) -> WindowRow:
+def _build_window_row(row: AlignedWindows, names: Sequence[str], has_operations: bool) -> WindowRow:
     rates = [faults.rate for faults in list_window_faults(row.windows)]
     return WindowRow(
         number=row.number,

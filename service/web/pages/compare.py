@@ -135,7 +135,7 @@ def show() -> Page:
         ref_list = refs.list_refs(session, query.subject or None, _MAX_REFS)
         completed = {"workloads": cases.list_workloads(session), "hosts": hosts.list_host_names(session)}
         missing = {
-            side: unmeasured.describe_side(session, choices[0], query.host, query.workload)
+            side: unmeasured.find_unmeasured_side(session, choices[0], query.host, query.workload)
             for side, choices in sides.items()
             if chosen
         }

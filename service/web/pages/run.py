@@ -68,7 +68,7 @@ def index() -> Page:
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)
         missing = (
-            unmeasured_commit.describe_unmeasured_commit(session, commits[0])
+            unmeasured_commit.find_unmeasured_commit(session, commits[0])
             if len(commits) == 1 and not listed_runs.total
             else None
         )

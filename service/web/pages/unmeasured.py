@@ -25,11 +25,11 @@ from service.web.rendering import forms
 bp = make_page_blueprint("unmeasured")
 
 
-def describe_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
+def find_unmeasured_side(session: Session, side: Side, host: str, workload: str) -> UnmeasuredCommit | None:
     """Return the measured neighbours of a side of a comparison; None if it was measured, or is no commit."""
     if side.kind != "revision" or side.subject is None:
         return None
-    return unmeasured_commit.describe_unmeasured_commit(
+    return unmeasured_commit.find_unmeasured_commit(
         session, NamedCommit(side.key, side.title, side.subject), host, workload
     )
 

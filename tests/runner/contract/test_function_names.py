@@ -52,7 +52,7 @@ def test_types_are_left_out_before_the_method(name: str, said: str | None) -> No
 
 
 @given(st.text(alphabet="ab:<>()[] ,*&~.-operator", max_size=200), st.integers(10, 80))
-def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, longest: int) -> None:
-    short = shorten_name(name, longest)
-    assert len(short) <= longest
-    assert short == name or len(name) > longest
+def test_a_name_of_a_stranger_is_never_longer_and_a_short_one_stays(name: str, max_characters: int) -> None:
+    short = shorten_name(name, max_characters)
+    assert len(short) <= max_characters
+    assert short == name or len(name) > max_characters

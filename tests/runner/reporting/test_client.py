@@ -11,7 +11,7 @@ from urllib3.util.retry import Retry
 
 from runner.contract.nightly import NightlyPart
 from runner.errors import FaultwatchError, RequestRefused, ServerError
-from runner.reporting import client
+from runner.reporting import service_retries
 from runner.reporting.client import Service
 from runner.reporting.embedded import connect
 from runner.settings import load_settings
@@ -33,7 +33,7 @@ def test_a_service_that_fails_for_a_moment_is_asked_again(answering: HttpStub) -
 
 
 def test_a_service_that_asks_for_a_day_is_not_waited_for(answering: HttpStub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MAX_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(service_retries, "MAX_WAIT_SECONDS", 0.5)
     answering.next = [Answer(429, headers={"Retry-After": "86400"})]
     start = time.monotonic()
     Service(answering.url).send_report(report())

@@ -341,15 +341,28 @@ def wait_until_ended(address: str) -> None:
 def test_who_takes_no_more_entries_ends_git(commit: Callable[..., str], tmp_path: Path) -> None:
     commit("One", source="1")
     subject = tmp_path / "subject"
-    entries = hardened_git.iterate_git("-C", str(subject), "ls-tree", "-r", "-z", "--name-only", "HEAD")
+    entries = hardened_git.iterate_git_entries("-C", str(subject), "ls-tree", "-r", "-z", "--name-only", "HEAD")
     assert next(entries)
     entries.close()
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert not [child for child in children if Path(f"/proc/{child}/comm").read_text().strip() == "git"]
 
 
+def test_git_that_goes_on_after_its_output_ends_at_the_deadline(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    git = tmp_path / "git"
+    git.write_text("#!/bin/sh\nprintf 'file\\0'; exec >&-; exec sleep 60\n")
+    git.chmod(0o755)
+    monkeypatch.setattr(hardened_git, "_CLEANUP_SECONDS", 0.2)
+    monkeypatch.setattr(hardened_git, "LOCAL_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(FaultwatchError, match=r"git ls-tree did not finish within 0\.2 s"):
+        list(hardened_git.iterate_git_entries("ls-tree", "-z", "HEAD"))
+
+
 def test_what_git_refuses_while_it_lists_is_told(commit: Callable[..., str], tmp_path: Path) -> None:
     commit("One")
     subject = tmp_path / "subject"
     with pytest.raises(FaultwatchError, match="git ls-tree: Not a valid object name nothing"):
-        list(hardened_git.iterate_git("-C", str(subject), "ls-tree", "-z", "nothing"))
+        list(hardened_git.iterate_git_entries("-C", str(subject), "ls-tree", "-z", "nothing"))

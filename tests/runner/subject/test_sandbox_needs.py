@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from runner.execution.sandbox import Sandbox
-from runner.subject.package_managers import find_managers, find_network_error
+from runner.subject.offline_builds import find_network_error
+from runner.subject.package_managers import find_managers
 from runner.subject.sandbox_needs import describe_sandbox_failure, list_masked_cache_folders, list_needs
 
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"

@@ -174,7 +174,7 @@ def test_only_a_doubt_about_the_newest_level_is_ended_by_reruns() -> None:
 
 
 def test_the_level_that_fewer_runs_show_is_measured_again_eight_times_at_most() -> None:
-    young = Orders(unsure=True, shorter=commit(1))
+    young = Orders(unsure=True, revision_before=commit(1))
     assert ordered(young, stored(1, 2, 3)) == [(1, "rerun")]
     assert ordered(young, stored(1, *[1] * 8, 2, 3)) == [(3, "rerun")]
     assert ordered(young, stored(2, 3) + stored(1, environment=JEMALLOC)) == [(3, "rerun")]
@@ -199,8 +199,8 @@ def test_on_a_host_that_was_replaced_the_last_revision_of_the_old_one_comes_firs
 def test_orders_come_to_an_end_and_no_revision_is_ordered_twice(
     requested: list[int], here: list[int], cross_measured: list[int], elsewhere: list[int], unsure: bool
 ) -> None:
-    shorter = commit(min(here)) if here else None
-    orders = Orders(frozenset(map(commit, cross_measured)), unsure, shorter, frozenset(map(commit, elsewhere)))
+    revision_before = commit(min(here)) if here else None
+    orders = Orders(frozenset(map(commit, cross_measured)), unsure, revision_before, frozenset(map(commit, elsewhere)))
     runs = stored(*here)
     for _ in range(2 * MAX_RERUNS + 2):
         planned = ordered(orders, runs, *requested)

@@ -106,7 +106,7 @@ FIELD_DESCRIPTIONS = {
     "limit": "The largest number of entries to return.",
     "line": "The line of the source file.",
     "log": "The end of the log.",
-    "log_url": "The address of the log; empty if there is none.",
+    "log_url": "The URL of the log; empty if there is none.",
     "low": "The lowest value.",
     "major": "The number of major faults.",
     "major_by_memory": "Major faults by kind of memory.",

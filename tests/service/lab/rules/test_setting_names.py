@@ -1,4 +1,4 @@
-"""What a person may write for a setting, and what a job may set."""
+"""What a person may write for a setting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.lab.rules import setting_names
-from service.lab.rules.setting_names import HUGE_PAGES, MEMORY_LIMIT, PRELOAD
+from service.rules.jobs.job_settings import MEMORY_LIMIT, PRELOAD
 
 
 @pytest.mark.parametrize(
@@ -26,33 +26,6 @@ from service.lab.rules.setting_names import HUGE_PAGES, MEMORY_LIMIT, PRELOAD
 )
 def test_a_value_is_read_as_the_environment_shows_it(name: str, text: str, value: str | None) -> None:
     assert setting_names.read_value(name, text) == value
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        (PRELOAD, "/tmp/own.so"),
-        ("variable.PATH", "/tmp"),
-        ("variable.PYTHONSTARTUP", "x"),
-        ("variable.MALLOC_CONF_FILE", "x"),
-        ("build.CFLAGS", "-fplugin=x"),
-        ("kernel.release", "6.1"),
-        (HUGE_PAGES, "sometimes"),
-        ("parameter.command", "$(id)"),
-        ("parameter.mib", None),
-        ("variable.A B", "1"),
-    ],
-)
-def test_what_no_job_may_set_is_refused_in_words(name: str, value: str | None) -> None:
-    assert setting_names.explain_objection(name, value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [(PRELOAD, "libmimalloc.so.2"), (PRELOAD, None), ("variable.MALLOC_ARENA_MAX", "1"), (HUGE_PAGES, "never")],
-)
-def test_tunables_may_be_set(name: str, value: str | None) -> None:
-    assert setting_names.explain_objection(name, value) == ""
 
 
 @given(st.text(max_size=40))

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Outcome
-from service.lab.rules.setting_names import HUGE_PAGES, PRELOAD
 from service.lab.rules.settings_grid import (
     LabRun,
     SettingsGrid,
@@ -19,6 +18,7 @@ from service.lab.rules.settings_grid import (
     choose_default_run,
     find_settings,
 )
+from service.rules.jobs.job_settings import HUGE_PAGES, PRELOAD
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOST = {"kernel.release": "6.12", "allocator": "glibc 2.36", HUGE_PAGES: "madvise"}

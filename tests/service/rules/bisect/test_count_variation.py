@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.bisect.count_variation import choose_rules, compute_half_range, describe_variation
+from service.rules.bisect.count_variation import choose_rules, compute_half_range, refuse_variation
 from service.rules.bisect.question import Observation, Question
 from tests.service.rules.bisect.histories import line
 
@@ -54,8 +54,8 @@ def test_no_execution_of_a_commit_is_further_off_than_the_range(runs: list[tuple
 
 
 def test_the_verdict_says_how_far_the_metric_varies_and_what_helps() -> None:
-    said = describe_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
+    said = refuse_variation(QUESTION, [run("c0", *VARIED)], "the ends may be the same").sentence
     assert said.startswith("Not proven: this metric varies by ±6")
     assert "between executions of one commit; the ends may be the same. Threads move the count" in said
-    steady = describe_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
+    steady = refuse_variation(QUESTION, [run("c0", 7, 7)], "the ends may be the same").sentence
     assert steady == "Not proven: the ends may be the same."

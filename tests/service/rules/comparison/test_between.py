@@ -73,7 +73,7 @@ def test_a_drift_lies_between_two_commits_for_both_or_for_neither(
     pair = Pair((run(low, environment_at[low]),), (run(high, environment_at[high]),))
     inside = {f"c{position}" for position in range(low + 1, high + 1)}
     for position, drift in drifts.items():
-        # A change of the configuration at the base itself comes after runs in both environments: it belongs to neither.
+        # A configuration change at the base itself comes after runs in both environments: it belongs to neither.
         if drift.cause is Cause.CONFIG and position == low:
             continue
         summary = summarise_drift(position, drift.model_dump(mode="json"))

@@ -19,7 +19,7 @@ from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
 from service.store.service_figures import Figures
-from service.web.metrics import Exposed
+from service.web.prometheus_metrics import Exposed
 from tests.service import reports
 from tests.service.apiclient import Api
 

@@ -1,0 +1,67 @@
+"""Waits for the service: each request for a moment, long work for a quarter of an hour."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from urllib3 import BaseHTTPResponse
+from urllib3.util.retry import Retry
+
+from runner.errors import ServiceUnavailable
+from runner.execution.execution_log import log_step
+
+FIRST_PAUSE_SECONDS = 0.2
+RETRY_SECONDS = 900.0
+"""Seconds for which long work waits while the service is away."""
+MAX_WAIT_SECONDS = 5.0
+"""Longest wait in seconds when the service asks for one; unsent reports wait on disk."""
+
+Answer = TypeVar("Answer")
+
+
+class _BoundedRetry(Retry):
+    """Retries when the connection or the service fails for a moment; bounds the wait that a server may ask for."""
+
+    def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
+        """Return the seconds that the server asks for, up to a limit; None if the header is missing or unreadable."""
+        try:
+            seconds = super().get_retry_after(response)
+        except Exception:  # an invalid header
+            return None
+        return None if seconds is None else min(seconds, MAX_WAIT_SECONDS)
+
+
+def make_momentary_retry() -> Retry:
+    """Return the retries of every single request, which last for a moment."""
+    return _BoundedRetry(
+        total=4,
+        read=1,  # a service that is silent for the whole timeout has more than a momentary failure
+        backoff_factor=0.2,
+        status_forcelist=(429, 500, 502, 503, 504),
+        allowed_methods=None,
+        raise_on_status=False,
+    )
+
+
+def retry_while_unavailable(
+    request: Callable[[], Answer], retry_seconds: float, say: Callable[[str], None] | None = None
+) -> Answer:
+    """Send a request; repeat it while the service is unavailable, with growing pauses, and say so once.
+
+    Raises
+    ------
+    ServiceUnavailable
+        The service is still unavailable after ``retry_seconds``.
+    """
+    deadline, pause = time.monotonic() + retry_seconds, FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return request()
+        except ServiceUnavailable as error:
+            if time.monotonic() + pause > deadline:
+                raise
+            if say and pause == FIRST_PAUSE_SECONDS:
+                say(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
+            log_step("waiting %g s: %s", pause, error.what)
+            time.sleep(pause)
+            pause = min(2 * pause, MAX_WAIT_SECONDS)

@@ -1,0 +1,49 @@
+"""Chooses the workload file by which a gate judges: that of the target branch, which no pull request can change."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from runner.contract.gate import JudgeChange, JudgeSource
+from runner.errors import FaultwatchError
+from runner.subject.committed_workload import RequestedWorkload, load_committed_workload
+from runner.subject.merge_bases import GateEnds
+from runner.workload import Workload
+from runner.workload.gate_cases import Files, list_changes
+
+
+def find_workload_files(
+    ends: GateEnds, requested: RequestedWorkload, scratch: Path
+) -> tuple[Files, JudgeSource, tuple[JudgeChange, ...]]:
+    """Find the workload file of each side, and the one by which the gate judges.
+
+    The file at the tip of the target branch judges: the author of head chooses where their branch starts, but cannot
+    change the tip.
+    """
+    head, committed = _find_head_workload(ends, requested, scratch)
+    mistake = ""
+    judge = base = None
+    try:
+        judge = load_committed_workload(ends.repository, ends.target, requested, scratch)
+    except FaultwatchError as error:
+        mistake = error.what
+    if ends.base == ends.target:
+        base = judge
+    else:
+        with suppress(FaultwatchError):
+            base = load_committed_workload(ends.repository, ends.base, requested, scratch)
+    if mistake:
+        # It must be possible to repair the file, and somebody else has to review the repair.
+        changed = JudgeChange(key="file", before=(mistake[:300],))
+        return Files(head, head, head), JudgeSource.HEAD, (changed,)
+    judge = judge or base
+    if judge is None:
+        return Files(head, head, head), JudgeSource.HEAD if committed else JudgeSource.OUTSIDE, ()
+    files = Files(judge, base or judge, head)
+    return files, JudgeSource.TARGET, list_changes(files)
+
+
+def _find_head_workload(ends: GateEnds, requested: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
+    """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
+    own = load_committed_workload(ends.repository, ends.measured, requested, scratch, search_all_folders=False)
+    checked_out = ends.repository.resolve("HEAD") == ends.measured
+    return (requested.workload if own is None or checked_out else own), own is not None

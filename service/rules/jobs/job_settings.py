@@ -1,0 +1,43 @@
+"""Decides which settings a job may set for a run; only the administrator of a host sets the others."""
+
+from __future__ import annotations
+
+import re
+
+from service.rules.jobs.job_variables import may_be_set
+
+PARAMETER = "parameter."
+VARIABLE = "variable."
+PRELOAD = "variable.LD_PRELOAD"
+HUGE_PAGES = "process.huge_pages"
+MEMORY_LIMIT = "process.memory_limit"
+POLICIES = ("never", "madvise", "always")
+NO_LIMIT = "none"
+_NAME = re.compile(r"(?:variable\.[A-Za-z_][A-Za-z0-9_]{0,90}|parameter\.[A-Za-z0-9][A-Za-z0-9_.-]{0,80})")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]{1,200}")
+
+
+def is_per_run(name: str) -> bool:
+    """Return whether a job can set a setting for a single run; only an administrator can set the others."""
+    return name in {HUGE_PAGES, MEMORY_LIMIT} or name.startswith((PARAMETER, VARIABLE))
+
+
+def explain_objection(name: str, value: str | None) -> str:
+    """Return why no job may set a setting to a value; an empty text if one may.
+
+    A caller who may send reports or make a link chooses names and values, so a person's click must not load
+    their library.
+    """
+    if not is_per_run(name) or (name not in {HUGE_PAGES, MEMORY_LIMIT} and not _NAME.fullmatch(name)):
+        return f"{name} belongs to the host: only its administrator can set it"
+    if name == HUGE_PAGES:
+        return "" if value in POLICIES else f"the policy of huge pages is one of {', '.join(POLICIES)}"
+    if name == MEMORY_LIMIT:
+        return "" if value == NO_LIMIT or (value or "").isdecimal() else "a memory limit is a number of bytes, or none"
+    if name.startswith(PARAMETER):
+        is_plain = value is not None and _PLAIN_VALUE.fullmatch(value)
+        return "" if is_plain else f"{name.removeprefix(PARAMETER)} has a value that no job may set"
+    variable = name.removeprefix(VARIABLE)
+    if value is None or may_be_set(variable, value):
+        return ""
+    return f"{variable} is not a tunable of an allocator or a runtime, or its value is a path: order it through the API"
