@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ timeout = 60
 
 [build]
 command = "{build}"
+environment = {{ PATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin", HOME = "/tmp", GOCACHE = "/tmp/go-cache" }}
 
 [run]
 command = "{run}"
@@ -123,12 +125,16 @@ def judge_explanation(regression: Regression, report: dict[str, Any]) -> tuple[s
         and not any(value in line for value in remedy["settings"].values())
     ):
         problems.append("the cure is not in the first line")
+    if share > MAX_TIME_SHARE:
+        problems.append(f"took {share:.1f} times as long as the comparison")
     return "; ".join(problems), share
 
 
 def measure_comparison(case: dict[str, Any]) -> float:
-    """Return how long all pairs of a comparison took, in seconds."""
-    return sum(sample["readings"]["elapsed"]["value"] for side in ("base", "head") for sample in case[side]["samples"])
+    """Return how long a comparison took, in seconds: from the start of its first side to the end of its last one."""
+    begin = min(datetime.fromisoformat(case[side]["started_at"]) for side in ("base", "head"))
+    end = max(datetime.fromisoformat(case[side]["finished_at"]) for side in ("base", "head"))
+    return (end - begin).total_seconds()
 
 
 def git(repository: Path, *words: str) -> None:

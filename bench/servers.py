@@ -33,7 +33,7 @@ SECONDS_OF_OTHER_WORK = 3600
 WORKLOAD = """
 [workload]
 name = "redis"
-timeout = 120
+timeout = 600
 
 [server]
 command = "redis-server --port {port} --save '' --dir {data} --pidfile {data}/pid --daemonize no"
