@@ -8,14 +8,43 @@ const LABEL_LETTERS = 28, LABEL_MARGIN = 24;
 const ROWS = [-24, -46]; // above the chart's area: where the labels of configuration changes stand, in pixels
 const UNFOLDED = 6; // within it
 const MOST_SETTINGS = 12;
+const REACH = 6; // pixels beside a line within which it is pointed at
 
-export function annotations(document_, along, theme) {
+// Remembers in `pointed.line` which line the pointer is at, and unfolds its label. What is pointed at follows from where
+// the folded labels stand, never from what is drawn: an unfolded label that moves from under the pointer stays unfolded.
+export function pointing(document_, along, pointed) {
+  return {
+    id: "pointing",
+    afterEvent(chart, { event, replay }) {
+      if (replay || !["mousemove", "mouseout", "click"].includes(event.type)) return;
+      const line = event.type === "mouseout" ? -1 : lineAt(chart, document_.lines, along, event);
+      if (line === pointed.line) return;
+      pointed.line = line;
+      // Not within the event, which an update would repeat.
+      requestAnimationFrame(() => { if (chart.ctx) chart.update("none"); });
+    },
+  };
+}
+
+function lineAt(chart, lines, along, { x, y }) {
+  const { top, bottom } = chart.chartArea;
+  if (y > bottom) return -1;
+  if (y < top) {
+    const boxes = labelled(chart, lines, along);
+    const isIn = (box) => box && x >= box.left && x <= box.right && y >= top + box.middle && y <= top + box.middle + LABEL_HEIGHT;
+    return boxes.findIndex(isIn);
+  }
+  const distances = lines.map((line) => Math.abs(chart.scales.x.getPixelForValue(line[along]) - x));
+  const nearest = Math.min(...distances);
+  return nearest <= REACH ? distances.indexOf(nearest) : -1;
+}
+
+export function annotations(document_, along, theme, pointed) {
   const font = (size, weight) => ({ family: theme.font, size, weight });
   const entries = {};
-  let hovered = -1;
-  const hover = (index) => ({ chart }) => { hovered = index; chart.update("none"); };
   document_.lines.forEach((line, index) => {
-    const place = (chart) => (index === hovered ? UNFOLDED : labelled(chart, document_.lines, along)[index]);
+    const place = (chart) =>
+      index === pointed.line ? UNFOLDED : labelled(chart, document_.lines, along)[index]?.middle ?? null;
     entries[`config-${index}`] = {
       type: "line",
       scaleID: "x",
@@ -24,14 +53,12 @@ export function annotations(document_, along, theme) {
       borderWidth: 1.25,
       borderDash: [5, 4],
       settings: line.settings,
-      enter: hover(index),
-      leave: hover(-1),
       label: {
         display: ({ chart }) => inside(chart, line[along]) && place(chart) !== null,
-        content: () => (index === hovered ? unfolded(line.settings) : shorten(line.label, LABEL_LETTERS)),
+        content: () => (index === pointed.line ? unfolded(line.settings) : shorten(line.label, LABEL_LETTERS)),
         position: "start",
         yAdjust: ({ chart }) => place(chart) ?? 0,
-        z: () => (index === hovered ? 2 : 1),
+        z: () => (index === pointed.line ? 2 : 1),
         textAlign: "start",
         backgroundColor: theme.card,
         color: theme.text,
@@ -77,8 +104,8 @@ function unfolded(settings) {
   return settings.length > MOST_SETTINGS ? [...shown, `and ${settings.length - MOST_SETTINGS} more`] : shown;
 }
 
-// How far above the area the label of each configuration change stands, so that none covers another; null where there is
-// no room: the line stays, and tells its settings when pointed at.
+// Where the label of each configuration change stands above the area, so that none covers another; null where there is no
+// room: the line stays, and tells its settings when pointed at.
 function labelled(chart, lines, along) {
   const { left: first, right: last } = chart.chartArea;
   const taken = [];
@@ -91,7 +118,7 @@ function labelled(chart, lines, along) {
       const box = { left, right: left + width, middle: row };
       if (taken.some((other) => overlap(box, other))) continue;
       taken.push(box);
-      return row;
+      return box;
     }
     return null;
   });

@@ -1,6 +1,6 @@
 // Turns the server's trend document into a Chart.js configuration. Pure but for Chart.js' own callbacks.
 
-import { annotations } from "./annotations.js";
+import { annotations, pointing } from "./annotations.js";
 import { horizontal } from "./axis.js";
 import { describe, shorten } from "./text.js";
 import { vertical } from "./values.js";
@@ -105,10 +105,11 @@ export function configuration(document_, { by, scale }, theme, actions) {
     },
   ];
 
+  const pointed = { line: -1 };
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers],
+    plugins: [whiskers, pointing(document_, along, pointed)],
     options: {
       animation: false,
       parsing: false,
@@ -133,7 +134,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
         legend: { display: false }, // The page has one of its own, that can be read and copied.
         whiskers: { color: theme.plot },
         tooltip: tooltip(document_, theme),
-        annotation: { clip: false, annotations: annotations(document_, along, theme) },
+        annotation: { clip: false, annotations: annotations(document_, along, theme, pointed) },
         zoom: {
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
           pan: { enabled: true, mode: "x", modifierKey: "shift", onPan: actions.moved },

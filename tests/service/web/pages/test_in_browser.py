@@ -339,6 +339,26 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(
     watched.assert_quiet()
 
 
+def test_a_pointer_that_moves_over_every_label_unfolds_it_and_breaks_nothing(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["desktop"])
+    page = watched.open(f"/series/{series_id(extremes, 'restless_case')}")
+    folded = page.evaluate(LABELS)
+    box = page.locator("canvas").bounding_box()
+    assert box
+    for label in folded:
+        middle = box["x"] + (label["left"] + label["right"]) / 2
+        for y in range(int(label["top"]) - 6, int(label["top"]) + 40, 3):
+            page.mouse.move(middle, box["y"] + y)
+        page.mouse.move(middle, box["y"] + label["top"] + 8)
+        assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.length > 1)"), label
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] + 50)
+    assert comes_true(page, f"({LABELS})().every(({{ content }}) => content.length === 1)")
+    assert page.evaluate(LABELS) == folded
+    watched.assert_quiet()
+
+
 def test_two_picked_runs_are_compared(measured: Watched) -> None:
     page = measured.open("/series/1")
     page.get_by_role("button", name="Compare two runs").click()
