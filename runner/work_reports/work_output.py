@@ -105,9 +105,9 @@ _MAX_VALUE = 2**64
 THEORETICAL_COUNTS = ("bytes", "pages", "faults")
 REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
-    "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",
-    "hyperfine": "it must be the JSON of hyperfine (--export-json)",
-    "pytest-benchmark": "it must be the JSON of pytest-benchmark (--benchmark-json)",
+    "google-benchmark": "it must be the JSON output of Google Benchmark (--benchmark_format=json)",
+    "hyperfine": "it must be the JSON output of hyperfine (--export-json)",
+    "pytest-benchmark": "it must be the JSON output of pytest-benchmark (--benchmark-json)",
     "pyperf": "it must be a pyperf suite with values in seconds (--output)",
     "regex": "the pattern must match, and its groups must be positive numbers",
     **LOAD_GENERATOR_REQUIREMENTS,
