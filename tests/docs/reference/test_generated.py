@@ -77,7 +77,7 @@ def test_every_route_is_there() -> None:
     rows = [line for line in pages().splitlines() if line.startswith("| `")]
     assert len(rows) == len(others)
     assert (
-        "| `POST /jobs/{job_id}/{act}` | Pause, resume or cancel a job, from the buttons of its page. | order |" in rows
+        "| `POST /jobs/{job_id}/{action}` | Pause, resume or cancel a job, from the buttons of its page. | order |" in rows
     )
 
 
