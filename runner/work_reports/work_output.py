@@ -53,7 +53,7 @@ def _read_json_line(text: str) -> WorkDone:
 
 
 def _read_google_benchmark(text: str) -> WorkDone:
-    """Read the JSON of Google Benchmark without the aggregates of repetitions."""
+    """Read the JSON output of Google Benchmark without the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(

@@ -26,7 +26,7 @@ class _Benchmark(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a sample of Criterion."""
+    """Return whether this is a Criterion sample."""
     return source.has("sampling_mode", "iters", "times")
 
 
