@@ -195,11 +195,7 @@ def propose_listening_server(
     if speaks_http and (load := choose_load("http", address, find_generator)):
         return replace(server, load=load)
     where = f"port {port}" if port else f"the socket {place}"
-    lack = (
-        "none of the load generators of HTTP is installed (ab, hey, wrk)"
-        if speaks_http
-        else "init does not know what loads it"
-    )
+    lack = "no HTTP load generator is installed (ab, hey or wrk)" if speaks_http else "init does not know what loads it"
     return replace(server, lacks=f"{run.command} listens on {where}: it is a server, and {lack}")
 
 

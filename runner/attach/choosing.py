@@ -94,7 +94,7 @@ def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> Choice:
 
 
 def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> Choice:
-    """Choose all processes of a unit of systemd.
+    """Choose all processes of a systemd unit.
 
     Raises
     ------

@@ -20,7 +20,7 @@ _RUNTIME_HINTS: Mapping[str, str] = {
     ),
     "node": "start it with `node --perf-basic-prof-only-functions`, which writes the names for perf",
     "dotnet": "start it with DOTNET_PerfMapEnabled=1, which writes the names for perf",
-    "python": "start it with `python -X perf` (3.12 or later), which gives the functions of Python names",
+    "python": "start it with `python -X perf` (3.12 or later), which writes the names of Python functions for perf",
 }
 FindPackage = Callable[[str], str]
 
@@ -42,7 +42,7 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
         start = f"{100 * shares[module]:.0f} % of the stacks pass through "
         if not module:
             hint = _RUNTIME_HINTS.get(program.runtime, "if its runtime can write a map for perf, let it do so")
-            yield f"{start}code made at run time, without names: {hint.format(pid=program.process.pid)}"
+            yield f"{start}code generated at run time, without names: {hint.format(pid=program.process.pid)}"
             continue
         path = module if module.startswith("/") else program.file
         how = "" if program.has_own_files else find_package(path)

@@ -203,7 +203,7 @@ def _describe_recorded(anatomy: Anatomy, stretch: Stretch, used: Interval) -> st
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {stretch.seconds:.1f} s"
     if anatomy.recorded * 2 < stretch.used.faults and stretch.seconds >= _MIN_SECONDS:
         part += f", of {stretch.used.faults:,}: threads that perf could not attach to are missing"
-    return f"{part}; the tables of memory, touch and place are scaled to the {used.used.faults:,} of the whole time"
+    return f"{part}; the memory, touch and place tables are scaled to the {used.used.faults:,} of the whole time"
 
 
 def split_events(events: Iterator[Event]) -> Mapping[str, Weighed]:

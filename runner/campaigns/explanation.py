@@ -126,29 +126,29 @@ def _is_apart(verdict: MetricVerdict) -> bool:
 def _measure_remedy(
     regressed: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
-    """Measure head with and without a remedy; return None if it does not take back enough, or cannot be applied."""
+    """Measure head with and without a remedy; return None if it does not win back enough, or cannot be applied."""
     head, verdict = regressed.head, regressed.verdict
     try:
-        remedied = head.replace_workload(apply_remedy(head.workload, remedy.settings))
-        if remedied.obstacle:
+        remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
+        if remedied_head.obstacle:
             return None
-        result = compare(head, remedied, decide, pairs=_PAIRS, until=deadline)
+        result = compare(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
     metrics = result.comparison.metrics if result.comparison else ()
-    changed = next((found for found in metrics if found.metric == verdict.metric), None)
-    if changed is None or not _is_apart(changed):
+    comparison = next((compared for compared in metrics if compared.metric == verdict.metric), None)
+    if comparison is None or not _is_apart(comparison):
         return None
-    base, unchanged, level = verdict.base.level, changed.base.level, changed.head.level
-    if base is None or unchanged is None or level is None:
+    base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level
+    if base_level is None or head_level is None or remedied_level is None:
         return None
     measured = MeasuredRemedy(
         text=remedy.text,
         settings=remedy.settings,
         metric=verdict.metric,
-        base=base,
-        unchanged=unchanged,
-        remedied=level,
+        base=base_level,
+        unchanged=head_level,
+        remedied=remedied_level,
         pairs=len(result.head.samples),
     )
     return measured if measured.won_back >= MIN_WON_BACK else None

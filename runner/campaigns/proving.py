@@ -81,7 +81,7 @@ class ComparisonKey(NamedTuple):
     head: str
 
 
-def compute_budget(seconds: float, command_seconds: float) -> float:
+def compute_proof_seconds(seconds: float, command_seconds: float) -> float:
     """Return how many seconds to spend on proofs: those that were asked for, or a share of the command's time.
 
     Parameters

@@ -50,9 +50,9 @@ class Percent(click.ParamType[float]):
 @click.argument("pid", type=click.IntRange(1), required=False)
 @apply_options(
     click.option("--name", metavar="NAME", help="Observe the only tree of processes whose program has this name."),
-    click.option("--unit", metavar="NAME", help="Observe the processes of a unit of systemd."),
+    click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
-    click.option("--container", metavar="NAME", help="Observe the processes of a container of podman or docker."),
+    click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),
     click.option(
         "--for",
         "seconds",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from runner.campaigns.commit_pairs import CommitPairs
 from runner.campaigns.history_measurement import HistoryMeasurement, HistorySummary
-from runner.campaigns.proving import ProofSummary, Prover, compute_budget
+from runner.campaigns.proving import ProofSummary, Prover, compute_proof_seconds
 from runner.cli.activity import show_activity
 from runner.cli.arguments import Duration, add_workload_and_range, is_range, parse_range
 from runner.cli.next_command import TypedTarget
@@ -156,7 +156,7 @@ def command(
                 )
             summary = prepared.measure(service)
             if not (no_prove or summary.waiting):
-                budget = compute_budget(prove_for, time.monotonic() - began)
+                budget = compute_proof_seconds(prove_for, time.monotonic() - began)
                 summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.

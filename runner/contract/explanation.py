@@ -11,7 +11,7 @@ _Level = Annotated[float, Field(allow_inf_nan=False)]
 MIN_SECONDS = 60.0
 """The shortest time that explanations get: a profile takes some seconds, however short the comparison was."""
 MIN_WON_BACK = 0.1
-"""The share of a regression that a remedy must take back to be named."""
+"""The share of a regression that a remedy must win back to be named."""
 
 
 class MeasuredRemedy(Strict):
@@ -34,7 +34,7 @@ class MeasuredRemedy(Strict):
 
     @property
     def won_back(self) -> float:
-        """The share of the regression that the remedy takes back; 1 if head is as base was, or better."""
+        """The share of the regression that the remedy wins back; 1 if head is as base was, or better."""
         lost = self.unchanged - self.base
         return (self.unchanged - self.remedied) / lost if lost else 0.0
 

@@ -19,7 +19,7 @@ _GO_WITHOUT_COLLECTOR = (
 _GO_THREADS = "Its threads still move the count (less so with `GOMAXPROCS=1`). "
 USUAL_CAUSES = (
     "Threads move the count, because they allocate memory in an unpredictable order (`OMP_NUM_THREADS=1`, "
-    "`RAYON_NUM_THREADS=1`, or the program's own option for one); the garbage collector of Go (`GOGC=off`, "
+    "`RAYON_NUM_THREADS=1`, or the program's own option for one); Go's garbage collector (`GOGC=off`, "
     "`GOMAXPROCS=1`); and sizes, seeds and work that depend on random numbers or time (fix them)."
 )
 _SERVER = (

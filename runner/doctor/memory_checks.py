@@ -132,7 +132,7 @@ def check_limits(host: HostProbe) -> CheckResult:
         if name.endswith((".max", ".high")) and value != "max"
     ]
     if not set_here:
-        return make_ok("no limits by control groups")
+        return make_ok("no control group limits")
     return make_warning(
         f"control group: {', '.join(set_here)}; at the limit, pages are dropped and fault again",
         "remove the limit, or use a dedicated host; each run records the limit",

@@ -42,8 +42,8 @@ def measure(
 ) -> Report:
     """Execute a case in a built tree, and return a report with its samples or with the reason why there are none.
 
-    The first execution warms the page cache and is discarded, because the case does not cause what it reads from
-    storage. It also shows which files the program maps. Those are prepared before the first sample.
+    The first execution warms the page cache and is discarded, because what it reads from storage depends on what ran
+    before, not on the case. It also shows which files the program maps. Those are prepared before the first sample.
 
     Parameters
     ----------

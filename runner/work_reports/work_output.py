@@ -53,7 +53,7 @@ def _read_json_line(text: str) -> WorkDone:
 
 
 def _read_google_benchmark(text: str) -> WorkDone:
-    """Read the JSON of Google Benchmark without the aggregates of repetitions."""
+    """Read the JSON output of Google Benchmark without the aggregates of repetitions."""
     entries = [entry for entry in json.loads(text)["benchmarks"] if entry.get("run_type", "iteration") == "iteration"]
     unit = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
     seconds = math.fsum(
@@ -105,9 +105,9 @@ _MAX_VALUE = 2**64
 THEORETICAL_COUNTS = ("bytes", "pages", "faults")
 REQUIREMENTS = {
     "json": 'the last line must be a JSON object with positive "operations" and "seconds"',
-    "google-benchmark": "it must be the JSON of Google Benchmark (--benchmark_format=json)",
-    "hyperfine": "it must be the JSON of hyperfine (--export-json)",
-    "pytest-benchmark": "it must be the JSON of pytest-benchmark (--benchmark-json)",
+    "google-benchmark": "it must be the JSON output of Google Benchmark (--benchmark_format=json)",
+    "hyperfine": "it must be the JSON output of hyperfine (--export-json)",
+    "pytest-benchmark": "it must be the JSON output of pytest-benchmark (--benchmark-json)",
     "pyperf": "it must be a pyperf suite with values in seconds (--output)",
     "regex": "the pattern must match, and its groups must be positive numbers",
     **LOAD_GENERATOR_REQUIREMENTS,

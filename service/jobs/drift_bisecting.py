@@ -74,11 +74,11 @@ class DriftBisector:
                 for row in rows.values()
                 if row.asked_by != SERVICE or _is_ordered_by_service(row)
             ]
-            decided = bisect_preemption.decide_acts(
+            decided = bisect_preemption.decide_actions(
                 open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
-            for job_id, act in decided.items():
-                jobs.move_to_next_state(rows[job_id], act.act, SERVICE, act.why, now)
+            for job_id, action in decided.items():
+                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.why, now)
         if decided:
             self.scheduler.wake()
 

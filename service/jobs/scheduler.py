@@ -12,9 +12,9 @@ from runner.contract.job import Backend, Job, JobOrder, State
 from service.config.settings import JOB_LEASE
 from service.rules.jobs.backend_choice import BackendRefusedError, choose_backend
 from service.rules.jobs.bisect_question import build_bisect_question
-from service.rules.jobs.due_job_acts import DueAct, find_due_act
+from service.rules.jobs.due_job_actions import DueAction, find_due_action
 from service.rules.jobs.job_descriptions import SERVICE
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester
@@ -173,33 +173,38 @@ class JobScheduler:
     def work(self) -> None:
         """Do everything that is due."""
         with self.database.reading() as session:
-            due = [row.id for row in jobs.list_open_jobs(session) if self._find_due_act(row)]
+            due = [row.id for row in jobs.list_open_jobs(session) if self._find_due_action(row)]
         for job_id in due:
-            while self._apply_due_act(job_id):
+            while self._apply_due_action(job_id):
                 pass
         while self._post_result():
             pass
 
-    def _find_due_act(self, row: JobRow) -> DueAct | None:
-        """Return the act that is due on a job, if this process can carry it out."""
+    def _find_due_action(self, row: JobRow) -> DueAction | None:
+        """Return the action that is due on a job, if this process can carry it out."""
         leased_until = row.leased_until and max(row.leased_until, self.awake_since + self.lease)
-        due = find_due_act(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
+        due = find_due_action(replace(jobs.build_snapshot(row), leased_until=leased_until), self.now())
         starter = self.starters.get(row.backend)
-        if due is None or (due.act is Act.DISPATCH and (starter is None or not starter.has_room())):
+        if due is None or (due.action is Action.DISPATCH and (starter is None or not starter.has_room())):
             return None  # another process of the service may have the starter, or room for the job
-        if due.act is Act.LOSE and row.state is State.DISPATCHED and starter is not None and starter.is_waiting(row.id):
+        if (
+            due.action is Action.LOSE
+            and row.state is State.DISPATCHED
+            and starter is not None
+            and starter.is_waiting(row.id)
+        ):
             return None
         return due
 
-    def _apply_due_act(self, job_id: int) -> bool:
+    def _apply_due_action(self, job_id: int) -> bool:
         """Apply what is due for a job; return whether more may be due."""
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
-            due = self._find_due_act(row) if row else None
+            due = self._find_due_action(row) if row else None
             if row is None or due is None:
                 return False
-            jobs.move_to_next_state(row, due.act, SERVICE, due.why, self.now())
-            dispatched = jobs.build_view(row) if due.act is Act.DISPATCH else None
+            jobs.move_to_next_state(row, due.action, SERVICE, due.why, self.now())
+            dispatched = jobs.build_view(row) if due.action is Action.DISPATCH else None
         if dispatched is not None:
             self._start_job(dispatched)
         return dispatched is None
@@ -228,7 +233,7 @@ class JobScheduler:
         with self.database.writing() as session:
             row = jobs.find_job(session, job_id)
             if row is not None and row.state in {State.DISPATCHED, State.RUNNING}:
-                jobs.move_to_next_state(row, Act.LOSE, SERVICE, why, self.now())
+                jobs.move_to_next_state(row, Action.LOSE, SERVICE, why, self.now())
         self.wake()
 
     def update_from_workflow(self, job_id: int, repository: str, log_url: str, conclusion: str | None) -> None:
@@ -255,9 +260,11 @@ class JobScheduler:
                 return
             row.log_url = log_url
             if conclusion == "cancelled":
-                jobs.move_to_next_state(row, Act.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
+                jobs.move_to_next_state(row, Action.CANCEL, SERVICE, "The job's workflow was cancelled.", self.now())
             elif conclusion is not None:
-                jobs.move_to_next_state(row, Act.LOSE, SERVICE, f"The job's workflow ended: {conclusion}.", self.now())
+                jobs.move_to_next_state(
+                    row, Action.LOSE, SERVICE, f"The job's workflow ended: {conclusion}.", self.now()
+                )
         self.wake()
 
     def _post_result(self) -> bool:

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from runner.contract.job import Claim, Finish, Go, Orders, Outcome, Progress, State
 from service.rules.jobs import states
 from service.rules.jobs.job_descriptions import SERVICE, describe_job, suggest_command_to_go_first
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store.jobs import move_to_next_state
 from service.store.models import Host, Job, Run, Subject
 
@@ -74,7 +74,7 @@ def claim_job(
     if row.state is not State.DISPATCHED:  # else the dispatch has counted the attempt
         row.attempts += 1
         row.fruitless += 1
-    move_to_next_state(row, Act.CLAIM, request.host, "", now)
+    move_to_next_state(row, Action.CLAIM, request.host, "", now)
     row.host = request.host
     row.started_at = row.started_at or now
     row.log_url = request.log_url or row.log_url
@@ -129,10 +129,10 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
     """
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
-    act = {Outcome.DONE: Act.DONE, Outcome.FAILED: Act.FAIL, Outcome.STOPPED: Act.PAUSE}[report.outcome]
-    if states.is_possible(row.state, act):
+    action = {Outcome.DONE: Action.DONE, Outcome.FAILED: Action.FAIL, Outcome.STOPPED: Action.PAUSE}[report.outcome]
+    if states.is_possible(row.state, action):
         row.result = report.result if report.result is not None else row.result
-        move_to_next_state(row, act, row.host or SERVICE, report.sentence, now)
+        move_to_next_state(row, action, row.host or SERVICE, report.sentence, now)
     row.leased_until = now  # the host is free; the secret stays valid, so that the runner can report the same end again
 
 

@@ -23,14 +23,14 @@ class ProgramBytes(NamedTuple):
         Digest of what it asked about its revision's build, and was answered; empty if it is unknown.
     system
         Digest of the files that it mapped from elsewhere; empty if it is unknown.
-    least_uncertain, most_uncertain
+    min_uncertain_faults, max_uncertain_faults
         The range of the number of its faults in unprepared files, while the state of these was renewed.
     """
 
     own: str = ""
     system: str = ""
-    least_uncertain: int = 0
-    most_uncertain: int = 0
+    min_uncertain_faults: int = 0
+    max_uncertain_faults: int = 0
 
     @property
     def key(self) -> str:
@@ -72,10 +72,13 @@ def have_same_bytes(first: ProgramBytes, second: ProgramBytes) -> bool:
 
 
 def is_uncertain(change: Number, before: ProgramBytes, after: ProgramBytes) -> bool:
-    """Return whether a change is no larger than what the page cache was measured to move in unprepared files.
+    """Return whether a change is small enough to come from the page cache alone, through faults on unprepared files.
 
-    A change is certain where the bounds of these faults differ between the two sides by at least half of it.
+    A change is certain if it exceeds the range of these faults, or if one of the range's bounds differs between the two
+    sides by at least half of the change: the bounds were counted with the page cache renewed on both sides, so their
+    difference comes from the program, and then leaves at most half of the change to the page cache.
     """
-    uncertain_faults = max(side.most_uncertain - side.least_uncertain for side in (before, after))
-    least, most = after.least_uncertain - before.least_uncertain, after.most_uncertain - before.most_uncertain
-    return 0 < abs(change) <= uncertain_faults and 2 * max(abs(least), abs(most)) < abs(change)
+    widest_range = max(side.max_uncertain_faults - side.min_uncertain_faults for side in (before, after))
+    min_change = after.min_uncertain_faults - before.min_uncertain_faults
+    max_change = after.max_uncertain_faults - before.max_uncertain_faults
+    return 0 < abs(change) <= widest_range and 2 * max(abs(min_change), abs(max_change)) < abs(change)

@@ -20,9 +20,9 @@ from runner.contract.job import (
 )
 from runner.contract.report import hash_document
 from service.rules.jobs import states
-from service.rules.jobs.due_job_acts import JobSnapshot
+from service.rules.jobs.due_job_actions import JobSnapshot
 from service.rules.jobs.job_descriptions import SERVICE
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store.models import Job
 
 OPEN = tuple(state for state in State if state.open)
@@ -140,28 +140,28 @@ def build_view(row: Job) -> JobView:
     return JobView.model_validate(values)
 
 
-def move_to_next_state(row: Job, act: Act, by: str, sentence: str, now: datetime) -> None:
-    """Apply an act to a job: change its state, and log the act.
+def move_to_next_state(row: Job, action: Action, by: str, sentence: str, now: datetime) -> None:
+    """Apply an action to a job: change its state, and log the action.
 
     Raises
     ------
     JobTransitionError
-        The job's state does not allow the act.
+        The job's state does not allow the action.
     """
-    row.state = states.get_next_state(row.state, act)
+    row.state = states.get_next_state(row.state, action)
     row.changed_at = now
-    if act is Act.DISPATCH:
+    if action is Action.DISPATCH:
         row.attempts += 1
         row.fruitless += 1
-    if act in {Act.LOSE, Act.RESUME, Act.AGAIN}:
+    if action in {Action.LOSE, Action.RESUME, Action.AGAIN}:
         row.lease = row.leased_until = row.due_at = None
-    if act is Act.RESUME:
+    if action is Action.RESUME:
         row.fruitless = 0
     if not row.state.open:
         row.finished_at = now
         row.runs_left = row.seconds_left = None
         row.post_at = now if row.thread else None
-    if sentence and act is not Act.CLAIM:
+    if sentence and action is not Action.CLAIM:
         row.sentence = sentence
     _log_state(row, by, sentence, now)
 
@@ -201,9 +201,9 @@ def record_failed_start(row: Job, why: str, retry_at: datetime | None, now: date
     """Queue a job that could not be started until ``retry_at``; fail it where that is None."""
     row.sentence = why
     if retry_at is None:
-        move_to_next_state(row, Act.FAIL, SERVICE, why, now)
+        move_to_next_state(row, Action.FAIL, SERVICE, why, now)
     else:
-        move_to_next_state(row, Act.AGAIN, SERVICE, why, now)
+        move_to_next_state(row, Action.AGAIN, SERVICE, why, now)
         row.attempts, row.fruitless, row.due_at = row.attempts - 1, row.fruitless - 1, retry_at
 
 

@@ -14,7 +14,7 @@ from runner.contract.job import Job, JobDecision, JobOrder
 from service.jobs.extension import find_scheduler
 from service.jobs.scheduler import WrongOrderError
 from service.pipeline import lease_jobs
-from service.rules.jobs.states import Act, JobTransitionError
+from service.rules.jobs.states import Action, JobTransitionError
 from service.schemas.audit import AuditAction
 from service.store import jobs
 from service.store.jobs import Requester
@@ -49,19 +49,19 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
     return job, new
 
 
-def decide_job(job_id: int, act: Act, decision: JobDecision) -> Job:
+def decide_job(job_id: int, action: Action, decision: JobDecision) -> Job:
     """Pause, resume or cancel a job on behalf of the caller.
 
     Raises
     ------
     ProblemError
-        404, where there is no such job; 409, where its state does not allow the act; 403, where the job is beyond the
-        limits of the caller's token.
+        404, where there is no such job; 409, where its state does not allow the action; 403, where the job is beyond
+        the limits of the caller's token.
     """
     author = find_author(decision.author)
     with open_for_change(job_id) as (session, row, now):
-        jobs.move_to_next_state(row, act, author, decision.reason, now)
-        detail = {"act": act.value, "reason": decision.reason}
+        jobs.move_to_next_state(row, action, author, decision.reason, now)
+        detail = {"act": action.value, "reason": decision.reason}
         audit_log.record_action(session, AuditAction.JOB_CHANGED, f"job {job_id}", detail, author)
         job = jobs.build_view(row)
     find_scheduler().wake()

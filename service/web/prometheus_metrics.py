@@ -1,4 +1,4 @@
-"""Metrics of the service itself, in the text format of Prometheus."""
+"""Metrics of the service itself, in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ACTIVE_TIME = timedelta(hours=1)
 
 @bp.get("/metrics")
 def show() -> Response:
-    """Return the current figures, in the text format of Prometheus."""
+    """Return the current figures, in the Prometheus text format."""
     with get_database().reading() as session:
         current = figures.read_figures(session)
     text = generate_latest(Exposed(current, datetime.now(UTC), VERSION, admission.count_refused()))

@@ -50,7 +50,7 @@ _NAMES = TypeAdapter(dict[str, Any])
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a file of results of asv."""
+    """Return whether this is an asv result file."""
     return source.has("commit_hash", "results", "env_name")
 
 

@@ -9,7 +9,7 @@ from runner.importing.source import Part, Source, check_document, parse_json
 
 FORMAT_NAME = "criterion"
 _LATEST_FOLDERS = frozenset({"new", "base"})
-"""Folders without the name of a baseline: the latest measurement, and the one before it."""
+"""Folders without the name of a baseline: the latest measurement, and the latest that was not saved as a baseline."""
 _RESERVED_FOLDERS = frozenset({*_LATEST_FOLDERS, "change", "report"})
 """What lies beside the folders of saved baselines."""
 
@@ -26,7 +26,7 @@ class _Benchmark(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a sample of Criterion."""
+    """Return whether this is a Criterion sample."""
     return source.has("sampling_mode", "iters", "times")
 
 
@@ -48,7 +48,7 @@ def parse(source: Source) -> list[Result]:
     Raises
     ------
     FaultwatchError
-        The file is incomplete, or the name of the benchmark does not lie beside it.
+        The file is invalid, or there is no benchmark.json beside it.
     """
     sample = check_document(_Sample, source.json, source.name, "a Criterion sample")
     text = source.beside("benchmark.json")
@@ -57,11 +57,14 @@ def parse(source: Source) -> list[Result]:
             f"there is no benchmark.json beside {source.name}", "import the whole folder target/criterion"
         )
     folder = source.folders[0] if source.folders else ""
-    if folder == "base":
+    if folder == "base":  # a copy of "new", or an older measurement whose revision is unknown
         return []
     about = check_document(_Benchmark, parse_json(text), f"{source.name}: benchmark.json", "a Criterion description")
     if len(sample.iters) != len(sample.times) or min(sample.iters) <= 0:
-        raise FaultwatchError(f"{source.name} is not a Criterion sample: iters and times have different lengths")
+        raise FaultwatchError(
+            f"{source.name} is not a Criterion sample: iters and times must have the same length, and iters must be "
+            "positive"
+        )
     name = "/".join(filter(None, (about.group_id, about.function_id)))
     return [
         Result(

@@ -1,4 +1,4 @@
-"""Reads the JSON of Google Benchmark (``--benchmark_format=json``, ``--benchmark_out``)."""
+"""Reads the JSON output of Google Benchmark (``--benchmark_format=json``, ``--benchmark_out``)."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -42,7 +42,7 @@ class _File(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a file of Google Benchmark."""
+    """Return whether this is a Google Benchmark file."""
     return source.has("context", "benchmarks")
 
 

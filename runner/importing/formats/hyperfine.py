@@ -1,4 +1,4 @@
-"""Reads the JSON of hyperfine (``--export-json``)."""
+"""Reads the JSON output of hyperfine (``--export-json``)."""
 
 from pydantic import Field, FiniteFloat
 
@@ -23,7 +23,7 @@ class _File(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a file of hyperfine."""
+    """Return whether this is a hyperfine file."""
     results = source.json.get("results") if isinstance(source.json, dict) else None
     return isinstance(results, list) and bool(results) and isinstance(results[0], dict) and "command" in results[0]
 

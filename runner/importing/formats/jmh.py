@@ -1,4 +1,4 @@
-"""Reads the JSON of JMH (``-rf json``)."""
+"""Reads the JSON output of JMH (``-rf json``)."""
 
 from collections.abc import Iterator
 
@@ -44,7 +44,7 @@ _FILE = TypeAdapter(list[_Benchmark])
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a file of JMH."""
+    """Return whether this is a JMH file."""
     document = source.json
     return (
         isinstance(document, list)

@@ -22,7 +22,7 @@ _LOADING_ERRORS = (ValueError, KeyError, IndexError, TypeError, AttributeError, 
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a suite of pyperf, or claims to be one."""
+    """Return whether this is a pyperf suite, or claims to be one."""
     return source.has("benchmarks")
 
 

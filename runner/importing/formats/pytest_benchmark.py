@@ -1,4 +1,4 @@
-"""Reads the JSON of pytest-benchmark (``--benchmark-json``, ``--benchmark-autosave``)."""
+"""Reads the JSON output of pytest-benchmark (``--benchmark-json``, ``--benchmark-autosave``)."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class _File(Part):
 
 
 def recognises(source: Source) -> bool:
-    """Return whether this is a file of pytest-benchmark."""
+    """Return whether this is a pytest-benchmark file."""
     return source.has("machine_info", "commit_info", "benchmarks")
 
 

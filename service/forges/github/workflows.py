@@ -19,7 +19,7 @@ def dispatch_workflow(repository: Repository, workflow: str, inputs: dict[str, s
     except GithubException as error:
         if error.status not in {404, 422}:
             raise
-        return f"This repository has no workflow {format_code(workflow)} that accepts the inputs of the service."
+        return f"This repository has no workflow {format_code(workflow)} that accepts the service's inputs."
     return ""
 
 

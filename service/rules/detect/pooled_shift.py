@@ -125,7 +125,7 @@ def _compute_yuen_t(values: Floats) -> tuple[float, float, float]:
 
 
 def _compute_two_sided_p(t: float, freedom: int) -> float:
-    """Return the two-sided p value of a Student t, by its series for whole degrees of freedom.
+    """Return the two-sided p value of Student's t, from its series for integer degrees of freedom.
 
     Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.7.3 and 26.7.4.
     """
@@ -153,6 +153,7 @@ def _build_shift(shift: float, margin: float, p: float, offsets: Floats) -> Pool
     moved = int((offsets * math.copysign(1.0, shift) > 0).sum())
     n = len(offsets)
     evidence = (
-        f"{moved} of {n} benchmarks moved by {shift:+.2f} in the trimmed mean in one run (p = {format_number(p)})"
+        f"the trimmed mean of {n} benchmarks moved by {shift:+.2f} in one run, {moved} of them in that direction "
+        f"(p = {format_number(p)})"
     )
     return PooledShift(shift, shift - margin, shift + margin, p, n, moved, evidence)

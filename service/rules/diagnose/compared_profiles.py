@@ -90,7 +90,7 @@ HUGE_PAGES_LOST = Rule(
     evidence=_describe_huge_pages,
     remedies=lambda _: (
         Remedy(
-            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the policy of the host",
+            text="advise huge pages for the large regions (madvise MADV_HUGEPAGE), or set the host's policy",
             settings={"thp": "always"},
         ),
         Remedy(text="check whether memory is fragmented: /proc/buddyinfo, vm.compact_memory"),

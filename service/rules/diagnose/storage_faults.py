@@ -178,7 +178,7 @@ MEMORY_LIMIT = Rule(
     max_saving=_estimate_memory_saving,
     evidence=_describe_shortage,
     remedies=lambda _: (
-        Remedy(text="raise the limit of the control group, or use less memory at a time"),
+        Remedy(text="raise the control group's limit, or use less memory at a time"),
         Remedy(text="lock what must not wait in memory (mlock); check vm.swappiness and other tenants"),
     ),
     report="services under a memory limit: major faults and stalls although the program itself did not change",

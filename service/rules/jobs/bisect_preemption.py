@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.due_job_acts import DueAct
-from service.rules.jobs.states import Act
+from service.rules.jobs.due_job_actions import DueAction
+from service.rules.jobs.states import Action
 
 _MAX_START_DELAY = timedelta(minutes=15)
 """How long a job that its caller has to start counts as wanted: nobody may ever start it."""
@@ -47,26 +47,26 @@ class OpenJob:
     settled: str = ""
 
 
-def decide_acts(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAct]:
-    """Return the acts on the bisects that the service ordered by itself, by the number of the job.
+def decide_actions(jobs: Sequence[OpenJob], is_idle: Callable[[str], bool], now: datetime) -> dict[int, DueAction]:
+    """Return the actions on the bisects that the service ordered by itself, by the number of the job.
 
     Parameters
     ----------
     is_idle
         Returns whether a host is idle, judging by its runs.
     """
-    acts_by_job: dict[int, DueAct] = {}
+    actions_by_job: dict[int, DueAction] = {}
     for job in jobs:
         if not job.by_service:
             continue
         why = _explain_pause(job, jobs, now)
         if job.settled:
-            acts_by_job[job.id] = DueAct(Act.CANCEL, job.settled)
+            actions_by_job[job.id] = DueAction(Action.CANCEL, job.settled)
         elif why and job.state is not State.PAUSED:
-            acts_by_job[job.id] = DueAct(Act.PAUSE, why)
+            actions_by_job[job.id] = DueAction(Action.PAUSE, why)
         elif job.was_paused and not why and job.host is not None and is_idle(job.host):
-            acts_by_job[job.id] = DueAct(Act.RESUME, "The host is idle again.")
-    return acts_by_job
+            actions_by_job[job.id] = DueAction(Action.RESUME, "The host is idle again.")
+    return actions_by_job
 
 
 def _explain_pause(job: OpenJob, jobs: Iterable[OpenJob], now: datetime) -> str:

@@ -31,7 +31,7 @@ def explain_objection(name: str, value: str | None) -> str:
     if not is_per_run(name) or (name not in {HUGE_PAGES, MEMORY_LIMIT} and not _NAME.fullmatch(name)):
         return f"{name} belongs to the host: only its administrator can set it"
     if name == HUGE_PAGES:
-        return "" if value in POLICIES else f"the policy of huge pages is one of {', '.join(POLICIES)}"
+        return "" if value in POLICIES else f"the huge page policy is one of {', '.join(POLICIES)}"
     if name == MEMORY_LIMIT:
         return "" if value == NO_LIMIT or (value or "").isdecimal() else "a memory limit is a number of bytes, or none"
     if name.startswith(PARAMETER):

@@ -7,8 +7,8 @@ from enum import StrEnum
 from runner.contract.job import State
 
 
-class Act(StrEnum):
-    """An act on a job, which moves it from one state to another."""
+class Action(StrEnum):
+    """An action on a job, which moves it from one state to another."""
 
     DISPATCH = "dispatch"
     CLAIM = "claim"
@@ -24,55 +24,65 @@ class Act(StrEnum):
 
 
 class JobTransitionError(Exception):
-    """The requested act is not possible in the job's state."""
+    """The requested action is not possible in the job's state."""
 
-    def __init__(self, act: Act, state: State) -> None:
-        super().__init__(f"a job that is {state} cannot be {_PARTICIPLES[act]}")
-        self.act, self.state = act, state
+    def __init__(self, action: Action, state: State) -> None:
+        super().__init__(f"a job that is {state} cannot be {_PARTICIPLES[action]}")
+        self.action, self.state = action, state
 
 
 _PARTICIPLES = {
-    Act.DISPATCH: "dispatched",
-    Act.CLAIM: "claimed",
-    Act.PAUSE: "paused",
-    Act.RESUME: "resumed",
-    Act.CANCEL: "cancelled",
-    Act.DONE: "finished",
-    Act.FAIL: "given up",
-    Act.LOSE: "lost",
-    Act.AGAIN: "ordered again",
+    Action.DISPATCH: "dispatched",
+    Action.CLAIM: "claimed",
+    Action.PAUSE: "paused",
+    Action.RESUME: "resumed",
+    Action.CANCEL: "cancelled",
+    Action.DONE: "finished",
+    Action.FAIL: "given up",
+    Action.LOSE: "lost",
+    Action.AGAIN: "ordered again",
 }
 
-_END_STATES = {Act.CANCEL: State.CANCELLED, Act.FAIL: State.FAILED}
-_STARTED_MOVES = {Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, Act.LOSE: State.LOST, Act.AGAIN: State.QUEUED}
-_MOVES: dict[State, dict[Act, State]] = {
-    State.QUEUED: {Act.DISPATCH: State.DISPATCHED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_END_STATES},
+_END_STATES = {Action.CANCEL: State.CANCELLED, Action.FAIL: State.FAILED}
+_STARTED_MOVES = {
+    Action.CLAIM: State.RUNNING,
+    Action.PAUSE: State.PAUSED,
+    Action.LOSE: State.LOST,
+    Action.AGAIN: State.QUEUED,
+}
+_MOVES: dict[State, dict[Action, State]] = {
+    State.QUEUED: {
+        Action.DISPATCH: State.DISPATCHED,
+        Action.CLAIM: State.RUNNING,
+        Action.PAUSE: State.PAUSED,
+        **_END_STATES,
+    },
     State.DISPATCHED: {**_STARTED_MOVES, **_END_STATES},
     # The host that holds the job claims it again: its runner was ended, and this is the next one.
-    State.RUNNING: {**_STARTED_MOVES, Act.DONE: State.DONE, **_END_STATES},
+    State.RUNNING: {**_STARTED_MOVES, Action.DONE: State.DONE, **_END_STATES},
     # A runner that finishes before it learns of the pause is done nevertheless.
-    State.PAUSED: {Act.RESUME: State.QUEUED, Act.DONE: State.DONE, **_END_STATES},
-    State.LOST: {Act.AGAIN: State.QUEUED, Act.CLAIM: State.RUNNING, Act.PAUSE: State.PAUSED, **_END_STATES},
+    State.PAUSED: {Action.RESUME: State.QUEUED, Action.DONE: State.DONE, **_END_STATES},
+    State.LOST: {Action.AGAIN: State.QUEUED, Action.CLAIM: State.RUNNING, Action.PAUSE: State.PAUSED, **_END_STATES},
     State.DONE: {},
     State.FAILED: {},
     State.CANCELLED: {},
 }
 
 
-def get_next_state(state: State, act: Act) -> State:
-    """Return the state that an act leads to.
+def get_next_state(state: State, action: Action) -> State:
+    """Return the state that an action leads to.
 
     Raises
     ------
     JobTransitionError
-        If the act is not possible in this state.
+        If the action is not possible in this state.
     """
     try:
-        return _MOVES[state][act]
+        return _MOVES[state][action]
     except KeyError:
-        raise JobTransitionError(act, state) from None
+        raise JobTransitionError(action, state) from None
 
 
-def is_possible(state: State, act: Act) -> bool:
-    """Return whether an act is possible in a state."""
-    return act in _MOVES[state]
+def is_possible(state: State, action: Action) -> bool:
+    """Return whether an action is possible in a state."""
+    return action in _MOVES[state]

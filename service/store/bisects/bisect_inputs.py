@@ -74,8 +74,8 @@ def _has_windows(session: Session, request: SearchRequest) -> bool:
 def read_observations(session: Session, request: SearchRequest) -> list[Observation]:
     """Return the level of each run of the case in the request's environment on some hosts, in the order of arrival.
 
-    A run without the metric has no level, like a failed one. Runs in quarantine are left out, to be measured again, and
-    so are runs that failed for a temporary reason, until there are too many.
+    A run without the metric has no level, like a failed one. Runs in quarantine are left out, so that they are
+    measured again. So are runs that failed for a temporary reason, until there are too many.
     """
     # The runs of the case in the environment.
     runs = session.execute(

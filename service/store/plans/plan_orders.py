@@ -65,15 +65,17 @@ def _map_uncertain_cases(session: Session, subject: str, host: str, environment:
 
 
 def _find_revision_to_rerun(document: Mapping[str, Any], environment: str) -> str | None:
-    """Return the newest revision on the level before a drift, if fewer runs show that level, in this environment.
+    """Return the newest revision before a drift, if the level before it has fewer runs than the level after it.
 
-    None if runs of that revision are on both levels: another one would lengthen whichever level it showed.
+    None if the level before was measured in another environment, or if that revision has runs on both levels: another
+    run could then count for either.
     """
     evidence = document["evidence"]
     if document["environment_before"] != environment or evidence["n_before"] >= evidence["n_after"]:
         return None
     if document["previous_revision"] == document["revision"]:
         return None
+    # last_good is certainly on the level before; previous_revision is not, if the position of the change is uncertain.
     return document.get("last_good") or str(document["previous_revision"])
 
 

@@ -31,7 +31,7 @@ class _Stored(NamedTuple):
 
 def add_commits(session: Session, subject_id: int, revisions: Iterable[contract.Revision]) -> None:
     """Store the commits that are new, and update the order of all commits of the subject."""
-    sent = {revision.commit: revision for revision in reversed(list(revisions))}
+    sent = _index_by_hash(revisions)
     _store_missing(session, subject_id, sent, _map_stored(session, subject_id, sent))
 
 
@@ -39,18 +39,26 @@ def ensure_commits(
     session: Session, subject_id: int, revisions: Iterable[contract.Revision]
 ) -> dict[str, tuple[int, int]]:
     """Return the id and the position of commits, by hash; store the missing ones first."""
-    sent = {revision.commit: revision for revision in reversed(list(revisions))}
+    sent = _index_by_hash(revisions)
     stored = _map_stored(session, subject_id, sent)
     if _store_missing(session, subject_id, sent, stored):
         stored = _map_stored(session, subject_id, sent)
     return {commit: (row.id, row.position) for commit, row in stored.items()}
 
 
+def _index_by_hash(revisions: Iterable[contract.Revision]) -> dict[str, contract.Revision]:
+    """Return commits by hash; of several with the same hash, the first."""
+    by_hash: dict[str, contract.Revision] = {}
+    for revision in revisions:
+        by_hash.setdefault(revision.commit, revision)
+    return by_hash
+
+
 def _store_missing(
     session: Session, subject_id: int, sent: dict[str, contract.Revision], stored: Mapping[str, _Stored]
 ) -> bool:
     """Store those commits that are not stored, and their parents; return whether anything had to change."""
-    rows = [_build_row(subject_id, sent[commit]) for commit in reversed(sent) if commit not in stored]
+    rows = [_build_row(subject_id, sent[commit]) for commit in sent if commit not in stored]
     with_parents = [
         {"row": stored[commit].id, "sent": list(revision.parents)}
         for commit, revision in sent.items()

@@ -156,18 +156,18 @@ def _list_newest_runs(session: Session, conditions: Sequence[Condition], limit: 
     return session.scalars(_JOINED.where(Run.number.in_(numbers)).order_by(*_NEWEST_FIRST)).all()
 
 
-def map_planned_runs(
+def map_runs_for_plan(
     session: Session, subject: str, host: str, cases: Sequence[contract.Case]
 ) -> dict[int, list[StoredRun]]:
     """Return the runs of each case on a host that a plan depends on, by the case's index.
 
-    Runs in quarantine are left out, to be measured again; but not those whose counts were reused.
+    Runs in quarantine are left out, so that they are measured again. Runs with reused counts are kept.
     """
-    settled = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
+    counts_as_measured = or_(Run.quarantine.is_(None), Run.quarantine == REUSED)
     rows = session.execute(
         select_joined(
             Case.key, Revision.commit, Environment.hash, Run.outcome, Run.failure_temporary, Run.quarantine
-        ).where(Subject.name == subject, Host.name == host, settled)
+        ).where(Subject.name == subject, Host.name == host, counts_as_measured)
     )
     by_key: dict[str, list[StoredRun]] = {}
     for key, commit, environment, outcome, temporary, quarantine in rows:

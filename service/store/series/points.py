@@ -99,10 +99,13 @@ BYTES_COLUMNS = (Run.own_bytes, Run.system_bytes, Run.doubt_least, Run.doubt_mos
 
 
 def build_program_bytes(
-    own_bytes: str | None, system_bytes: str | None, least_uncertain: int | None, most_uncertain: int | None
+    own_bytes: str | None,
+    system_bytes: str | None,
+    min_uncertain_faults: int | None,
+    max_uncertain_faults: int | None,
 ) -> ProgramBytes:
     """Return the bytes of a run's program from the values of :data:`BYTES_COLUMNS`."""
-    return ProgramBytes(own_bytes or "", system_bytes or "", least_uncertain or 0, most_uncertain or 0)
+    return ProgramBytes(own_bytes or "", system_bytes or "", min_uncertain_faults or 0, max_uncertain_faults or 0)
 
 
 def select_joined(*columns: Any) -> Select[Any]:

@@ -25,7 +25,7 @@ from runner.contract.job import (
 )
 from service.jobs.extension import find_log_file, find_scheduler
 from service.pipeline import lease_jobs, update_events
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store import jobs
 from service.store.bisects import bisect_results
 from service.store.jobs import JobFilter, Requester
@@ -149,7 +149,7 @@ def finish(job_id: int, json_data: Finish) -> Job:
 @bp.output(Job)
 def pause(job_id: int, json_data: JobDecision) -> Job:
     """Pause a job: its runner stops after the current run, and the runs stay stored."""
-    return job_orders.decide_job(job_id, Act.PAUSE, json_data)
+    return job_orders.decide_job(job_id, Action.PAUSE, json_data)
 
 
 @bp.post("/jobs/<int:job_id>/resume")
@@ -157,7 +157,7 @@ def pause(job_id: int, json_data: JobDecision) -> Job:
 @bp.output(Job)
 def resume(job_id: int, json_data: JobDecision) -> Job:
     """Resume a paused job."""
-    return job_orders.decide_job(job_id, Act.RESUME, json_data)
+    return job_orders.decide_job(job_id, Action.RESUME, json_data)
 
 
 @bp.post("/jobs/<int:job_id>/cancel")
@@ -165,4 +165,4 @@ def resume(job_id: int, json_data: JobDecision) -> Job:
 @bp.output(Job)
 def cancel(job_id: int, json_data: JobDecision) -> Job:
     """Cancel a job; its runs stay stored."""
-    return job_orders.decide_job(job_id, Act.CANCEL, json_data)
+    return job_orders.decide_job(job_id, Action.CANCEL, json_data)

@@ -34,7 +34,7 @@ def post(json_data: PlanRequest) -> Plan:
     with get_database().reading() as session:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
-        stored = runs.map_planned_runs(session, json_data.subject, json_data.host.name, json_data.cases)
+        stored = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
         plan = make_plan(json_data, positions, stored, plan_orders.find_orders(session, json_data))
         return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from runner.contract.job import Job, JobDecision, JobOrder, State, Where
 from service.rules.access.scope import Scope
-from service.rules.jobs.states import Act, is_possible
+from service.rules.jobs.states import Action, is_possible
 from service.store import jobs
 from service.store.jobs import JobFilter, Requester
 from service.store.runs import runs
@@ -30,7 +30,7 @@ bp = make_page_blueprint("jobs")
 
 _MAX_JOBS = 100
 _MAX_RUNS = 50
-_ACTS = (Act.PAUSE, Act.RESUME, Act.CANCEL)
+_ACTIONS = (Action.PAUSE, Action.RESUME, Action.CANCEL)
 _RUN_IDS = TypeAdapter(list[UUID])
 
 
@@ -77,13 +77,13 @@ def order() -> ResponseReturnValue:
     return redirect(url_for("jobs.show", job_id=job.id), HTTPStatus.SEE_OTHER)
 
 
-@bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):act>")
-def change(job_id: int, act: str) -> ResponseReturnValue:
+@bp.post("/jobs/<int:job_id>/<any(pause, resume, cancel):action>")
+def change(job_id: int, action: str) -> ResponseReturnValue:
     """Pause, resume or cancel a job, from the buttons of its page."""
     form = forms.read_form()
     try:
         decision = JobDecision.model_validate({"author": form["author"] or None, "reason": form.get("reason", "")})
-        job_orders.decide_job(job_id, Act(act), decision)
+        job_orders.decide_job(job_id, Action(action), decision)
     except ValidationError as error:
         return _show_problem(job_id, forms.describe_errors(error), HTTPStatus.UNPROCESSABLE_ENTITY)
     except ProblemError as error:
@@ -108,7 +108,7 @@ def _build_context(job_id: int) -> dict[str, Any]:
     return {
         "job": job,
         "measured": measured,
-        "acts": [act.value for act in _ACTS if is_possible(job.state, act)]
+        "actions": [action.value for action in _ACTIONS if is_possible(job.state, action)]
         if guard.find_caller().may(Scope.ORDER)
         else [],
         "profiles": _list_profiles(job),

@@ -76,9 +76,8 @@ def test_every_route_is_there() -> None:
     ]
     rows = [line for line in pages().splitlines() if line.startswith("| `")]
     assert len(rows) == len(others)
-    assert (
-        "| `POST /jobs/{job_id}/{act}` | Pause, resume or cancel a job, from the buttons of its page. | order |" in rows
-    )
+    change = "Pause, resume or cancel a job, from the buttons of its page."
+    assert f"| `POST /jobs/{{job_id}}/{{action}}` | {change} | order |" in rows
 
 
 def test_markup_in_texts_of_the_code_is_harmless() -> None:

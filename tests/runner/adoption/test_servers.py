@@ -149,8 +149,7 @@ def test_a_socket_in_a_command_is_given_by_the_runner() -> None:
 def test_http_without_a_load_generator_is_told() -> None:
     run = propose_listening_server(RunProposal("./srv 80"), "80", 80, speaks_http=True, find_generator=nothing)
     assert run.lacks == (
-        "./srv 80 listens on port 80: it is a server, and none of the load generators of HTTP is installed (ab, hey, "
-        "wrk)"
+        "./srv 80 listens on port 80: it is a server, and no HTTP load generator is installed (ab, hey or wrk)"
     )
 
 

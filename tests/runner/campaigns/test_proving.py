@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_worth, compute_budget
+from runner.campaigns.proving import MIN_PROOF_SECONDS, Prover, _choose_worth, compute_proof_seconds
 from runner.contract.comparison import Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.report import Case, Revision
@@ -124,10 +124,10 @@ def test_the_first_commit_of_a_range_is_judged(tmp_path: Path, service_url: str)
 
 
 def test_the_budget_is_what_was_asked_for_or_a_tenth_of_the_time() -> None:
-    assert compute_budget(90.0, 10_000.0) == 90.0
-    assert compute_budget(0.0, 10_000.0) == 0.0
-    assert compute_budget(-1.0, 10.0) == MIN_PROOF_SECONDS
-    assert compute_budget(-1.0, 10_000.0) == 1000.0
+    assert compute_proof_seconds(90.0, 10_000.0) == 90.0
+    assert compute_proof_seconds(0.0, 10_000.0) == 0.0
+    assert compute_proof_seconds(-1.0, 10.0) == MIN_PROOF_SECONDS
+    assert compute_proof_seconds(-1.0, 10_000.0) == 1000.0
 
 
 class Refusing:

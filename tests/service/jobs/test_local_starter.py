@@ -12,7 +12,7 @@ import pytest
 from runner.contract.job import Backend, Job, JobOrder, ProfileQuestion, State, Where
 from service.jobs.local_starter import LocalStarter
 from service.jobs.scheduler import JobScheduler
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester
@@ -128,7 +128,7 @@ def test_one_job_runs_at_a_time_once_the_service_listens(
     with database.writing() as session:
         row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move_to_next_state(row, Act.CANCEL, "mara", "", datetime.now(UTC))
+        jobs.move_to_next_state(row, Action.CANCEL, "mara", "", datetime.now(UTC))
     scheduler.work()
     assert states(database) == [State.QUEUED], "its process has not ended"
     (tmp_path / f"free-{first}").touch()

@@ -12,7 +12,7 @@ import pytest
 from runner.contract.job import Backend, BisectQuestion, Claim, Finish, Job, JobOrder, Outcome, State, Where
 from service.jobs.scheduler import JobScheduler, RemoteCallFailed, WrongOrderError
 from service.pipeline import lease_jobs
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 from service.store import jobs
 from service.store.engine.database import Database
 from service.store.jobs import Requester
@@ -198,7 +198,7 @@ def test_the_next_job_of_a_subject_runs_where_the_last_one_did(scheduler: JobSch
     with scheduler.database.writing() as session:
         row = jobs.find_job(session, first)
         assert row is not None
-        jobs.move_to_next_state(row, Act.CANCEL, "mara", "", NOW)
+        jobs.move_to_next_state(row, Action.CANCEL, "mara", "", NOW)
     found, _ = scheduler.order(JobOrder(question=QUESTION), REQUESTER)
     assert (found.github, found.backend) == ("octo-org/demo", Backend.GITHUB)
 

@@ -26,7 +26,7 @@ SESSION = uuid.UUID(int=1)
 
 def files(of: ProgramBytes) -> ProgramFiles:
     library = MappedFile(path="/lib/libc.so.6", own=False, digest=of.system, cache=CacheState.PREPARED)
-    uncertain = UncertainFaults(least=of.least_uncertain, most=of.most_uncertain)
+    uncertain = UncertainFaults(least=of.min_uncertain_faults, most=of.max_uncertain_faults)
     return ProgramFiles(mapped=(library,), own_bytes=of.own, system_bytes=of.system, uncertain_faults=uncertain)
 
 

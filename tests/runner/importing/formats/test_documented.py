@@ -155,3 +155,13 @@ def test_a_damaged_file_is_refused_in_one_line(name: str, damage: tuple[str, str
 def test_a_sample_of_criterion_needs_its_description(tmp_path: Path) -> None:
     with pytest.raises(FaultwatchError, match=r"no benchmark\.json beside"):
         imported(tmp_path, (DATA / "criterion/sum/new/sample.json").read_text())
+
+
+@pytest.mark.parametrize(("iters", "times"), [([1, 2], [5]), ([0, 2], [5, 9])])
+def test_a_sample_of_criterion_has_a_time_for_each_positive_count(
+    iters: list[int], times: list[int], tmp_path: Path
+) -> None:
+    (tmp_path / "benchmark.json").write_text('{"group_id": "sum"}')
+    sample = json.dumps({"sampling_mode": "Flat", "iters": iters, "times": times})
+    with pytest.raises(FaultwatchError, match="must have the same length, and iters must be positive"):
+        imported(tmp_path, sample)

@@ -66,7 +66,7 @@ def test_criterion() -> None:
     (saved,) = reports("criterion/sum/v1.0/sample.json").values()
     assert saved.revision.title.startswith("v1.0"), "the name of the baseline"
     assert saved.values("import:lower:ns:time")[0] == pytest.approx(2.35887, abs=1e-5)
-    assert reports("criterion/sum/base/sample.json") == {}, "what the measurement before this one left behind"
+    assert reports("criterion/sum/base/sample.json") == {}, "a copy of the latest measurement"
 
 
 def test_go() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
 from service.rules.jobs import states
-from service.rules.jobs.bisect_preemption import OpenJob, decide_acts
-from service.rules.jobs.states import Act
+from service.rules.jobs.bisect_preemption import OpenJob, decide_actions
+from service.rules.jobs.states import Action
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,14 +28,14 @@ def job(number: int, state: State = State.RUNNING, **changes: object) -> OpenJob
     return OpenJob(**(told | changes))  # type: ignore[arg-type]
 
 
-def decided(*jobs: OpenJob, idle: bool = True) -> dict[int, Act]:
-    return {number: act.act for number, act in decide_acts(jobs, lambda _: idle, NOW).items()}
+def decided(*jobs: OpenJob, idle: bool = True) -> dict[int, Action]:
+    return {number: action.action for number, action in decide_actions(jobs, lambda _: idle, NOW).items()}
 
 
 @pytest.mark.parametrize("state", [State.QUEUED, State.DISPATCHED, State.RUNNING, State.LOST])
 def test_it_pauses_for_any_job_that_somebody_ordered_for_its_host(state: State) -> None:
-    assert decided(job(1, state), job(20, State.QUEUED)) == {1: Act.PAUSE}
-    assert decided(job(1, state), job(20, State.QUEUED, host=None)) == {1: Act.PAUSE}
+    assert decided(job(1, state), job(20, State.QUEUED)) == {1: Action.PAUSE}
+    assert decided(job(1, state), job(20, State.QUEUED, host=None)) == {1: Action.PAUSE}
     assert decided(job(1, state), job(20, State.QUEUED, host="lab-2")) == {}
     assert decided(job(1, state), job(20, State.PAUSED)) == {}
 
@@ -44,7 +44,7 @@ def test_it_goes_on_when_the_host_is_idle_again() -> None:
     paused = job(1, State.PAUSED, was_paused=True)
     assert decided(paused, job(20)) == {}
     assert decided(paused, idle=False) == {}
-    assert decided(paused) == {1: Act.RESUME}
+    assert decided(paused) == {1: Action.RESUME}
 
 
 def test_what_a_person_paused_stays_paused() -> None:
@@ -55,17 +55,17 @@ def test_a_command_that_nobody_starts_does_not_stop_it_for_ever() -> None:
     ordered = job(20, State.QUEUED, backend=Backend.CALLER)
     assert decided(job(1), ordered) == {}
     just_now = job(20, State.QUEUED, backend=Backend.CALLER, created_at=NOW - timedelta(minutes=1))
-    assert decided(job(1), just_now) == {1: Act.PAUSE}
+    assert decided(job(1), just_now) == {1: Action.PAUSE}
 
 
 def test_it_rests_while_its_drift_is_withdrawn() -> None:
-    assert decided(job(1, withdrawn=True)) == {1: Act.PAUSE}
+    assert decided(job(1, withdrawn=True)) == {1: Action.PAUSE}
     assert decided(job(1, State.PAUSED, was_paused=True, withdrawn=True)) == {}
-    assert decided(job(1, State.PAUSED, was_paused=True)) == {1: Act.RESUME}
+    assert decided(job(1, State.PAUSED, was_paused=True)) == {1: Action.RESUME}
 
 
 def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
-    assert decided(job(1, settled="Its event is expected."), job(20)) == {1: Act.CANCEL}
+    assert decided(job(1, settled="Its event is expected."), job(20)) == {1: Action.CANCEL}
 
 
 @given(
@@ -85,7 +85,7 @@ def test_it_ends_when_its_event_needs_no_commit_any_more() -> None:
 )
 def test_every_act_is_possible_and_touches_no_job_of_a_person(jobs: list[OpenJob], idle: bool) -> None:
     by_id = {made.id: made for made in jobs}
-    for number, act in decided(*jobs, idle=idle).items():
+    for number, action in decided(*jobs, idle=idle).items():
         assert by_id[number].by_service
-        if act is not Act.RESUME or by_id[number].state is State.PAUSED:
-            assert states.is_possible(by_id[number].state, act)
+        if action is not Action.RESUME or by_id[number].state is State.PAUSED:
+            assert states.is_possible(by_id[number].state, action)

@@ -162,7 +162,7 @@ def values(public: APIFlask) -> dict[str, str]:
             "head": history.commit(2),
             "environment": history.NEW.hash,
         },
-        **{"run_id": str(history.run_id(3)), "profile_id": str(history.run_id(3)), "act": "pause", "token_id": "x"},
+        **{"run_id": str(history.run_id(3)), "profile_id": str(history.run_id(3)), "action": "pause", "token_id": "x"},
         **{"between": f"{history.commit(1)}...{history.commit(2)}"},
     }
 

@@ -1,4 +1,4 @@
-"""Decides which act is due on a job: to dispatch it, declare it lost, order it again, or give it up."""
+"""Decides which action is due on a job: to dispatch it, declare it lost, order it again, or give it up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.states import Act
+from service.rules.jobs.states import Action
 
 MAX_ATTEMPTS = 3
 """How often a job is started if its runner is lost each time without a new measurement."""
@@ -17,7 +17,7 @@ CLAIM_TIMEOUTS = {Backend.GITHUB: timedelta(hours=24), Backend.LOCAL: timedelta(
 
 @dataclass(frozen=True, slots=True)
 class JobSnapshot:
-    """The part of a job that decides which act is due."""
+    """The part of a job that decides which action is due."""
 
     state: State
     backend: Backend
@@ -33,35 +33,35 @@ class JobSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class DueAct:
-    """An act that is due, and the reason."""
+class DueAction:
+    """An action that is due, and the reason."""
 
-    act: Act
+    action: Action
     why: str
 
 
-def find_due_act(job: JobSnapshot, now: datetime) -> DueAct | None:
-    """Return the act that is due on a job now; what follows from it is due at the next call."""
-    return next(_list_due_acts(job, now), None) if job.state.open else None
+def find_due_action(job: JobSnapshot, now: datetime) -> DueAction | None:
+    """Return the action that is due on a job now; what follows from it is due at the next call."""
+    return next(_list_due_actions(job, now), None) if job.state.open else None
 
 
-def _list_due_acts(job: JobSnapshot, now: datetime) -> Iterator[DueAct]:
-    """Yield the acts that are due on a job, the first of which is applied."""
+def _list_due_actions(job: JobSnapshot, now: datetime) -> Iterator[DueAction]:
+    """Yield the actions that are due on a job, the first of which is applied."""
     if job.deadline_at is not None and now >= job.deadline_at:
-        yield DueAct(Act.FAIL, "The deadline has passed.")
+        yield DueAction(Action.FAIL, "The deadline has passed.")
     # Exactly as many runs as allowed may have been enough: only the runner knows.
     if job.most_runs is not None and job.runs > job.most_runs:
-        yield DueAct(Act.FAIL, f"The job measured more than the allowed {job.most_runs} runs.")
+        yield DueAction(Action.FAIL, f"The job measured more than the allowed {job.most_runs} runs.")
     if job.state is State.RUNNING and (job.leased_until is None or now >= job.leased_until):
-        yield DueAct(Act.LOSE, "The runner stopped sending heartbeats.")
+        yield DueAction(Action.LOSE, "The runner stopped sending heartbeats.")
     limit = CLAIM_TIMEOUTS.get(job.backend)
     if job.state is State.DISPATCHED and limit is not None and now >= job.changed_at + limit:
-        yield DueAct(Act.LOSE, "No runner claimed the job.")
+        yield DueAction(Action.LOSE, "No runner claimed the job.")
     if job.backend is Backend.CALLER:
         return  # The caller carries the job out and starts it again without being asked.
     if job.state is State.LOST and job.fruitless >= MAX_ATTEMPTS:
-        yield DueAct(Act.FAIL, f"The job was started {job.fruitless} times without a measurement.")
+        yield DueAction(Action.FAIL, f"The job was started {job.fruitless} times without a measurement.")
     if job.state is State.LOST:
-        yield DueAct(Act.AGAIN, "The job is ordered again.")
+        yield DueAction(Action.AGAIN, "The job is ordered again.")
     if job.state is State.QUEUED and (job.due_at is None or now >= job.due_at):
-        yield DueAct(Act.DISPATCH, "")
+        yield DueAction(Action.DISPATCH, "")

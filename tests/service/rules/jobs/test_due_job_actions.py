@@ -1,4 +1,4 @@
-"""Which act is due on a job."""
+"""Which action is due on a job."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract.job import Backend, State
-from service.rules.jobs.due_job_acts import MAX_ATTEMPTS, JobSnapshot, find_due_act
+from service.rules.jobs.due_job_actions import MAX_ATTEMPTS, JobSnapshot, find_due_action
 from service.rules.jobs.job_descriptions import describe_job
-from service.rules.jobs.states import Act, is_possible
+from service.rules.jobs.states import Action, is_possible
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -20,30 +20,30 @@ QUEUED = JobSnapshot(State.QUEUED, Backend.LOCAL, NOW, None, None, None, None, 0
 
 
 @pytest.mark.parametrize(
-    ("job", "later", "act"),
+    ("job", "later", "action"),
     [
-        (QUEUED, 0, Act.DISPATCH),
+        (QUEUED, 0, Action.DISPATCH),
         (replace(QUEUED, due_at=NOW + MINUTE), 0, None),
-        (replace(QUEUED, due_at=NOW + MINUTE), 1, Act.DISPATCH),
+        (replace(QUEUED, due_at=NOW + MINUTE), 1, Action.DISPATCH),
         (replace(QUEUED, backend=Backend.CALLER), 1, None),
         (replace(QUEUED, state=State.DISPATCHED), 1, None),
-        (replace(QUEUED, state=State.DISPATCHED), 2, Act.LOSE),
+        (replace(QUEUED, state=State.DISPATCHED), 2, Action.LOSE),
         (replace(QUEUED, state=State.DISPATCHED, backend=Backend.GITHUB), 60, None),
         (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 0, None),
-        (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 1, Act.LOSE),
-        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS - 1), 0, Act.AGAIN),
-        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS), 0, Act.FAIL),
+        (replace(QUEUED, state=State.RUNNING, leased_until=NOW + MINUTE), 1, Action.LOSE),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS - 1), 0, Action.AGAIN),
+        (replace(QUEUED, state=State.LOST, fruitless=MAX_ATTEMPTS), 0, Action.FAIL),
         (replace(QUEUED, state=State.LOST, backend=Backend.CALLER, fruitless=9), 0, None),
         (replace(QUEUED, state=State.PAUSED), 10_000, None),
-        (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Act.FAIL),
-        (replace(QUEUED, most_runs=5, runs=5), 0, Act.DISPATCH),
-        (replace(QUEUED, most_runs=5, runs=6), 0, Act.FAIL),
+        (replace(QUEUED, state=State.PAUSED, deadline_at=NOW + MINUTE), 1, Action.FAIL),
+        (replace(QUEUED, most_runs=5, runs=5), 0, Action.DISPATCH),
+        (replace(QUEUED, most_runs=5, runs=6), 0, Action.FAIL),
         (replace(QUEUED, state=State.DONE, deadline_at=NOW), 1, None),
     ],
 )
-def test_what_is_due(job: JobSnapshot, later: int, act: Act | None) -> None:
-    due = find_due_act(job, NOW + later * MINUTE)
-    assert (due and due.act) == act
+def test_what_is_due(job: JobSnapshot, later: int, action: Action | None) -> None:
+    due = find_due_action(job, NOW + later * MINUTE)
+    assert (due and due.action) == action
 
 
 @given(
@@ -67,8 +67,8 @@ def test_what_is_due_can_happen(
         0,
         fruitless,
     )
-    due = find_due_act(job, NOW)
-    assert due is None or is_possible(state, due.act)
+    due = find_due_action(job, NOW)
+    assert due is None or is_possible(state, due.action)
 
 
 def test_whom_one_waits_for() -> None:
