@@ -37,6 +37,7 @@ EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POI
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
+MIN_JUMP_SIGMA = 20.0  # sigma from which on a change may come with another noise
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -71,7 +72,7 @@ class NoisySeries:
         self._distinct = DistinctLevels(self.noise)
         self._rows: list[MeasuredChange] = []
         self._states: list[_GroupingState] = []
-        self._margins: dict[tuple[object, ...], float] = {}  # by the change, the last run that it explains, the others
+        self._margins: dict[tuple[object, ...], float] = {}  # by the change, the runs that it explains, the others
         self._closed: list[LevelChange] = []
         self._open: list[LevelChange] = []
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
@@ -170,39 +171,55 @@ class NoisySeries:
 
         # By the runs around it and the other changes there; but no later change withdraws it.
         largest_margin = -math.inf
-        for last in self._list_ends(shape):
-            margin = self._compute_margin(shape, begin, end, last)
-            if not change.wants_rerun and margin >= find_needed_margin(last - self._find_first_run(shape)):
+        for first, last in self._list_windows(shape):
+            margin = self._compute_margin(shape, (begin, end), first, last)
+            if not change.wants_rerun and margin >= find_needed_margin(last - first):
                 return change
             largest_margin = max(largest_margin, margin)
         return replace(change, wants_rerun=True) if is_suspicion(largest_margin, self._done - shape.high) else None
 
-    def _find_first_run(self, shape: Shape) -> int:
-        """Return the first of the runs that a change is judged by."""
-        return max(0, shape.low - POINTS_BEFORE)
+    def _list_windows(self, shape: Shape) -> list[tuple[int, int]]:
+        """Return from where to where the runs lie that a change is judged by, in turns.
 
-    def _list_ends(self, shape: Shape) -> list[int]:
-        """Return where the runs that a change is judged by may end.
-
-        A later change may begin at the next one of the rows, certain or in doubt, or with some of the newest runs.
+        Beyond a much larger change the runs may have another noise, in which this one drowns; and a later change may
+        begin at the next one of the rows, certain or in doubt, or with some of the newest runs.
         """
-        last = min(self._done, shape.high + POINTS_AFTER)
+        first, last = max(0, shape.low - POINTS_BEFORE), min(self._done, shape.high + POINTS_AFTER)
         following = bisect_right(self._rows, shape.high, key=_position)
         ends = [self._rows[following].at] if following < len(self._rows) else []
         if last == self._done:
             ends += range(last - EARLY_UPDATE_POINTS, last - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
-        return [last, *(end for end in ends if shape.high < end < last)]
+        jump_before = next((row.at for row in reversed(self._list_rows(first, shape.low)) if self._is_jump(row)), first)
+        jump_after = next((row.at for row in self._list_rows(shape.high + 1, last) if self._is_jump(row)), last)
+        return list(
+            dict.fromkeys(
+                [
+                    (first, last),
+                    *((first, end) for end in ends if shape.high < end < last),
+                    (jump_before, jump_after),
+                ]
+            )
+        )
 
-    def _compute_margin(self, shape: Shape, begin: int, end: int, last: int) -> float:
-        """Return the margin of a change over wander in the runs before ``last``.
+    def _list_rows(self, first: int, end: int) -> list[MeasuredChange]:
+        """Return the rows at positions from ``first`` on and before ``end``."""
+        return self._rows[bisect_left(self._rows, first, key=_position) : bisect_left(self._rows, end, key=_position)]
 
-        ``begin`` and ``end`` are those of the levels beside it: the other changes lie there and outside.
+    def _is_jump(self, row: MeasuredChange) -> bool:
+        """Return whether a change is so large that the runs on both sides may have another noise."""
+        return not row.in_doubt and abs(row.after - row.before) >= MIN_JUMP_SIGMA * self.noise.sigma
+
+    def _compute_margin(self, shape: Shape, levels: tuple[int, int], first: int, last: int) -> float:
+        """Return the margin of a change over wander in the runs from ``first`` on and before ``last``.
+
+        ``levels`` are the begin of the level before it and the end of the one after: the other changes lie there and
+        outside.
         """
-        first = self._find_first_run(shape)
+        begin, end = levels
         near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
         apart = [row for row in near if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]
-        key = (shape, last, *others)
+        key = (shape, first, last, *others)
         margin = self._margins.get(key)
         if margin is None:
             margin = wander.margin(self._values[first:last] / self.noise.sigma, first, shape, self.noise, others)

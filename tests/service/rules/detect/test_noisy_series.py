@@ -211,6 +211,18 @@ def test_a_certain_step_is_not_withdrawn_for_a_later_one_near_it(gap, second):
     assert both >= certain - 1
 
 
+@pytest.mark.parametrize("noisy_first", [True, False])
+def test_a_large_step_is_seen_beside_runs_of_another_program_with_more_noise(noisy_first: bool) -> None:
+    """As a benchmark whose first version counted 60,000 faults more or less, and whose next ones 2 more or less."""
+    rng = np.random.default_rng(1)
+    noisy = rng.normal(3_000_000, 60_000, 8)
+    quiet = np.concatenate([rng.normal(level, 2.2, 40) for level in (1_706_410, 1_707_132, 1_708_028)])
+    values = np.rint(np.concatenate([noisy, quiet] if noisy_first else [quiet, noisy])).tolist()
+    begin = len(noisy) if noisy_first else 0
+    indices = [change.index for change in list_certain(values)]
+    assert {begin + 40, begin + 80} <= set(indices)
+
+
 @pytest.mark.parametrize("sizes", [(2, -2, 2, -2, 2), (-2, -2, -2, -2, -2)])
 def test_many_small_steps_do_not_pass_for_wander(sizes):
     certain = 0
