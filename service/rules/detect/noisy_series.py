@@ -206,8 +206,12 @@ class NoisySeries:
         return self._rows[bisect_left(self._rows, first, key=_position) : bisect_left(self._rows, end, key=_position)]
 
     def _is_jump(self, row: MeasuredChange) -> bool:
-        """Return whether a change is so large that the runs on both sides may have another noise."""
-        return not row.in_doubt and abs(row.after - row.before) >= MIN_JUMP_SIGMA * self.noise.sigma
+        """Return whether a change is so large that the runs on both sides may have another noise.
+
+        Where runs follow each other, a wandering host goes further.
+        """
+        least = MIN_JUMP_SIGMA * math.sqrt(self.noise.inflation) * self.noise.sigma
+        return not row.in_doubt and abs(row.after - row.before) >= least
 
     def _compute_margin(self, shape: Shape, levels: tuple[int, int], first: int, last: int) -> float:
         """Return the margin of a change over wander in the runs from ``first`` on and before ``last``.
