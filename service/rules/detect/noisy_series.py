@@ -220,8 +220,7 @@ class NoisySeries:
         outside.
         """
         begin, end = levels
-        near = self._rows[bisect_right(self._rows, first, key=_position) : bisect_left(self._rows, last, key=_position)]
-        apart = [row for row in near if row.at <= begin or row.at >= end]
+        apart = [row for row in self._list_rows(first + 1, last) if row.at <= begin or row.at >= end]
         others = [Shape(row.at, row.at) for row in apart]
         key = (shape, first, last, *others)
         margin = self._margins.get(key)
@@ -257,8 +256,7 @@ class NoisySeries:
         runs = self._values[first : self.n]
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
-        near = self._rows[bisect_right(self._rows, first, key=_position) :]
-        others = [Shape(row.at, row.at) for row in near if row.at < at and not row.in_doubt]
+        others = [Shape(row.at, row.at) for row in self._list_rows(first + 1, at) if not row.in_doubt]
         margin = wander.margin(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
         return margin >= find_needed_margin(len(runs))
 
