@@ -2,8 +2,8 @@
 
 ``python -m bench.servers``, run as ``make bench-servers``; needs ``redis-server``. Each start is filled with 20,000
 keys and loaded in three windows of 50,000 requests. The load of each window runs under a ``perf stat -p`` of the bench,
-so the same window is counted twice. Then everything is done again beside programs that keep all processors busy. The two
-parts take some twenty minutes; ``python -m bench.servers busy`` does the second one alone.
+so the same window is counted twice. Then everything is done again beside programs that keep all processors busy. The
+two parts take some twenty minutes; ``python -m bench.servers busy`` does the second one alone.
 
 What redis and its allocator do by the clock is switched off: on a busy machine a window takes several times as long, so
 more of that would happen within it.
