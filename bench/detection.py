@@ -94,14 +94,15 @@ def history(report: Report, folder: Path | None, others: dict[str, Peer]) -> Non
         return
     histories = detection_history.load(folder)
     print(f"Real history: {len(histories)} benchmarks, {sum(len(h.values) for h in histories.values())} runs")
-    figures = detection_history.judge(histories, {name: ours(list(h.values)) for name, h in histories.items()})
+    changes = {name: find_level_changes(history.values) for name, history in histories.items()}
+    certain = {name: [change.index for change in each if not change.wants_rerun] for name, each in changes.items()}
     wanted = {"f1_lenient": 0.975, "f1_strict": 0.85, "recall_tier_a": 0.99, "recall_tier_a_small": 0.97}
-    for name, value in figures.items():
+    for name, value in detection_history.judge(histories, certain).items():
         most = 2 if name == "hard_false_in_10000" else None
         report.figure(f"history {name}", value, least=wanted.get(name), most=most)
-    sure = {name: [d.index for d in find_level_changes(h.values) if not d.wants_rerun] for name, h in histories.items()}
-    told = detection_history.judge(histories, sure)["hard_false_in_10000"]
-    report.figure("history hard_false_in_10000, wishes for a rerun left out", told)
+    together = {name: [change.index for change in each] for name, each in changes.items()}
+    for name, value in detection_history.judge(histories, together).items():
+        report.figure(f"history {name}, suspicions included", value)
     for peer, detect in others.items():
         figures = detection_history.judge(histories, {name: detect(list(h.values)) for name, h in histories.items()})
         for name in ("f1_lenient", "f1_strict"):

@@ -30,14 +30,13 @@ from service.rules.detect.noise import (
     sort_sizes,
 )
 from service.rules.detect.suspicions import is_suspicion
-from service.rules.detect.wander import POINTS_AFTER, POINTS_BEFORE, Shape, find_needed_margin
+from service.rules.detect.wander import POINTS_AFTER, POINTS_BEFORE, Shape, find_needed_margin, is_jump
 
 UPDATE_POINTS = 32  # points after which the partition is updated
 EARLY_UPDATE_POINTS = 8  # the same while a series is shorter than MAX_EARLY_POINTS
 MAX_EARLY_POINTS = 256
 MAX_STORED_MARGINS = 256  # margins of recent changes that are stored
 MIN_POINTS = 16  # points that the first partition needs
-MIN_JUMP_SIGMA = 20.0  # sigma from which on a change may come with another noise
 SETTLED_POINTS = CLIP_LOOKAHEAD + 2 * POINTS_AFTER + POSITION_POINTS + 16  # a change is final after as many points
 
 
@@ -171,9 +170,11 @@ class NoisySeries:
 
         # By the runs around it and the other changes there; but no later change withdraws it.
         largest_margin = -math.inf
+        size, fewest = abs(change.after - change.before), min(change.index - begin, end - change.index)
         for first, last in self._list_windows(shape):
             margin = self._compute_margin(shape, (begin, end), first, last)
-            if not change.wants_rerun and margin >= find_needed_margin(last - first):
+            small_steps = self._list_small_steps(change.index, first, last)
+            if not change.wants_rerun and margin >= find_needed_margin(size, fewest, self.noise, small_steps):
                 return change
             largest_margin = max(largest_margin, margin)
         return replace(change, wants_rerun=True) if is_suspicion(largest_margin, self._done - shape.high) else None
@@ -205,13 +206,14 @@ class NoisySeries:
         """Return the rows at positions from ``first`` on and before ``end``."""
         return self._rows[bisect_left(self._rows, first, key=_position) : bisect_left(self._rows, end, key=_position)]
 
-    def _is_jump(self, row: MeasuredChange) -> bool:
-        """Return whether a change is so large that the runs on both sides may have another noise.
+    def _list_small_steps(self, at: int, first: int, last: int) -> list[float]:
+        """Return the sizes of the small certain steps between ``first`` and ``last``, without the one at ``at``."""
+        rows = self._list_rows(first + 1, last)
+        return [row.after - row.before for row in rows if row.at != at and not (row.in_doubt or self._is_large(row))]
 
-        Where runs follow each other, a wandering host goes further.
-        """
-        least = MIN_JUMP_SIGMA * math.sqrt(self.noise.inflation) * self.noise.sigma
-        return not row.in_doubt and abs(row.after - row.before) >= least
+    def _is_jump(self, row: MeasuredChange) -> bool:
+        """Return whether a change is so large that the runs on both sides may have another noise."""
+        return not row.in_doubt and is_jump(abs(row.after - row.before), self.noise)
 
     def _compute_margin(self, shape: Shape, levels: tuple[int, int], first: int, last: int) -> float:
         """Return the margin of a change over wander in the runs from ``first`` on and before ``last``.
@@ -246,19 +248,22 @@ class NoisySeries:
         if change is None:
             return None
         change = replace(change, index=begin + change.index, low=begin + change.low, high=begin + change.high)
-        if not (change.wants_rerun or self._is_newest_certain(change.index, reruns)):
+        if not (change.wants_rerun or self._is_newest_certain(change, reruns)):
             change = replace(change, wants_rerun=True)
         return change
 
-    def _is_newest_certain(self, at: int, reruns: Sequence[float]) -> bool:
+    def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
         """Return whether a change among the newest points explains the runs before and after it better than wander."""
+        at = change.index
         first = max(0, at - POINTS_BEFORE)
         runs = self._values[first : self.n]
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
         others = [Shape(row.at, row.at) for row in self._list_rows(first + 1, at) if not row.in_doubt]
         margin = wander.margin(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
-        return margin >= find_needed_margin(len(runs))
+        # How few the newest runs are was judged when they were found.
+        size, small_steps = abs(change.after - change.before), self._list_small_steps(at, first, at)
+        return margin >= find_needed_margin(size, at - first, self.noise, small_steps)
 
     def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""

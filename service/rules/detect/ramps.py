@@ -127,6 +127,7 @@ def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None
     if abs(after - before) < MIN_CLIMB_SIGMA * noise.sigma:
         return None
     first, last = begin + 1, begin + len(runs) - 1
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < find_needed_margin(len(runs)):
+    needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
+    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < needed_margin:
         return None
     return LevelChange(first, before, after, first, last, "ramp")

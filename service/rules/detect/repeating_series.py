@@ -68,7 +68,7 @@ class RepeatingSeries:
         self._level: Number = 0
         self._begin = self._at_level = self._outliers = 0
         self._all_outliers = 0  # at this level and at all before it
-        self._clean = 0  # where the newest runs without an outlier begin
+        self._first_without_outlier = 0  # where the newest runs without an outlier begin
         self._pending: list[Number] = []
         self._former: set[Number] = set()  # the levels before this one
         self._seen: set[Number] = set()  # values that were outliers
@@ -118,7 +118,7 @@ class RepeatingSeries:
         self._early = None
         self._level, self._at_level, self._pending = level, 0, []
         self._all_outliers -= self._outliers
-        self._outliers, self._clean = 0, self._begin
+        self._outliers, self._first_without_outlier = 0, self._begin
         self._seen.clear()
         self._distances.clear()
         self._shown.clear()
@@ -192,12 +192,12 @@ class RepeatingSeries:
     def _count_comparable(self) -> int:
         """Return how many runs the pending ones are compared with, themselves included.
 
-        A level that repeats vouches for the levels before it if none of them had an outlier. A value that returns
-        may be one of two modes, so nothing vouches for it.
+        These are the runs of this level, and those of the levels before it since the last outlier. Only the runs of
+        this level count while it is young, and if a pending value was seen before: it may be one of two modes.
         """
-        returned = not self._former.isdisjoint(self._pending) or self._count_outliers() > self._outliers
-        alone = returned or self._at_level < MIN_CHANGE_RUNS
-        return self.points - (self._begin if alone else min(self._clean, self._begin))
+        was_seen = not self._former.isdisjoint(self._pending) or self._count_outliers() > self._outliers
+        only_this_level = was_seen or self._at_level < MIN_CHANGE_RUNS
+        return self.points - (self._begin if only_this_level else min(self._first_without_outlier, self._begin))
 
     def _is_exact(self) -> bool:
         """Return whether so few runs of the series were outliers that the first change needs no history."""
@@ -223,7 +223,7 @@ class RepeatingSeries:
             return
         self._outliers += len(values)
         self._all_outliers += len(values)
-        self._clean = self.points
+        self._first_without_outlier = self.points
         if len(self._seen) < MAX_OUTLIER_VALUES:
             self._seen.update(values)
         for value in values:
@@ -252,6 +252,8 @@ class RepeatingSeries:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""
         side = self._pending[-1] > self._level
         reach = max(self._distances[-1:] + [abs(value - self._level) for value in self._shown], default=0)
+        if abs(self._pending[-1] - self._level) <= reach:  # which is usual in noise, and cheap to see
+            return []
         distances = [abs(value - self._level) for value in self._pending]
         size = 0
         for value, distance in zip(reversed(self._pending), reversed(distances), strict=True):
@@ -299,7 +301,7 @@ class RepeatingSeries:
         self._early = [(pending[first], ())]
         if first:  # what was measured between the levels repeats neither
             self._all_outliers += first
-            self._clean = self._begin
+            self._first_without_outlier = self._begin
         for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
             self.points = index
             self._add(value)
@@ -347,7 +349,7 @@ class RepeatingSeries:
             points = self._count_comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
             if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
-                why = f"{len(measured)} measurements agree on a value outside the repeating level"
+                why = f"{len(measured)} measurements agree on a value that differs from the level that repeated before"
                 return [*self.confirmed, self._make_change(runs, self._choose_rule(runs), why)]
             if runs and (
                 not outliers or _compute_log_probability(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY

@@ -21,13 +21,27 @@ from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import LARGE_STEP_SIGMA, Noise
 from service.rules.detect.outliers import CLIP_SIGMA, replace_outliers
 
-MIN_MARGIN = 7.5
-"""By how much the log-likelihood of a change of many runs must exceed that of the best wander to be certain.
+MIN_MARGIN = 5.5
+"""By how much the log-likelihood of a change must exceed that of the best wander to be certain.
 
-Each further change nearby must add as much.
+That is for a change as large as the host wanders, with many runs on both sides that do not follow each other.
 """
-FITTED_PARAMETERS = 8
-"""Parameters that are fitted to the runs: two levels, a position and the noise of both explanations."""
+MARGIN_PER_CHANGE = 7.5
+"""By how much each further change nearby must make them likelier where several are judged together."""
+MAX_RHO = 0.95
+"""Autocorrelation beyond which all are alike."""
+RHO_STANDARD_ERRORS = 3.0
+"""Standard errors by which the autocorrelation may exceed its estimate."""
+RHO_EXPONENT = 0.75
+"""The power of the inflation by autocorrelation with which the needed margin grows."""
+MIN_JUMP_SIGMA = 20.0
+"""Sigma further than a host wanders where runs do not follow each other."""
+DOUBLING_RUNS = 12
+"""A level of as few runs doubles the needed margin: few runs fit any explanation too well."""
+MIN_WANDER_SIGMA, MAX_WANDER_SIGMA = 1.25, 2.3
+"""Sigma that a host wanders at least, and at most."""
+MIN_SIZE_FACTOR, MAX_SIZE_FACTOR = 0.6, 10.0
+"""Bounds of the factor by which the needed margin depends on the size of a change."""
 POINTS_BEFORE, POINTS_AFTER = 192, 128
 """Points before and after a change that show how much the host wanders."""
 MAX_POINTS = 512
@@ -44,14 +58,39 @@ _CORNERS = (0.0, 0.05, 0.2, 0.5, 1.3)
 _POWERS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
 
 
-def find_needed_margin(n: int) -> float:
-    """Return by how much a change must explain n runs better than any wander to be certain.
+def is_jump(size: float, noise: Noise) -> bool:
+    """Return whether a change is larger than any host wanders: where runs follow each other, it goes further."""
+    return size >= MIN_JUMP_SIGMA * math.sqrt(noise.inflation) * noise.sigma
 
-    Few runs fit any explanation too well: by the factor n / (n - k - 2) for k parameters (Hurvich and Tsai, "Regression
-    and time series model selection in small samples", Biometrika 76, 1989).
+
+def find_needed_margin(size: float, fewest: int, noise: Noise, small_steps: Sequence[float] = ()) -> float:
+    """Return by how much a change must explain the runs around it better than any wander to be certain.
+
+    Parameters
+    ----------
+    size
+        The absolute size of the change, in the unit of the series.
+    fewest
+        The number of runs of its shorter level.
+    noise
+        That of the series.
+    small_steps
+        The sizes of the other small steps among the runs around it.
     """
-    free = n - FITTED_PARAMETERS - 2
-    return MIN_MARGIN * n / free if free > 0 else math.inf
+    if is_jump(size, noise):
+        return MIN_MARGIN
+
+    # The more, the more successive runs may follow each other: an autoregression has few independent runs.
+    rho = min(MAX_RHO, noise.rho + RHO_STANDARD_ERRORS / math.sqrt(max(1, noise.points)))
+    margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, fewest))
+    if noise.has_modes:
+        return margin  # The order of the runs does not show how large a step is.
+
+    # The more, the smaller the change is compared with how far this host is seen to wander.
+    observed = 2 * math.sqrt(sum(step * step for step in small_steps) / len(small_steps)) if small_steps else 0.0
+    wander = min(max(observed / noise.narrow, MIN_WANDER_SIGMA), MAX_WANDER_SIGMA)
+    factor = (wander * noise.narrow / size) ** 2 if size > 0 else math.inf
+    return margin * min(max(factor, MIN_SIZE_FACTOR), MAX_SIZE_FACTOR)
 
 
 class Shape(NamedTuple):
@@ -166,7 +205,7 @@ class Explanations:
             part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
             right -= part * right[:, each, None]
             normal -= part[:, :, None] * normal[:, each, None, :]
-        return max(margin, advantage - MIN_MARGIN * (count - 1))
+        return max(margin, advantage - MARGIN_PER_CHANGE * (count - 1))
 
 
 def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
