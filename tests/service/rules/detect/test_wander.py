@@ -1,0 +1,44 @@
+"""By how much a change has to explain the runs better than a host that wanders."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.detect.noise import Noise
+from service.rules.detect.wander import MIN_MARGIN, find_needed_margin, is_jump
+
+WHITE = Noise(sigma=10.0, rho=0.0, points=512, narrow=10.0)
+SIZES = st.floats(0.1, 1000)
+
+
+@given(size=SIZES, larger=st.floats(1, 10), fewest=st.integers(1, 500), rho=st.floats(0, 0.9))
+def test_larger_changes_need_no_larger_margin(size: float, larger: float, fewest: int, rho: float) -> None:
+    noise = Noise(10.0, rho, 512, 10.0)
+    assert find_needed_margin(size * larger, fewest, noise) <= find_needed_margin(size, fewest, noise)
+
+
+@given(size=SIZES, fewest=st.integers(1, 500), more=st.integers(0, 500))
+def test_longer_levels_need_no_larger_margin(size: float, fewest: int, more: int) -> None:
+    assert find_needed_margin(size, fewest + more, WHITE) <= find_needed_margin(size, fewest, WHITE)
+
+
+@given(size=st.floats(0.1, 190), rho=st.floats(0, 0.9), points=st.integers(16, 512))
+def test_runs_that_may_follow_each_other_need_a_larger_margin(size: float, rho: float, points: int) -> None:
+    noise = Noise(10.0, rho, points, 10.0)
+    assert not is_jump(size, WHITE)
+    assert find_needed_margin(size, 100, noise) >= find_needed_margin(size, 100, WHITE)
+
+
+@given(size=SIZES, steps=st.lists(st.floats(-40, 40), max_size=8))
+def test_small_steps_nearby_make_no_change_certain(size: float, steps: list[float]) -> None:
+    assert find_needed_margin(size, 100, WHITE, steps) >= find_needed_margin(size, 100, WHITE)
+
+
+def test_a_small_step_among_small_steps_needs_several_times_the_margin() -> None:
+    alone, among = (find_needed_margin(12.0, 100, WHITE, steps) for steps in ([], [15.0, -14.0, 16.0]))
+    assert among > 3 * alone
+
+
+@pytest.mark.parametrize("fewest", [3, 100])
+def test_a_jump_needs_the_least_margin(fewest: int) -> None:
+    assert find_needed_margin(250.0, fewest, Noise(10.0, 0.0, 20, 10.0)) == MIN_MARGIN
