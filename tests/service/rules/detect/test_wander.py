@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.rules.detect.noise import Noise
-from service.rules.detect.wander import MIN_MARGIN, find_needed_margin, is_jump
+from service.rules.detect.wander import MIN_MARGIN, MIN_SIZE_FACTOR, find_needed_margin, is_jump
 
 WHITE = Noise(sigma=10.0, rho=0.0, points=512, narrow=10.0)
 SIZES = st.floats(0.1, 1000)
@@ -41,4 +41,4 @@ def test_a_small_step_among_small_steps_needs_several_times_the_margin() -> None
 
 @pytest.mark.parametrize("fewest", [3, 100])
 def test_a_jump_needs_the_least_margin(fewest: int) -> None:
-    assert find_needed_margin(250.0, fewest, Noise(10.0, 0.0, 20, 10.0)) == MIN_MARGIN
+    assert find_needed_margin(250.0, fewest, Noise(10.0, 0.0, 20, 10.0)) == MIN_MARGIN * MIN_SIZE_FACTOR
