@@ -22,8 +22,8 @@ from service.web.pages import (
     hosts,
     job,
     judged_series,
-    live,
     overview,
+    page_polling,
     profile,
     run,
     search,
@@ -40,7 +40,7 @@ from service.web.rendering import templates
 _PAGES = (
     *(overview.bp, matrix.bp, series.bp, compare.bp, drift.bp, bisect.bp, event.bp, silences.bp, run.bp, profile.bp),
     *(evidence.bp, badges.bp),
-    *(workloads.bp, hosts.bp, environments.bp, search.bp, live.bp, job.bp, settings.bp, tokens.bp, audit.bp),
+    *(workloads.bp, hosts.bp, environments.bp, search.bp, page_polling.bp, job.bp, settings.bp, tokens.bp, audit.bp),
     *(subjects.bp, judged_series.bp, releases.bp, lab.bp, unmeasured.bp),
 )
 _MAIN_PAGES = {
@@ -72,4 +72,4 @@ def register_pages(app: Flask) -> None:
 
 def _build_watcher(series_id: int | None = None, jobs: bool = False) -> Markup:
     """Return the element by which a page follows what is measured: in one series or in all, and the jobs if asked."""
-    return Markup(live.build_watcher(live.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours
+    return Markup(page_polling.build_watcher(page_polling.read_current_state(series_id, jobs), series_id, jobs))  # noqa: S704 - a template of ours

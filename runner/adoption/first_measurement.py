@@ -180,8 +180,9 @@ class FirstMeasurement:
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
     ) -> Iterator[Tried]:
-        """Execute commands, each a few times, until one program does some work; yield each result.
+        """Execute commands, each a few times, until another program worked; yield each result.
 
+        Of similar examples several are tried, because the first may do hardly any work. A server is tried with a load.
         If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
         file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
@@ -194,10 +195,7 @@ class FirstMeasurement:
                 continue
             if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
                 continue
-            worked = [
-                result for other, results in programs.items() if other != program for result in results if result.worked
-            ]
-            if len(worked) > (_MAX_EXAMPLES if all(map(_is_example, worked)) else 0) or len(programs) > _MAX_PROGRAMS:
+            if _has_tried_enough(programs, program):
                 return
             candidates = [run]
             if run.stand_in and not any(result.run.stand_in for result in before):
@@ -470,6 +468,19 @@ def choose_best(tried: Sequence[Tried]) -> Tried | None:
         ),
         first,
     )
+
+
+def _has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
+    """Return whether another program than the next one worked, enough examples did, or enough programs were tried."""
+    worked = [
+        result
+        for program, results in programs.items()
+        if program != next_program
+        for result in results
+        if result.worked
+    ]
+    needed = _MAX_EXAMPLES + 1 if worked and all(map(_is_example, worked)) else 1
+    return len(worked) >= needed or len(programs) > _MAX_PROGRAMS
 
 
 def _is_example(tried: Tried) -> bool:

@@ -293,14 +293,14 @@ def _find_large_file(repository: Repository, path: str, name: str, size: int, *,
 def _list_pointers(entries: list[_Entry], tree: Path) -> Iterator[tuple[str, tuple[str, int]]]:
     """Yield the path of each file that looks like a pointer, with the digest and the size of the real content."""
     for entry in entries if _may_have_large_files(tree, entries) else ():
-        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_text(tree / entry.path, _MAX_POINTER_BYTES))):
+        if _may_be_pointer(entry) and (match := _POINTER.fullmatch(_read_file(tree / entry.path, _MAX_POINTER_BYTES))):
             yield entry.path, (match[1].decode(), int(match[2]))
 
 
 def _may_have_large_files(tree: Path, entries: list[_Entry]) -> bool:
     """Return whether any attributes may name files that Git LFS keeps."""
     return any(
-        b"lfs" in _read_text(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
+        b"lfs" in _read_file(tree / entry.path, _MAX_ATTRIBUTES_BYTES) for entry in entries if _is_attributes(entry)
     )
 
 
@@ -346,7 +346,7 @@ def _make_printable(path: str) -> str:
     return os.fsencode(path).decode(errors="replace")
 
 
-def _read_text(file: Path, limit: int) -> bytes:
+def _read_file(file: Path, limit: int) -> bytes:
     """Return the content of a small file; empty if it cannot be read."""
     try:
         return read_regular(file, limit, links=False)

@@ -33,7 +33,7 @@ from service.rules.expected_runs import is_imported
 from service.rules.jobs import job_settings
 from service.rules.jobs.job_settings import VARIABLE
 from service.rules.jobs.job_variables import select_settable
-from service.store.revisions import refs
+from service.store.revisions import named_commits
 
 DEFAULT_PAIRS = 24
 """Pairs of executions for each cell, unless a person wants another number; the runner takes as many by itself."""
@@ -146,7 +146,7 @@ def read_lab(session: Session, target: LabTarget, query: LabQuery) -> SettingsLa
     work = ", ".join(setting_names.format_title(axis.name) for axis in (*rows, *columns) if axis.changes_the_work)
     best = choose_best_cell(flat, other_work=work)
     missing = [cell for cell in flat if cell.question is not None and cell.state is CellState.EMPTY]
-    commits = refs.find_commits(session, target.commit, target.subject)
+    commits = named_commits.find_commits(session, target.commit, target.subject)
     return SettingsLab(
         subject=target.subject,
         case=target.case,

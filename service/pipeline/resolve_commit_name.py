@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from service.store.revisions import refs, revisions
-from service.store.revisions.refs import NamedCommit
+from service.store.revisions import named_commits, revisions
+from service.store.revisions.named_commits import NamedCommit
 
 NAMING_ADVICE = (
     "Write a tag, a branch, a date such as 2026-11-20, or at least four digits of a hash. Append ~20 to go back "
@@ -16,7 +16,7 @@ NAMING_ADVICE = (
 def resolve_commit_name(session: Session, text: str, subject: str | None = None) -> tuple[NamedCommit | None, str]:
     """Return the only commit that a text names; or None, and why in sentences that say what to write instead."""
     commits = list(
-        {(entry.subject, entry.commit): entry for entry in refs.find_commits(session, text, subject)}.values()
+        {(entry.subject, entry.commit): entry for entry in named_commits.find_commits(session, text, subject)}.values()
     )
     if len(commits) == 1:
         return commits[0], ""

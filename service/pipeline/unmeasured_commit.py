@@ -15,7 +15,7 @@ from service.rules.jobs.measure_question import build_measure_question
 from service.rules.series.candidate_commits import list_commits_between
 from service.store.models import Case, Host, Revision, Run, Subject
 from service.store.revisions import revisions
-from service.store.revisions.refs import NamedCommit
+from service.store.revisions.named_commits import NamedCommit
 from service.store.runs import range_runs
 from service.store.runs.range_runs import CaseOnHost
 from service.text import commands

@@ -14,7 +14,8 @@ from service.releases import queries
 from service.releases.rules.release_text import write_markdown
 from service.releases.schemas import ReleaseChange
 from service.store.revisions import refs
-from service.store.revisions.refs import NamedCommit, NamedRef
+from service.store.revisions.named_commits import NamedCommit
+from service.store.revisions.refs import NamedRef
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.page_formats import Page, Table, page

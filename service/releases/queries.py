@@ -16,7 +16,7 @@ from service.schemas.history import Drift, Number
 from service.store.engine import bulk
 from service.store.models import DriftRow, Event, Point, Revision, Run, Series, Subject
 from service.store.revisions import revisions
-from service.store.revisions.refs import NamedCommit
+from service.store.revisions.named_commits import NamedCommit
 from service.store.series.points import SERIES_OF_RUN
 
 _MAX_NEAREST_COMMITS = 20

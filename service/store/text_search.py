@@ -9,7 +9,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from sqlalchemy.types import Text
 
 from service.store.models import Case, Environment, Host, Revision, Subject
-from service.store.revisions import refs
+from service.store.revisions import named_commits
 from service.store.runs import compared_runs
 
 MAX_RESULTS = 20
@@ -29,8 +29,8 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
             ("run", side.key, side.title, side.subject or "")
             for side in compared_runs.find_sides(session, f"run:{text}")
         )
-    named_commits = refs.find_commits(session, text.strip())
-    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in named_commits)
+    commits = named_commits.find_commits(session, text.strip())
+    yield from (("revision", entry.commit, entry.title, _find_named(text.strip(), entry)) for entry in commits)
     for name in session.scalars(
         select(Host.name).where(*_contains_all(Host.name, words)).order_by(Host.name).limit(MAX_RESULTS)
     ):
@@ -39,11 +39,11 @@ def search_text(session: Session, text: str) -> Iterator[Result]:
     for case in session.scalars(cases):
         yield "case", case.key, case.name, f"definition {case.definition[:8]}"
     yield from _search_environments(session, words)
-    named_hashes = {entry.commit for entry in named_commits}
+    named_hashes = {entry.commit for entry in commits}
     yield from (result for result in _search_revisions(session, words) if result[1] not in named_hashes)
 
 
-def _find_named(text: str, commit: refs.NamedCommit) -> str:
+def _find_named(text: str, commit: named_commits.NamedCommit) -> str:
     """Return the label of a commit that a text names: the text, unless it is a prefix of the hash."""
     return commit.subject if commit.commit.startswith(text.lower()) else f"{text} of {commit.subject}"
 

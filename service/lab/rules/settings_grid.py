@@ -52,7 +52,7 @@ class Setting:
     name: str
     values: tuple[Value, ...]
     """The default first."""
-    sets: tuple[str, ...] = ()
+    implied_settings: tuple[str, ...] = ()
     """For a parameter: the settings that follow from it."""
 
     @property
@@ -68,7 +68,7 @@ class Setting:
     @property
     def changes_the_work(self) -> bool:
         """Whether it is a parameter of the program itself, as far as the runs show: its values do different work."""
-        return self.name.startswith(PARAMETER) and not self.sets
+        return self.name.startswith(PARAMETER) and not self.implied_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,9 +337,9 @@ def _rank_value(value: Value) -> tuple[int, float, str]:
 
 
 def _rank_setting(setting: Setting) -> int:
-    """Return the order of settings: those that a job can set first, those that change the work last but the host's."""
+    """Return the rank of a setting in the grid: 0 and 1 what a job can set, 2 parameters of the work, 3 the host's."""
     if not setting.per_run:
         return 3
     if setting.changes_the_work:
         return 2
-    return 0 if setting.name == PRELOAD or setting.sets else 1
+    return 0 if setting.name == PRELOAD or setting.implied_settings else 1

@@ -18,7 +18,7 @@ MAX_AGE = timedelta(days=1)
 """After which a table is analysed again, where anything was stored since: the newest runs are asked for most."""
 _LEAST_ROWS, _GROWTH = 50, 0.1
 """The table has so many rows more than when it was analysed: what autovacuum asks of a table that is not divided."""
-_QUESTION = text(
+_STATISTICS_QUERY = text(
     "SELECT whole.reltuples, stat.last_analyze, coalesce(sum(held.n_live_tup), 0), "
     "coalesce(bool_or(held.n_mod_since_analyze > 0 OR held.last_autoanalyze > stat.last_analyze), false), now() "
     "FROM pg_class AS whole LEFT JOIN pg_stat_all_tables AS stat ON stat.relid = whole.oid "
@@ -62,10 +62,11 @@ def is_due(statistics: Statistics) -> bool:
 
 
 def analyse_due_tables(database: Database) -> list[str]:
-    """Analyse the partitioned tables that are due; return their names. Only one process does so at a time.
+    """Analyse the partitioned tables that are due; return their names.
 
-    It reads a sample of each partition, at the pace of autovacuum, and skips locked partitions. Only the creation of a
-    new partition has to wait for it, until the sample of the whole table is drawn.
+    The caller ensures that only one process does so at a time. ANALYZE reads a sample of each partition, at the pace of
+    autovacuum, and skips locked partitions. Only the creation of a new partition has to wait for it, until the sample
+    of the whole table is drawn.
     """
     if database.is_sqlite:
         return []
@@ -73,7 +74,7 @@ def analyse_due_tables(database: Database) -> list[str]:
     # Outside a transaction of ours, ANALYZE commits after each partition.
     with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in table_partitions.TABLES:
-            row = connection.execute(_QUESTION, {"table": table}).one_or_none()
+            row = connection.execute(_STATISTICS_QUERY, {"table": table}).one_or_none()
             if row is None or not is_due(Statistics(*row)):
                 continue
             connection.execute(text("SET vacuum_cost_delay = '2ms'"))

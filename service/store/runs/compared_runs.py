@@ -17,7 +17,7 @@ from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.comparison.stored_runs import ByRun, DriftSummary, SideReadings, summarise_drift
 from service.store.engine import bulk, table_partitions
 from service.store.models import Case, DriftRow, Environment, Host, Point, Revision, Run, Series, Subject
-from service.store.revisions import refs
+from service.store.revisions import named_commits
 from service.store.runs import runs as stored
 from service.store.series import points
 
@@ -45,7 +45,7 @@ def find_sides(session: Session, text: str, subject: str | None = None) -> list[
     """Return the sides that a text can mean: a commit, a run's id, an environment's hash or a host's name.
 
     A commit is named by a tag, a branch, a date or a part of its hash: see
-    :func:`service.store.revisions.refs.find_commits`.
+    :func:`service.store.revisions.named_commits.find_commits`.
 
     The text may begin with the kind: ``host:lab-1``.
     """
@@ -208,5 +208,5 @@ def _find_revisions(session: Session, key: str, subject: str | None) -> list[Sid
     """Return the commits that a text can name as sides of a comparison."""
     return [
         Side("revision", entry.commit, entry.title or entry.commit[:10], entry.subject)
-        for entry in refs.find_commits(session, key, subject)
+        for entry in named_commits.find_commits(session, key, subject)
     ]

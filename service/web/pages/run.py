@@ -14,7 +14,7 @@ from service.pipeline import unmeasured_commit
 from service.rules.access.scope import Scope
 from service.rules.expected_runs import has_imported
 from service.rules.series.run_level import RunLevel, compute_run_level
-from service.store.revisions import refs
+from service.store.revisions import named_commits
 from service.store.runs import runs
 from service.store.runs.runs import RunFilter
 from service.store.series import series
@@ -63,7 +63,8 @@ def index() -> Page:
     )
     offset = min(max(request.args.get("offset", 0, int), 0), 2**31)
     with get_database().reading() as session:
-        commits = refs.find_commits(session, names["revision"], names["subject"] or None) if names["revision"] else []
+        revision, subject = names["revision"], names["subject"] or None
+        commits = named_commits.find_commits(session, revision, subject) if revision else []
         if len(commits) == 1:  # a tag, a date or a part of a hash
             filter_ = replace(filter_, revision=commits[0].commit)
         listed_runs = runs.list_page(session, filter_, _MAX_LISTED, offset)

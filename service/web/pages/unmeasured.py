@@ -14,7 +14,7 @@ from service.pipeline import unmeasured_commit
 from service.pipeline.resolve_commit_name import resolve_commit_name
 from service.pipeline.unmeasured_commit import UnmeasuredCommit
 from service.store.jobs import Requester
-from service.store.revisions.refs import NamedCommit
+from service.store.revisions.named_commits import NamedCommit
 from service.store.runs.compared_runs import Side
 from service.web import job_orders
 from service.web.access.author import find_author

@@ -106,7 +106,7 @@ def test_a_parameter_that_sets_the_allocator_takes_its_variables_along() -> None
     assert default is not None
     (own, plain) = find_settings(runs, default.settings, {})
     assert (own.name, plain.name) == ("parameter.allocator", "variable.A")
-    assert PRELOAD in own.sets
+    assert PRELOAD in own.implied_settings
     assert not own.changes_the_work
     made = build_grid(runs, default.settings, [own], [])
     assert shown(made) == {("small",): 1, ("jemalloc",): 2}

@@ -9,7 +9,7 @@ from runner.contract import Ref, Revision
 from service.store import shared_rows
 from service.store.engine.database import Database
 from service.store.models import Series
-from service.store.revisions import refs, revisions
+from service.store.revisions import named_commits, refs, revisions
 from service.store.series import points
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -29,10 +29,10 @@ def test_a_tag_comes_before_the_branches_of_all_subjects(database: Database) -> 
                 sent.append(Ref(kind="branch", name="origin/other", commit=reports.commit(1)))
             refs.store_refs(session, subject_id, sent)
     with database.reading() as session:
-        assert [found.subject for found in refs.find_commits(session, "main")] == [SUBJECTS[-1]]
-        assert [found.subject for found in refs.find_commits(session, "main", SUBJECTS[3])] == [SUBJECTS[3]]
-        assert [found.subject for found in refs.find_commits(session, "other")] == [SUBJECTS[0]]
-        assert [found.subject for found in refs.find_commits(session, "origin/other")] == [SUBJECTS[-1]]
+        assert [found.subject for found in named_commits.find_commits(session, "main")] == [SUBJECTS[-1]]
+        assert [found.subject for found in named_commits.find_commits(session, "main", SUBJECTS[3])] == [SUBJECTS[3]]
+        assert [found.subject for found in named_commits.find_commits(session, "other")] == [SUBJECTS[0]]
+        assert [found.subject for found in named_commits.find_commits(session, "origin/other")] == [SUBJECTS[-1]]
 
 
 def test_a_ref_that_moves_out_of_what_is_known_keeps_its_branch_alive(api: Api, database: Database) -> None:

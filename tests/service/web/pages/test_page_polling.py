@@ -2,7 +2,7 @@ import re
 
 from flask.testing import FlaskClient
 
-from service.web.pages import live
+from service.web.pages import page_polling
 from tests.service.web import history
 from tests.service.web.text import page
 
@@ -29,7 +29,7 @@ def test_anything_new_is_an_event(client: FlaskClient) -> None:
 
 
 def test_a_page_on_which_nothing_happens_for_long_asks_less_often(client: FlaskClient) -> None:
-    asked = re.sub("quiet=0", f"quiet={live._FAST_POLLS}", question(page(client, "/")))
+    asked = re.sub("quiet=0", f"quiet={page_polling._FAST_POLLS}", question(page(client, "/")))
     assert "load delay:5000ms" in client.get(asked).text
 
 

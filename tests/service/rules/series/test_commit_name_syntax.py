@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.revision_text import find_end_of_day, follow_steps, parse_revision
+from service.rules.series.commit_name_syntax import find_end_of_day, follow_steps, parse_revision
 
 
 @pytest.mark.parametrize(

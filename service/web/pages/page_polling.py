@@ -57,4 +57,4 @@ def build_watcher(
     """Return the element that polls next, given the number of successive polls without news, or after news."""
     wait = _FAST << min(busy, _MAX_DOUBLINGS) if quiet < _FAST_POLLS else _SLOW
     query = {"state": state, "series": series_id, "jobs": 1 if jobs else None, "quiet": quiet, "busy": busy or None}
-    return render_template("partials/live.html", query=query, wait=wait)
+    return render_template("partials/page_polling.html", query=query, wait=wait)

@@ -1,0 +1,94 @@
+"""The commits that people name by a tag, a branch, a part of a hash or a date."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from service.rules.series import commit_name_syntax
+from service.store.models import RefRow, Revision, Subject
+from service.store.revisions import revisions
+
+_HASH = re.compile("[0-9a-f]{4,64}")
+_MAX_COMMITS = 5
+"""Most commits that one text can mean: more are as many too many."""
+
+
+class NamedCommit(NamedTuple):
+    """A commit that a text names."""
+
+    commit: str
+    title: str
+    subject: str
+
+
+def find_commits(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:
+    """Return the known commits that a text can name: by a tag or a branch, a part of a hash, or a date.
+
+    Each may be followed by ``~20`` or ``^2``, as in git. A tag or a branch comes before a hash that begins like it; a
+    date names the newest commit of that day or before.
+    """
+    revision = commit_name_syntax.parse_revision(text)
+    starts = _find_commits_by_ref(session, revision.name, subject) or _find_commits_by_hash(
+        session, revision.name, subject
+    )
+    if not starts and not revision.steps:
+        starts = _find_commits_by_date(session, revision.name, subject)
+    if not revision.steps:
+        return starts
+    return [commit for start in starts if (commit := _follow_steps(session, start, revision.steps)) is not None]
+
+
+def _find_commits_by_ref(session: Session, name: str, subject: str | None) -> list[NamedCommit]:
+    """Return the commits that a tag or a branch of this name points to: tags before branches."""
+    query = _select_commits(subject).join(
+        RefRow, (RefRow.subject_id == Revision.subject_id) & (RefRow.commit == Revision.commit)
+    )
+    is_remote = RefRow.name == f"origin/{name}"
+    has_name = or_(RefRow.name == name, is_remote & (RefRow.kind == "branch"))
+    # Tags first, then branches of this name, then those of the remote.
+    query = query.add_columns(RefRow.kind, RefRow.name).where(has_name).order_by(RefRow.kind.desc(), is_remote)
+    rows = session.connection().execute(query.limit(_MAX_COMMITS)).all()
+    return [NamedCommit(*row[:3]) for row in rows if row[3:] == rows[0][3:]]
+
+
+def _find_commits_by_hash(session: Session, prefix: str, subject: str | None) -> list[NamedCommit]:
+    """Return the commits whose hash has this prefix."""
+    if not _HASH.fullmatch(prefix.lower()):
+        return []
+    # A range, which the index of commits answers: "g" stands behind every digit of a hash.
+    has_prefix = Revision.commit.between(prefix.lower(), f"{prefix.lower()}g")
+    return [
+        NamedCommit(*row) for row in session.execute(_select_commits(subject).where(has_prefix).limit(_MAX_COMMITS))
+    ]
+
+
+def _find_commits_by_date(session: Session, text: str, subject: str | None) -> list[NamedCommit]:
+    """Return the last commit of each subject before the end of a day."""
+    moment = commit_name_syntax.find_end_of_day(text)
+    if moment is None:
+        return []
+    names = session.scalars(select(Subject.name).where(Subject.name == subject) if subject else select(Subject.name))
+    newest = (Revision.committed_at.desc(), Revision.position.desc())
+    query = (
+        session.execute(_select_commits(name).where(Revision.committed_at < moment).order_by(*newest).limit(1)).first()
+        for name in names.all()
+    )
+    return [NamedCommit(*row) for row in query if row is not None][:_MAX_COMMITS]
+
+
+def _follow_steps(session: Session, start: NamedCommit, steps: tuple[int, ...]) -> NamedCommit | None:
+    """Return the commit to which steps such as ``~2`` lead; None if it is not stored."""
+    subject_id = session.scalars(select(Subject.id).where(Subject.name == start.subject)).one()
+    commit = commit_name_syntax.follow_steps(revisions.map_parents(session, subject_id), start.commit, steps)
+    if commit is None:
+        return None
+    return NamedCommit(*session.execute(_select_commits(start.subject).where(Revision.commit == commit)).one())
+
+
+def _select_commits(subject: str | None):  # type: ignore[no-untyped-def]
+    query = select(Revision.commit, Revision.title, Subject.name).join(Subject, Revision.subject_id == Subject.id)
+    return query if not subject else query.where(Subject.name == subject)
