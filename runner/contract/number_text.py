@@ -6,6 +6,7 @@ exponent, and the unit in which it is short: MiB instead of bytes, ms instead of
 
 from __future__ import annotations
 
+from itertools import chain
 from math import floor, isinf, log10
 
 from msgspec import Struct
@@ -121,7 +122,7 @@ def format_levels(before: Number, after: Number) -> str:
         for digits in range(SIGNIFICANT_DIGITS, _MAX_DIGITS + 1)
     )
     first = next(texts)
-    differing = (pair for pair in (first, *texts) if pair[0] != pair[1])
+    differing = (pair for pair in chain([first], texts) if pair[0] != pair[1])
     return " → ".join(first if before == after else next(differing, first))
 
 

@@ -171,6 +171,8 @@ class NoisySeries:
         # By the runs around it and the other changes there; but no later change withdraws it.
         largest_margin = -math.inf
         size, fewest = abs(change.after - change.before), min(change.index - begin, end - change.index)
+        if is_jump(size, self.noise) and not change.wants_rerun:
+            return change
         for first, last in self._list_windows(shape):
             margin = self._compute_margin(shape, (begin, end), first, last)
             small_steps = self._list_small_steps(change.index, first, last)
@@ -254,6 +256,8 @@ class NoisySeries:
 
     def _is_newest_certain(self, change: LevelChange, reruns: Sequence[float]) -> bool:
         """Return whether a change among the newest points explains the runs before and after it better than wander."""
+        if is_jump(abs(change.after - change.before), self.noise):
+            return True
         at = change.index
         first = max(0, at - POINTS_BEFORE)
         runs = self._values[first : self.n]

@@ -88,7 +88,7 @@ class RepeatingSeries:
             self._longest = max(self._longest, len(self._newest))
             self._newest = point
             self._varying += has_no_majority(point)
-            self._spans.append((min((value, *point)), max((value, *point))))
+            self._spans.append((min(value, *point), max(value, *point)) if point else (value, value))
             self.points += 1
             if self.points == 1:
                 self._level = value
@@ -102,11 +102,12 @@ class RepeatingSeries:
         self._add_to_level_or_pending(value, point)
         if self._early is None or self._begin != begin:
             return
-        level, times = Counter(value for value, _ in self._early).most_common(1)[0]
         if self._at_level >= MIN_REPEATS_OF_LEVEL or len(self._early) > MAX_PENDING_RUNS:
             self._early = None
-        elif times >= MIN_REPEATS_OF_LEVEL and 4 * self._at_level <= times and self._are_mixed(level):
-            self._restart_at_level(level)
+        elif max(MIN_REPEATS_OF_LEVEL, 4 * self._at_level) <= len(self._early):
+            level, times = Counter(value for value, _ in self._early).most_common(1)[0]
+            if max(MIN_REPEATS_OF_LEVEL, 4 * self._at_level) <= times and self._are_mixed(level):
+                self._restart_at_level(level)
 
     def _are_mixed(self, other: Number) -> bool:
         """Return whether one of the first runs at this level shows both the level and another value."""
@@ -144,9 +145,24 @@ class RepeatingSeries:
                 self._shown.update(others)
             return
 
-        # A run off the level: is it improbable that all pending runs are outliers? Where the level hardly repeats, only
-        # a new value, or runs farther off than any before, can show a change.
+        # A run off the level.
         self._pending.append(value)
+        if len(self._pending) >= MIN_CHANGE_RUNS:
+            self._confirm_change_of_pending()
+
+        # No change: the first run of the level may have been an outlier, or nothing repeats here.
+        is_single_run = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
+        if is_single_run and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
+            self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
+        elif len(self._pending) > MAX_PENDING_RUNS:
+            self._count_as_outliers(self._pending)
+            self._pending = []
+
+    def _confirm_change_of_pending(self) -> None:
+        """Decide whether it is improbable that all pending runs are outliers; then they are a change.
+
+        Where the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
+        """
         size, outliers = self._count_comparable(), self._count_outliers()
         if outliers > MAX_OUTLIER_SHARE * size:
             plateau, farther = self._find_new_plateau(), self._find_farther_runs()
@@ -159,7 +175,7 @@ class RepeatingSeries:
             self._level,
             size,
             outliers,
-            exact=self._goes_beyond(self._pending),
+            exact=outliers == 0 and self._goes_beyond(self._pending),
             far=self._count_far_outliers(),
         ):
             self._confirm_pending()
@@ -167,14 +183,6 @@ class RepeatingSeries:
             farther := self._find_farther_runs(), self._level, size, outliers, exact=False, far=0
         ):
             self._confirm_newest(len(farther))
-
-        # No change: the first run of the level may have been an outlier, or nothing repeats here.
-        is_single_run = self._at_level == 1 and len(self._pending) == self.points - self._begin - 1
-        if is_single_run and self._pending[-MIN_REPEATS_OF_LEVEL:] == [value] * MIN_REPEATS_OF_LEVEL:
-            self._start_at(0)  # the first point was an outlier, or a level that nothing repeats
-        elif len(self._pending) > MAX_PENDING_RUNS:
-            self._count_as_outliers(self._pending)
-            self._pending = []
 
     @property
     def is_repeating(self) -> bool:
@@ -241,12 +249,12 @@ class RepeatingSeries:
     def _find_new_plateau(self) -> list[Number]:
         """Return the newest pending runs that agree, if none before at this level agreed with them."""
         value = self._pending[-1]
+        if value in self._seen or value in self._shown or len(self._seen) >= MAX_OUTLIER_VALUES:
+            return []
         size = 1
         while size < len(self._pending) and self._pending[-size - 1] == value:
             size += 1
-        earlier = self._pending[:-size]
-        has_occurred = value in self._seen or value in self._shown or value in earlier
-        return [] if has_occurred or len(self._seen) >= MAX_OUTLIER_VALUES else self._pending[-size:]
+        return [] if value in self._pending[:-size] else self._pending[-size:]
 
     def _find_farther_runs(self) -> list[Number]:
         """Return the newest pending runs that lie farther off the level, on one side, than any run before them."""

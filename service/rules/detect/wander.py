@@ -77,9 +77,6 @@ def find_needed_margin(size: float, fewest: int, noise: Noise, small_steps: Sequ
     small_steps
         The sizes of the other small steps among the runs around it.
     """
-    if is_jump(size, noise):
-        return MIN_MARGIN * MIN_SIZE_FACTOR
-
     # The more, the more successive runs may follow each other: an autoregression has few independent runs.
     rho = min(MAX_RHO, noise.rho + RHO_STANDARD_ERRORS / math.sqrt(max(1, noise.points)))
     margin: float = MIN_MARGIN * ((1 + rho) / (1 - rho)) ** RHO_EXPONENT * (1 + DOUBLING_RUNS / max(1, fewest))
