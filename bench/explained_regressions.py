@@ -215,7 +215,7 @@ print(json.dumps({"operations": 30, "seconds": time.perf_counter() - begin}))
 
 def _draw_python_buffer(rng: random.Random) -> Regression:
     size = rng.randrange(36, 60) * MIB
-    base = _PYTHON.replace("BODY", "    page = kept\n    page[:] = chunk").replace("SIZE", str(size))
+    base = _PYTHON.replace("BODY", "    page = kept\n    memoryview(page)[:] = chunk").replace("SIZE", str(size))
     head = _PYTHON.replace("BODY", "    page = bytearray(chunk)  # HERE").replace("SIZE", str(size))
     causes = frozenset({"temporary-buffers", "returned-memory"})
     return Regression("copy a buffer in each call", "serve.py", base, head, "", "python3 serve.py", causes, True, {})

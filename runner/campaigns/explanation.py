@@ -21,6 +21,8 @@ _PAIRS = Pairs(first=6, most=6)
 """Pairs of head with and without a remedy. Without an effect, all six with it are below all six without it in one of
 924 measurements."""
 _MAX_REMEDIES = 3
+_ENOUGH_WON_BACK = 0.9
+"""The part that a remedy must win back so that no further one is measured."""
 
 
 class Judge(Protocol):
@@ -92,6 +94,8 @@ def explain_regression(
         measured = _measure_remedy(regressed, remedy, judge.compare, deadline)
         if measured is not None and (best is None or measured.won_back > best.won_back):
             best = measured
+        if best is not None and best.won_back >= _ENOUGH_WON_BACK:
+            break
     return Explanation(
         difference=diagnosis.difference,
         finding=diagnosis.findings[0] if diagnosis.findings else None,

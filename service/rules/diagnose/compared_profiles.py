@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
-from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 
 _HUGE_PAGES_METRIC = "cgroup:thp_fault_alloc"
@@ -12,10 +12,19 @@ _POLICIES = ("never", "madvise", "always")
 """From the fewest huge pages to the most."""
 _MIN_FAULTS_FACTOR = 4
 """The factor in faults from which a change of huge pages matters; a huge page replaces 512 pages."""
+_MIN_AREA_FACTOR = 64
+"""The factor in faults of an area of the same size from which huge pages must have been there on one side."""
+_MAX_AREA_GROWTH = 1.1
+"""The factor in size up to which two areas are of the same size."""
+_ADVICE = "MADV_HUGEPAGE"
 
 
-def _compare_huge_pages(before: Facts, after: Facts) -> int:
-    """Return whether there are more huge pages than before (1), fewer (-1) or neither (0): by count or by policy."""
+def compare_huge_pages(before: Facts, after: Facts) -> int:
+    """Return whether there are more huge pages than before (1), fewer (-1) or neither (0).
+
+    By their number, where the kernel counted them; otherwise by the policy, the program's advice, or the faults in an
+    area that is as large as before.
+    """
     counts = [facts.profile.value(_HUGE_PAGES_METRIC) for facts in (before, after)]
     if counts[0] is not None and counts[1] is not None:
         return _compute_sign(counts[1] - counts[0])
@@ -23,6 +32,28 @@ def _compare_huge_pages(before: Facts, after: Facts) -> int:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
+    advised = [_count_advice(facts) > 0 for facts in (before, after)]
+    return advised[1] - advised[0] or _compare_area_faults(before, after)
+
+
+def _count_advice(facts: Facts) -> int:
+    return facts.profile.census.advice.get(_ADVICE, 0) if facts.profile.census else 0
+
+
+def _compare_area_faults(before: Facts, after: Facts) -> int:
+    """Return 1 if the largest area before is as large after, with hardly a fault; -1 the other way round; 0 if neither.
+
+    Its pages were touched one by one on the one side, and on the other 512 at once.
+    """
+    for few, many, sign in ((before, after, -1), (after, before, 1)):
+        area = many.largest_area
+        if area is None or area.memory not in OWN_MEMORY:
+            continue
+        for other in few.anatomy.areas:
+            sizes = sorted((other.size, area.size))
+            is_same_size = other.memory is area.memory and sizes[1] <= _MAX_AREA_GROWTH * sizes[0]
+            if is_same_size and 0 < _MIN_AREA_FACTOR * other.faults <= area.faults:
+                return sign
     return 0
 
 
@@ -32,7 +63,7 @@ def _has_lost_huge_pages(facts: Facts) -> bool:
     return (
         before is not None
         and 0 < _MIN_FAULTS_FACTOR * before.faults <= facts.faults
-        and _compare_huge_pages(before, facts) < 0
+        and compare_huge_pages(before, facts) < 0
     )
 
 
@@ -42,7 +73,7 @@ def _has_gained_huge_pages(facts: Facts) -> bool:
     return (
         before is not None
         and before.faults >= _MIN_FAULTS_FACTOR * facts.faults > 0
-        and _compare_huge_pages(before, facts) > 0
+        and compare_huge_pages(before, facts) > 0
     )
 
 
@@ -69,9 +100,11 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
+    advice = [_count_advice(side) for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),
+        *([f"calls of madvise with {_ADVICE}: {advice[0]:,} → {advice[1]:,}"] if advice[0] != advice[1] else []),
         *(
             f"{name}: {settings[0].get(name, 'not set')} → {settings[1].get(name, 'not set')}"
             for name in _HUGE_PAGE_SETTINGS

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding
-from service.rules.diagnose import compared_profiles, contention, forked_memory, returned_memory, storage_faults
+from service.rules.diagnose import (
+    compared_profiles,
+    contention,
+    file_windows,
+    forked_memory,
+    returned_memory,
+    storage_faults,
+)
 from service.rules.diagnose.fault_difference import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING, Rule
@@ -14,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     contention.FIRST_TOUCH_STORM,
     contention.CONCURRENT_FIRST_USE,
     returned_memory.TEMPORARY_BUFFERS,
+    file_windows.FILE_WINDOWS,
     forked_memory.COPIES_AFTER_FORK,
     storage_faults.READ_AHEAD_OFF,
     storage_faults.COLD_START,

@@ -24,6 +24,7 @@ from runner.contract.profile_difference import (
     is_own_frame,
     pair_places,
 )
+from service.rules.diagnose.compared_profiles import compare_huge_pages
 from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.text.numbers import format_amount
 
@@ -177,6 +178,9 @@ def _format_place(place: Place) -> str:
 
 def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
     """Return in words what the program does more or less than before."""
+    huge_pages = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
+    if huge_pages * growth < 0:
+        return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
     more = "more" if growth > 0 else "fewer"
     amount = format_amount(abs(growth) * facts.page_size)
     sentences = {

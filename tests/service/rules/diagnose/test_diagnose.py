@@ -91,8 +91,27 @@ def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 60})) == ["temporary-buffers"]
 
 
-def test_files_that_are_mapped_again_are_no_buffers() -> None:
-    assert rules(profile(anatomy(UNMAPPED, Memory.FILE_DATA), cost=0.8, calls={"mmap": 50, "munmap": 50})) == []
+def mapped_again(windows: int) -> Profile:
+    """Return a profile of a program that maps parts of a file again and again."""
+    frame = Frame(function="read_part", file="/srv/read.c", line=7)
+    sites = tuple(
+        Site(frame=frame, memory=Memory.FILE_DATA, touch=touch, file="/srv/data.db", faults=faults)
+        for touch, faults in UNMAPPED.items()
+    )
+    made = anatomy(UNMAPPED, Memory.FILE_DATA, sites=sites)
+    return profile(made, cost=0.8, calls={"mmap": windows, "munmap": windows})
+
+
+def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
+    (finding,) = findings(mapped_again(50))
+    assert finding.rule == "file-windows"
+    assert finding.price == pytest.approx(0.8 * 0.99)
+    assert "9,900 faults on pages of /srv/data.db" in finding.evidence[0]
+    assert "50 munmap" in finding.evidence[1]
+
+
+def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
+    assert rules(mapped_again(20)) == []
 
 
 def test_threads_that_wait_for_the_lock() -> None:
@@ -242,6 +261,27 @@ def test_huge_pages_that_were_lost_or_gained() -> None:
     assert lost.price == pytest.approx(0.3)
     assert rules(huge(51_200, 0.4, "always"), few) == []
     assert rules(huge(51_200, 0.1, "never"), few) == []  # no time was lost
+
+
+def touched_by_pages(faults: int, size: int = 1 << 26, advice: int = 0, cost: float = 0.4) -> Profile:
+    """Return a profile of a program that touches one area for the first time."""
+    census = Census(source="tracepoints", calls={}, advice={"MADV_HUGEPAGE": advice} if advice else {})
+    areas = (area(size=size, faults=faults, pages=faults),)
+    return profile(anatomy({Touch.FIRST: faults}, pages=faults, areas=areas), cost=cost, census=census)
+
+
+def test_huge_pages_are_lost_without_a_counter_where_an_area_of_the_same_size_faults_512_times_as_often() -> None:
+    few, many = touched_by_pages(32, cost=0.1), touched_by_pages(16_384)
+    (finding,) = findings(many, few)
+    assert finding.rule == "huge-pages"
+    assert {"thp": "always"} in [remedy.settings for remedy in finding.remedies]
+    assert rules(touched_by_pages(16_384, size=1 << 27), few) == []
+
+
+def test_advice_that_is_gone_loses_huge_pages() -> None:
+    (finding,) = findings(touched_by_pages(16_384, size=1 << 27), touched_by_pages(32, advice=1, cost=0.1))
+    assert finding.rule == "huge-pages"
+    assert "calls of madvise with MADV_HUGEPAGE: 1 → 0" in finding.evidence
 
 
 def test_more_huge_pages_are_not_lost_even_if_the_faults_grew() -> None:

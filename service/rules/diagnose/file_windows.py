@@ -1,0 +1,66 @@
+"""Recognises a file that is mapped in windows again and again."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory, Site, Touch
+from service.rules.diagnose.profile_facts import Facts, is_image_file
+from service.rules.diagnose.rule import Rule
+from service.text.numbers import format_amount
+
+MIN_WINDOWS = 32
+"""Calls of munmap from which a file is mapped in windows: fewer may be files that are read once each."""
+
+
+def _list_remapped_sites(facts: Facts) -> list[Site]:
+    """Return where pages of mapped files faulted again after they were unmapped, without the program's image."""
+    return [
+        site
+        for site in facts.anatomy.sites
+        if site.memory is Memory.FILE_DATA
+        and site.touch is Touch.AFTER_MUNMAP
+        and not is_image_file(facts.profile, site.memory, site.file)
+    ]
+
+
+def _count_remapped(facts: Facts) -> int:
+    return sum(site.faults for site in _list_remapped_sites(facts))
+
+
+def _is_mapped_in_windows(facts: Facts) -> bool:
+    return _count_remapped(facts) > 0 and facts.count_calls("munmap") >= MIN_WINDOWS
+
+
+def _estimate_one_mapping_saving(facts: Facts) -> float:
+    """Return the share of the CPU time that one lasting mapping saves: the faults, and their part of the calls."""
+    unmapped = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
+    remapped = _count_remapped(facts)
+    calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, unmapped))
+    return remapped / facts.faults * facts.fault_cost + calls if facts.faults else 0.0
+
+
+def _describe_windows(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the files, the faults after unmapping, and the windows with their usual size."""
+    sites, windows = _list_remapped_sites(facts), facts.count_calls("munmap")
+    files = ", ".join(sorted({site.file for site in sites if site.file})[:3]) or "mapped files"
+    faults = _count_remapped(facts)
+    return (
+        f"{faults:,} faults on pages of {files} that had been mapped before and were unmapped",
+        f"{windows:,} munmap; between two of them {format_amount(faults * facts.page_size / windows)} fault again; "
+        f"the faults and calls take {_estimate_one_mapping_saving(facts):.0%} of the CPU time",
+        *facts.describe_top_site("of these faults are", (Touch.AFTER_MUNMAP,), (Memory.FILE_DATA,)),
+    )
+
+
+FILE_WINDOWS = Rule(
+    name="file-windows",
+    title="A file is mapped in windows, again and again",
+    condition=_is_mapped_in_windows,
+    max_saving=_estimate_one_mapping_saving,
+    evidence=_describe_windows,
+    remedies=lambda _: (
+        Remedy(text="map the whole file once and keep the mapping; an address space has room for it"),
+        Remedy(text="where it cannot stay: map larger windows, with MAP_POPULATE, or read() into a buffer that stays"),
+    ),
+    report="linkers and databases that map a file in pieces: every piece faults again, page by page",
+)
