@@ -11,10 +11,11 @@ from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, Reme
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.collect import Progress, collect_profile
+from runner.subject.built_tree import restore_tree
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(first=6, most=6)
@@ -127,6 +128,21 @@ def _is_apart(verdict: MetricVerdict) -> bool:
     return head_high < base_low or base_high < head_low
 
 
+def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
+    """Return whether head with a remedy may win back enough, as far as one execution shows.
+
+    Of most findings one remedy helps and the others do nothing, and six pairs of each would take most of the time.
+    """
+    base, head = verdict.base.level, verdict.head.level
+    if remedied_head.workload.server or base is None or head is None or base == head:
+        return True
+    with raise_priority():
+        restore_tree(remedied_head.tree)
+        remedied_head.warm_up()
+        values = remedied_head.report_measured([remedied_head.execute()]).values(verdict.metric)
+    return not values or (head - values[0]) / (head - base) >= MIN_WON_BACK / 2
+
+
 def _measure_remedy(
     regressed: RegressedCase, remedy: Remedy, decide: Callable[[ComparisonRequest], Comparison], deadline: float
 ) -> MeasuredRemedy | None:
@@ -135,6 +151,8 @@ def _measure_remedy(
     try:
         remedied_head = head.replace_workload(apply_remedy(head.workload, remedy.settings))
         if remedied_head.obstacle:
+            return None
+        if not _may_help(remedied_head, verdict):
             return None
         result = compare(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
     except (FaultwatchError, ExecutionFailure, EvictionError):

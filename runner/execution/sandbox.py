@@ -199,6 +199,8 @@ def _list_system_options() -> Iterator[str]:
             yield from ("--ro-bind", str(path), str(path))
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in _list_visible_settings():
+        if file.parent != Path("/etc"):  # bubblewrap itself would create it for the superuser alone
+            yield from _list_parent_options(file)
         # A link stays one: programs read the name of the time zone in that of /etc/localtime.
         if file.is_symlink() and Path(os.path.normpath(file.parent / file.readlink())).is_relative_to("/usr"):
             yield from ("--symlink", str(file.readlink()), str(file))

@@ -98,6 +98,11 @@ def test_what_the_system_links_to_in_etc_is_there(run: Callable[..., Finished]) 
     assert run(script).output == ""
 
 
+def test_a_folder_of_etc_can_be_entered_by_any_user(run: Callable[..., Finished]) -> None:
+    """A runner of root starts programs as another user: Node ends with 13 where it may not read the settings of TLS."""
+    assert run("stat --format %a /etc/ssl").output.strip() == "755"
+
+
 @pytest.mark.skipif(not Path("/etc/localtime").is_symlink(), reason="this host has no time zone")
 def test_the_time_zone_has_its_name(run: Callable[..., Finished]) -> None:
     zone = run("readlink /etc/localtime && test -s /etc/localtime").output.strip()

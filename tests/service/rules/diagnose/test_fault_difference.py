@@ -84,6 +84,12 @@ def test_more_memory_touched_once_is_said_in_one_sentence() -> None:
     assert part.sentence == "touches 12\N{NO-BREAK SPACE}MiB more memory for the first time"
 
 
+def test_code_of_a_jit_without_names_is_called_so_and_not_by_the_file_that_would_name_it() -> None:
+    compiled = Frame(function="[unknown]", module="/tmp/perf-4711.map")
+    difference = explain(profiled(new(10, compiled)), profiled(new(90, compiled)))
+    assert difference.parts[0].place == "code compiled at run time"
+
+
 def test_a_fault_in_the_c_library_belongs_to_the_line_that_called_it() -> None:
     before, after = (profiled(new(number, MEMSET), stacks={(0, 2): number, (1, 2): 10}) for number in (100, 900))
     (part,) = explain(before, after).parts
