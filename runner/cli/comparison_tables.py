@@ -14,7 +14,7 @@ from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import describe_verdict, is_prominent, lacks_side
+from runner.contract.verdict_words import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.measuring.comparison import ComparisonResult
 
 LOG_LINES = 20
@@ -67,6 +67,8 @@ def show_comparison(result: ComparisonResult, target: TypedTarget | None) -> Non
     # Remarks, and the command that explains a regression.
     for sentence, names in _list_sentences(comparison.metrics).items():
         console.print(f"  {escape(', '.join(names))}: {escape(sentence)}", highlight=False, soft_wrap=True)
+    if moves := describe_clear_moves(comparison.metrics):
+        console.print(f"  [yellow]{escape(moves)}[/]", highlight=False, soft_wrap=True)
     for line in _describe_unwatched(result):
         console.print(f"  [yellow]{escape(line)}[/]", highlight=False, soft_wrap=True)
     if target and any(verdict.counts and verdict.direction == "regression" for verdict in comparison.metrics):

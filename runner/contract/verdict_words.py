@@ -1,8 +1,16 @@
 """Describes the verdict on one metric, in the same words for the terminal, the comment and the pages."""
 
+from collections.abc import Callable, Iterable
+from math import comb
+
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
 from runner.contract.number_text import format_quantity
+
+MIN_ORDERS = 10_000
+"""Of so many orders of the samples, one at most has a side wholly above the other: eight samples a side suffice."""
+MIN_CLEAR_PERCENT = 10.0
+"""The change from which a metric that is not judged is pointed out."""
 
 
 def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
@@ -16,7 +24,7 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
         The change since the baseline of those small changes; empty if there is no baseline.
     """
     if not verdict.counts:
-        return "not judged"
+        return f"not judged, clearly {describe_direction(verdict)}" if has_clearly_moved(verdict) else "not judged"
     if lacks_side(verdict):
         return f"missing in {_describe_missing_sides(verdict)}"
     if verdict.verdict is Verdict.NEEDS_MORE_RUNS:
@@ -24,6 +32,48 @@ def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str 
     if verdict.verdict is Verdict.SAME:
         return f"same: {verdict.although}" if verdict.although else "same"
     return "better" if verdict.direction == "improvement" else _describe_regression(verdict, crept, since)
+
+
+def has_clearly_moved(verdict: MetricVerdict) -> bool:
+    """Return whether a metric that is not judged has changed beyond doubt.
+
+    No sample of one side lies among those of the other, which is improbable enough by chance, and it changed by a
+    tenth or more.
+    """
+    base, head = verdict.base, verdict.head
+    if verdict.counts or verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
+        return False
+    if base.low is None or base.high is None or head.low is None or head.high is None:
+        return False
+    is_apart = head.low > base.high or head.high < base.low
+    return is_apart and comb(base.n + head.n, base.n) >= MIN_ORDERS
+
+
+def describe_direction(verdict: MetricVerdict) -> str:
+    """Return whether a metric that changed is better or worse."""
+    grew = (verdict.change or 0) > 0
+    return "better" if grew == (metric(verdict.metric).better == "higher") else "worse"
+
+
+def describe_clear_moves(verdicts: Iterable[MetricVerdict], show: Callable[[str], str] = str) -> str:
+    """Return which metrics changed beyond doubt although they are not judged, worse ones first; empty if none did.
+
+    ``show`` marks the names and keys that come from a workload, as the place of the text needs it.
+    """
+    moved = sorted(filter(has_clearly_moved, verdicts), key=lambda verdict: describe_direction(verdict) == "better")
+    if not moved:
+        return ""
+    changes = "; ".join(_describe_move(verdict, show) for verdict in moved)
+    names = ", ".join(f'"{verdict.metric}"' for verdict in moved)
+    key = show(f"judge = [{names}]")
+    return f"Clearly different, but not judged: {changes}. {key} in the workload file has it judged."
+
+
+def _describe_move(verdict: MetricVerdict, show: Callable[[str], str]) -> str:
+    unit, base, head = metric(verdict.metric).unit, verdict.base, verdict.head
+    levels = " → ".join(format_quantity(side.level or 0, unit) for side in (base, head))
+    samples = f"without any overlap of {base.n} and {head.n} samples"
+    return f"{show(verdict.metric)} is {describe_direction(verdict)}, {levels}, {samples}"
 
 
 def lacks_side(verdict: MetricVerdict) -> bool:

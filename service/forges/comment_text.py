@@ -80,7 +80,8 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     explanations = describe_explanations(outcome, format_code)
     why = f" {explanations[0][1]}" if explanations else ""
     verdict = f"**{describe_verdict(outcome, format_code)}**{why}\n\n"
-    first = f"{verdict}{_describe_judge(outcome)}{_describe_failures(outcome.cases)}"
+    first = f"{verdict}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
+    first += _describe_failures(outcome.cases)
     sides = (
         f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
@@ -104,6 +105,21 @@ def _describe_judge(outcome: GateOutcome) -> str:
     """Return the paragraph about what head changes of how it is judged; empty if it changes nothing."""
     sentence = describe_judge(outcome, format_code)
     return f"{'⚠ ' if outcome.changes_to_accept else ''}{sentence}\n\n" if sentence else ""
+
+
+def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
+    """Return for each case which metrics changed beyond doubt although they are not judged."""
+    sentences = [
+        (case.name, sentence)
+        for case in cases
+        if case.comparison is not None
+        and (sentence := verdict_words.describe_clear_moves(case.comparison.metrics, format_code))
+    ]
+    names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
+    paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
+    if len(sentences) > _MAX_REASONS:
+        paragraphs.append(f"… and {len(sentences) - _MAX_REASONS} more cases with such metrics.\n\n")
+    return "".join(paragraphs)
 
 
 def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:

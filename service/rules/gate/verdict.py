@@ -10,6 +10,7 @@ from functools import cached_property
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
+from runner.contract.verdict_words import has_clearly_moved
 from service.rules.comparison import interleaved
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
@@ -120,8 +121,9 @@ class MetricOutcome:
 
     @property
     def settled(self) -> bool:
-        """Whether nobody has to look at the metric: it is the same, or does not count."""
-        return not self.metric_verdict.counts or self.metric_verdict.verdict is Verdict.SAME
+        """Whether nobody has to look at the metric: it is the same, or does not count and did not clearly move."""
+        verdict = self.metric_verdict
+        return not has_clearly_moved(verdict) and (not verdict.counts or verdict.verdict is Verdict.SAME)
 
 
 @dataclass(frozen=True)

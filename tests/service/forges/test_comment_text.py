@@ -51,6 +51,13 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     "better": (made_gates.gate(SAME, BETTER), None, GateState.BETTER),
     "same": (made_gates.gate(SAME), None, GateState.SAME),
     "from-zero": (made_gates.gate(made_gates.case([0] * 30, [3] * 30)), None, GateState.OVER),
+    "slower-but-not-judged": (
+        made_gates.gate(
+            made_gates.case([100] * 30, [100] * 30, speeds=([900.0, 901.0] * 15, [400.0, 402.0] * 15)), SAME
+        ),
+        None,
+        GateState.SAME,
+    ),
     "undecided": (
         made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100])),
         None,
