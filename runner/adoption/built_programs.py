@@ -6,6 +6,7 @@ import stat
 import struct
 from collections.abc import Collection, Iterable
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -61,14 +62,23 @@ def find_built_programs(tree: Path, tracked: Collection[str]) -> list[BuiltProgr
     return sorted(programs, key=lambda program: program.name)
 
 
+class _ServerRank(NamedTuple):
+    """How well a file fits a known server: programs of the build first, then those in fewer folders."""
+
+    is_script: bool
+    is_tracked: bool
+    depth: int
+    path: str
+
+
 def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[BuiltProgram]) -> list[str]:
     """Return the paths of programs in a built tree that have the name of a server, at most one for each name.
 
     A script counts too, such as one that a build wrote, unless there is a program of the name.
     """
     tracked_files = set(tracked)
-    ranks: dict[str, tuple[bool, bool, int, str]] = {
-        program.name: (False, False, program.name.count("/"), program.name)
+    ranks: dict[str, _ServerRank] = {
+        program.name: _ServerRank(False, False, program.name.count("/"), program.name)
         for program in programs
         if PurePosixPath(program.name).name in KNOWN_SERVERS
     }
@@ -80,7 +90,7 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             # A tracked script may be one that starts the installed server.
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
-                ranks[name] = (True, is_tracked, name.count("/"), name)
+                ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
     chosen: dict[str, str] = {}
     for name in sorted((name for name in ranks if not is_third_party(name)), key=ranks.__getitem__):
         chosen.setdefault(PurePosixPath(name).name, name)

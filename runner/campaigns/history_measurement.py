@@ -11,8 +11,8 @@ from runner.contract.level import Number
 from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
+from runner.measuring.count_reuse import SameBytes
 from runner.measuring.measurement import measure, report_failed_build
-from runner.measuring.same_bytes import SameBytes
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.scaling import add_scaling_efficiency
 from runner.measuring.trial import Bench

@@ -5,15 +5,16 @@ The previous values are stored before the first change, because ``pyperf system 
 Every fix lasts until the host reboots, or until it is undone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from runner.doctor import memory_checks, processor_checks
 from runner.doctor.probe import HostProbe
-from runner.doctor.result import CheckStatus
+from runner.doctor.result import CheckResult, CheckStatus
 from runner.doctor.undo_record import read_record, select_restorable, write_record
 from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
@@ -21,17 +22,26 @@ from runner.execution.own_command import build_installed_command
 _CPU = "sys/devices/system/cpu"
 _SAMPLE_RATE = "proc/sys/kernel/perf_event_max_sample_rate"
 
+
+class OwnFix(NamedTuple):
+    """A setting that is checked, and the file and the value that fix it."""
+
+    check: Callable[[HostProbe], CheckResult]
+    file: str
+    value: str
+
+
 OWN_FIXES = {
-    "same-page merging": (memory_checks.check_same_page_merging, "sys/kernel/mm/ksm/run", "2"),
-    "NUMA balancing": (memory_checks.check_numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
-    "huge pages": (memory_checks.check_huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
-    "watchdog": (processor_checks.check_watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
+    "same-page merging": OwnFix(memory_checks.check_same_page_merging, "sys/kernel/mm/ksm/run", "2"),
+    "NUMA balancing": OwnFix(memory_checks.check_numa_balancing, "proc/sys/kernel/numa_balancing", "0"),
+    "huge pages": OwnFix(memory_checks.check_huge_pages, "sys/kernel/mm/transparent_hugepage/enabled", "madvise"),
+    "watchdog": OwnFix(processor_checks.check_watchdog, "proc/sys/kernel/nmi_watchdog", "0"),
 }
-"""By name: the check, and the file and value that fix it. Without the permission to count, which lowers security."""
+"""By name. The permission to count is not among them, because it lowers security."""
 PYPERF_FIXES = {"governor": processor_checks.check_governor, "turbo": processor_checks.check_turbo}
 
 _TUNABLES = (
-    *(file for _, file, _ in OWN_FIXES.values()),
+    *(fix.file for fix in OWN_FIXES.values()),
     *("proc/sys/kernel/randomize_va_space", _SAMPLE_RATE),
     *(f"{_CPU}/intel_pstate/no_turbo", f"{_CPU}/cpufreq/boost"),
     *(f"{_CPU}/cpufreq/policy*/scaling_governor", f"{_CPU}/cpufreq/policy*/scaling_min_freq"),
@@ -65,7 +75,7 @@ def get_undo_file(host: HostProbe) -> Path:
 
 def apply_fixes(host: HostProbe) -> FixReport:
     """Apply every safe fix; without root, only list what root could fix."""
-    wrong = [name for name, (check, _, _) in OWN_FIXES.items() if check(host).status is CheckStatus.WARNING]
+    wrong = [name for name, fix in OWN_FIXES.items() if fix.check(host).status is CheckStatus.WARNING]
     if not host.is_root:
         return FixReport(
             needs_root=[*wrong, *(name for name, check in PYPERF_FIXES.items() if _needs_fix(check(host).status))],
@@ -75,9 +85,9 @@ def apply_fixes(host: HostProbe) -> FixReport:
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
     _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
-    # pyperf lowers this to one event per second, which would ruin profiles.
+    # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
-    _write_values(host, {OWN_FIXES[name][1]: OWN_FIXES[name][2] for name in wrong}, fix_report)
+    _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in wrong}, fix_report)
     fix_report.changed = _find_differences(before, _read_current_values(host))
     return fix_report
 

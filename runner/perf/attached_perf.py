@@ -114,7 +114,7 @@ class ControlledPerf:
                 answer += got
 
     def stop(self) -> None:
-        """Tell perf to write its results, without waiting. By itself it would do so only within a second."""
+        """Tell perf to write its results, without waiting. On its own, it notices the end only after up to a second."""
         if not self._stopped:
             self._stopped = True
             self._perf.send_signal(signal.SIGINT)
@@ -166,7 +166,7 @@ class AttachedPerf(ControlledPerf):
         return _read_text(self._output)
 
     def read_readings(self) -> dict[str, Reading]:
-        """Return the readings.
+        """Return the readings. An event of the kernel that perf could count in user space only is not supported.
 
         Raises
         ------
@@ -177,8 +177,8 @@ class AttachedPerf(ControlledPerf):
         if not text.strip():
             raise PerfOutputError("perf wrote nothing")
         result = parse_csv(text, SEPARATOR, requested=self._events, started_together=False)
-        invisible = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
-        return result.readings | {name: invisible[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
+        unsupported = {name: Reading(status=Status.NOT_SUPPORTED, reason=_INVISIBLE) for name in _IN_KERNEL_ONLY}
+        return result.readings | {name: unsupported[name] for name in _IN_KERNEL_ONLY & result.in_user_space}
 
 
 def _read_text(file: int) -> str:

@@ -102,24 +102,26 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
     return replace(repository, objects=objects)
 
 
-def _create_merge_commit(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _create_merge_commit(separated: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     """Create the commit that merging head into the target would create; its hash depends only on these two commits."""
     base, head = names
-    tree = _write_merged_tree(beside, names, ends, scratch)
-    moment = max(beside.get_revision(commit).committed_at for commit in (ends.target, ends.head))
+    tree = _write_merged_tree(separated, names, ends, scratch)
+    moment = max(separated.get_revision(commit).committed_at for commit in (ends.target, ends.head))
     dated = {f"GIT_{who}_DATE": f"@{int(moment.timestamp())} +0000" for who in ("AUTHOR", "COMMITTER")}
     parents = ("-p", ends.target, "-p", ends.head)
     title = f"Merge {ends.head[:10]} into {ends.target[:10]}"
     try:
-        return beside.git("commit-tree", *parents, "-m", title, tree, variables=_AUTHOR_VARIABLES | dated).strip()
+        return separated.git("commit-tree", *parents, "-m", title, tree, variables=_AUTHOR_VARIABLES | dated).strip()
     except GitError as error:
-        raise FaultwatchError(f"{beside.name}: merging {head} into {base} fails: {error.what}", error.remedy) from None
+        raise FaultwatchError(
+            f"{separated.name}: merging {head} into {base} fails: {error.what}", error.remedy
+        ) from None
 
 
-def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
+def _write_merged_tree(separated: Repository, names: tuple[str, str], ends: GateEnds, scratch: Path) -> str:
     """Merge base and head without a work tree, and return the resulting tree."""
     base, head = names
-    parted = (
+    problem = (
         f"{base} and {head} have {len(ends.merge_bases)} merge bases, so the gate measures the result of merging them"
     )
     by_hand = f"merge {base} into {head}, so that there is one merge base"
@@ -127,21 +129,21 @@ def _write_merged_tree(beside: Repository, names: tuple[str, str], ends: GateEnd
     empty.mkdir()
     # In an empty work tree with an empty index, no attributes of a checkout choose how files are merged.
     environment = build_hardened_environment(checkout=Checkout(empty, scratch / "index"), more=_MERGE_SETTINGS)
-    own = beside.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
-    where = ["-C", str(empty), f"--git-dir={own}"]
-    words = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
-    variables = {**environment, "GIT_OBJECT_DIRECTORY": str(beside.objects)}
-    result = execute_git([*where, *words], "merge-tree", variables)
+    git_folder = separated.git("rev-parse", "--absolute-git-dir", paths=True).removesuffix("\n")
+    git_options = ["-C", str(empty), f"--git-dir={git_folder}"]
+    arguments = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ends.target, ends.head]
+    variables = {**environment, "GIT_OBJECT_DIRECTORY": str(separated.objects)}
+    result = execute_git([*git_options, *arguments], "merge-tree", variables)
     if result.returncode == _USAGE_STATUS:
-        raise FaultwatchError(f"{parted}, which needs git 2.38 or later", f"update git, or {by_hand}")
+        raise FaultwatchError(f"{problem}, which needs git 2.38 or later", f"update git, or {by_hand}")
     tree, *files = os.fsdecode(result.stdout).strip("\0").split("\0")
     if result.returncode == _CONFLICT_STATUS:
         file_names = [ascii(name)[1:-1] for name in dict.fromkeys(files)]
         more = f" and {len(file_names) - _MAX_NAMED_FILES} more" if len(file_names) > _MAX_NAMED_FILES else ""
         raise FaultwatchError(
-            f"{parted}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
+            f"{problem}, but they conflict in {', '.join(file_names[:_MAX_NAMED_FILES])}{more}", by_hand
         )
     if result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
-        raise FaultwatchError(f"{parted}, but git merge-tree fails: {error_lines[-1]}", by_hand)
+        raise FaultwatchError(f"{problem}, but git merge-tree fails: {error_lines[-1]}", by_hand)
     return tree

@@ -29,15 +29,15 @@ class Need(Struct, frozen=True):
 
     Attributes
     ----------
-    why
+    needed_by
         The tool or the variable that refers to it.
     """
 
     folder: Path
-    why: str
+    needed_by: str
 
     def __str__(self) -> str:
-        return f"{self.folder} ({self.why})"
+        return f"{self.folder} ({self.needed_by})"
 
 
 def list_needs(tools: Iterable[str], environment: Mapping[str, str], tree: Path | None = None) -> list[Need]:
@@ -114,9 +114,9 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     hidden = list_hidden(needed, sandbox)
     if find_network_error(log):
         offline_remedy = describe_offline_remedy(log)
-        show = "; if it is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
+        read_hint = "; if that folder is outside the repository, add it to FAULTWATCH_SANDBOX_READ too"
         remedy = (
-            f". {offline_remedy}{show}"
+            f". {offline_remedy}{read_hint}"
             if offline_remedy
             else _explain_missing_packages(command, environment, sandbox, hidden)
         )
@@ -126,7 +126,7 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
     missing = [need for need in needed if any(str(path) in log for path in _list_missing_parents(need.folder))]
     if not missing:
         return ""
-    managers = [_MANAGER_BY_VARIABLE[need.why] for need in missing if need.why in _MANAGER_BY_VARIABLE]
+    managers = [_MANAGER_BY_VARIABLE[need.needed_by] for need in missing if need.needed_by in _MANAGER_BY_VARIABLE]
     remedy = managers[0].describe_filling(command) if managers else "create it on this host"
     return f"this host lacks {_join_folders(missing)}, which a build in the sandbox cannot create: {remedy}"
 

@@ -82,7 +82,7 @@ class TreeRestorer:
             Absolute paths that an execution tried to read when they were not there.
         """
         if self._is_too_large:
-            return "an execution leaves too many files in its folder to remove them before the next"
+            return "an execution leaves more files in its folder than can be removed before the next one"
         prefix = f"{os.path.realpath(self._tree)}/"
         return describe_changes(self.changes, {path.removeprefix(prefix) for path in missed if path.startswith(prefix)})
 

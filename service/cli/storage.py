@@ -193,7 +193,7 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     from service.store.engine.database import Database
     from service.store.maintenance import subject_deletion as deletion
 
-    # What is deleted is deleted in order; SQLite would read all points for each run to check it.
+    # Rows are deleted in the order of their references; to check those, SQLite would read all points for each run.
     database = Database(_read_database_address(), checks_references=False)
     _refuse_unknown_subjects(database, [subject])
     counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}

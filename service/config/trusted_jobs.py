@@ -90,10 +90,10 @@ class TrustedJobs(Settings):
 
     @model_validator(mode="after")
     def _check_audience(self) -> Self:
-        """Check that the identities of jobs can name this service as their audience."""
+        """Check that an audience is set, which the ID tokens of jobs must name."""
         if not self.audience:
             remedy = "Set it to the address by which runners reach this service."
-            raise ServiceError("Identities of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
+            raise ServiceError("The ID tokens of jobs need an audience", "FAULTWATCH_ADDRESS is not set", remedy)
         return self
 
     @classmethod

@@ -118,7 +118,8 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
     names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
     paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
     if len(sentences) > _MAX_REASONS:
-        paragraphs.append(f"… and {len(sentences) - _MAX_REASONS} more cases with such metrics.\n\n")
+        left = len(sentences) - _MAX_REASONS
+        paragraphs.append(f"… and {left} more case{'s' if left > 1 else ''} with such metrics.\n\n")
     return "".join(paragraphs)
 
 
@@ -238,7 +239,8 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
         metrics, cases = describe_rows(about, format_code)
         parts.append(f"{metrics[:1].upper()}{metrics[1:]} in {cases}: {format_code(sentence, 300)}\n\n")
     if len(reasons) > _MAX_REASONS:
-        parts.append(f"… and {len(reasons) - _MAX_REASONS} more reasons why a side has no value.\n\n")
+        left = len(reasons) - _MAX_REASONS
+        parts.append(f"… and {left} more reason{'s' if left > 1 else ''} why a side has no value.\n\n")
     return "".join(parts)
 
 

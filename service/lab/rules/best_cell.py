@@ -43,7 +43,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     if not others:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared:
-        return BestCell(None, f"No cell is compared with the default yet.{undecided}")
+        return BestCell(None, f"No cell has been compared with the default yet.{undecided}")
     if not better:
         return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided}")
     first = min(better, key=lambda cell: _get_metric(cell, FAULTS).high or 0)

@@ -416,9 +416,9 @@ class _ExactSearch:
         merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
         return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
 
-    def _list_failed_before(self, new: str) -> int:
-        """Return as a bit set the commits directly before another one that could not be measured."""
-        failed, waiting = 0, [new]
+    def _list_failed_before(self, commit: str) -> int:
+        """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
+        failed, waiting = 0, [commit]
         while waiting:
             for parent in self.graph.parents[waiting.pop()]:
                 bit = 1 << self.graph.index_of[parent] if parent in self.failed and parent in self.graph else 0

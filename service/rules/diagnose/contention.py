@@ -159,7 +159,7 @@ CONCURRENT_FIRST_USE = Rule(
         Remedy(text="map the region with MAP_POPULATE, or fill it at start-up, before anybody waits for it"),
         Remedy(text="use huge pages, for fewer and larger faults", settings={"thp": "always"}),
     ),
-    report="a biometric matcher: 96 threads over 235 GiB, ten times the usual latency, 2.5 million faults",
+    report="a biometric matcher with 96 threads on 235 GiB took 2.5 million faults and ten times its usual latency",
 )
 
 _FAULT_METRICS = ("region:page-faults", "page-faults")

@@ -14,7 +14,7 @@ from runner.contract.verdict_words import has_clearly_moved
 from service.rules.comparison import interleaved
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
-from service.rules.gate.workload_file_changes import needs_acceptance
+from service.rules.gate.judge_change_acceptance import needs_acceptance
 from service.text import commands
 
 

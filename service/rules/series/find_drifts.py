@@ -91,7 +91,7 @@ def is_exact_count(head: SeriesHead) -> bool:
 
 
 def find_drifts(trend: Trend, *, is_exact: bool, baselines: Baselines = _NONE) -> list[SeriesDrift]:
-    """Return the drifts of the path, then of the sequences beside it. A drift in several sequences is returned once.
+    """Return the drifts of the trend's path, then of the sequences of runs beside it, each drift once.
 
     Parameters
     ----------

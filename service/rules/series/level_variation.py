@@ -35,9 +35,9 @@ def describe_level_variation(values: Sequence[Number]) -> str:
     else:
         counts = f"{low:,} to {high:,}"
     sentence = (
-        f"The {len(values):,} runs of this level count {counts}, back and forth. They stay within {high - low:,}, and "
-        f"only a lasting step is a drift. Such variation comes from the program, its host or single builds; "
-        f"`faultwatch compare` measures two commits interleaved and shows whether they differ."
+        f"The counts of the {len(values):,} runs at this level go back and forth: {counts}. They differ by at most "
+        f"{high - low:,}; only a lasting step is a drift. Such variation comes from the program, its host or one "
+        f"build; `faultwatch compare` measures two commits interleaved and shows whether they differ."
     )
     if len(values) < MIN_LEVEL_RUNS:
         sentence += f" The level is new: until it has {MIN_LEVEL_RUNS} runs, only a step that lasts longer is certain."

@@ -82,7 +82,7 @@ def test_everything_is_mended_and_told(machine: Machine) -> None:
     }
     assert (mending.failed, mending.needs_root) == ([], [])
     assert machine.read()[RATE] == "100000", "profiles need it"
-    assert all(OWN_FIXES[name][0](machine.host()).status.value == "ok" for name in OWN_FIXES)
+    assert all(OWN_FIXES[name].check(machine.host()).status.value == "ok" for name in OWN_FIXES)
 
 
 @pytest.mark.parametrize("times", [1, 2])

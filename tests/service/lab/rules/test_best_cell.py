@@ -57,7 +57,7 @@ def test_cells_that_are_missing_or_undecided_are_counted() -> None:
     found = choose_best_cell([cell("a", [400] * 24), empty, unsure])
     assert found.key == "a"
     assert found.sentence.endswith("Of 3 other cells, 1 not measured and 1 not decided.")
-    assert choose_best_cell([empty]).sentence.startswith("No cell is compared with the default yet.")
+    assert choose_best_cell([empty]).sentence.startswith("No cell has been compared with the default yet.")
 
 
 def test_it_minds_a_parameter_that_changes_the_work() -> None:

@@ -37,7 +37,7 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
         history.send(client, runs)
         text = read(client, "/series/1")
         assert "No drifts: the series stays on one level." in text
-        assert "The 4 runs of this level count 5,000 (3 times) or 5,001 (once), back and forth." in text
+        assert "The counts of the 4 runs at this level go back and forth: 5,000 (3 times) or 5,001 (once)." in text
         assert "The level is new" in text
 
 

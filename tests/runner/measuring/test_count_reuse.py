@@ -11,7 +11,7 @@ from runner.contract.report import Case, Host, Outcome, Reading, Report, Sample,
 from runner.dependencies.digests import combine_digests
 from runner.dependencies.file_lookups import Lookups
 from runner.dependencies.lookup_answers import AnsweredLookups, Place, answer_lookups
-from runner.measuring.same_bytes import RUNS_PER_CHECK, SameBytes, is_checked
+from runner.measuring.count_reuse import RUNS_PER_CHECK, SameBytes, is_checked
 from runner.measuring.trial import Bench
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload
