@@ -210,7 +210,7 @@ def test_too_many_files_stay_and_the_report_says_so(tree: Path, monkeypatch: pyt
     restorer._has_changed()
     monkeypatch.setattr(tree_changes, "MAX_ENTRIES", 15)
     assert restorer.restore() == []
-    assert "too many files" in restorer.describe()
+    assert "more files in its folder than can be removed" in restorer.describe()
 
 
 def test_what_cannot_be_removed_is_an_error(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
