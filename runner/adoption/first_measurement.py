@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from runner.adoption.servers import (
     propose_listening_server,
 )
 from runner.adoption.sources import Sources
+from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.systems import scripts
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
@@ -74,15 +75,6 @@ _MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
-_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-"""OpenMP and the usual libraries for linear algebra (OpenBLAS, MKL, BLIS) obey it."""
-_VARIABLES_BY_TOOL: Mapping[str, tuple[Mapping[str, str], ...]] = {
-    # Its garbage collector runs at moments that depend on time; its scheduler starts threads, and each takes memory.
-    "go": ({"GOGC": "off"}, {"GOGC": "off", "GOMAXPROCS": "1"}),
-    "cargo": ({"RAYON_NUM_THREADS": "1"},),
-    # One collector without threads, and no code is executed while it is compiled.
-    "java": ({"JAVA_TOOL_OPTIONS": "-XX:+UseSerialGC -Xbatch"},),
-}
 
 
 class Tried(Struct, frozen=True):
@@ -301,7 +293,7 @@ class FirstMeasurement:
             tool
             for word in run.command.split()
             if word.endswith(".sh")
-            for tool in _VARIABLES_BY_TOOL
+            for tool in VARIABLES_BY_TOOL
             if re.search(rf"(?<![\w.-]){tool}\s", self.sources.read_text(word))
         }
         return list_stabilizing_variables({*started, *proposal.tools})
@@ -511,8 +503,3 @@ def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:
     log = _BUILD_PATH.sub(".", failure.build.log)
     lines = [line for line in log.splitlines() if not _UNINFORMATIVE_LINE.match(line)]
     return "\n".join([failure.message, *(f"    {line[:200]}" for line in lines[-6:])])
-
-
-def list_stabilizing_variables(tools: Collection[str]) -> tuple[Mapping[str, str], ...]:
-    """Return the sets of environment variables to try one after the other, given the tools that built the program."""
-    return next((sets for tool, sets in _VARIABLES_BY_TOOL.items() if tool in tools), (_ONE_THREAD,))

@@ -14,13 +14,12 @@ from math import log2
 
 from runner.contract import Kind, metric
 from service.rules.events.headline import choose_leading_drift
+from service.rules.fault_price import UNMEASURED_FAULT_SECONDS
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Drift
 
 MAX_SIZE_PERCENT = 10_000.0
 """The size of a change in percent from which on no change is larger; that of a change from zero."""
-FAULT_SECONDS = 0.5e-6
-"""CPU time of a minor fault where nobody measured it: about what the canary measures on current hosts."""
 PAGE_BYTES = 4096
 UNPRICED_SECONDS = 1e-3
 """The price of a change that no cost of a fault bounds, such as a rate: that of two thousand faults."""
@@ -110,5 +109,5 @@ def _rate_price(drift: Drift) -> float:
     if drift.price is not None:
         return abs(drift.price.seconds)
     size = abs(float(drift.change))
-    seconds = {"faults": size * FAULT_SECONDS, "bytes": size / PAGE_BYTES * FAULT_SECONDS, "s": size}
+    seconds = {"faults": size * UNMEASURED_FAULT_SECONDS, "bytes": size / PAGE_BYTES * UNMEASURED_FAULT_SECONDS, "s": size}
     return seconds.get(drift.unit, UNPRICED_SECONDS)
