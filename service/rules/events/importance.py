@@ -109,5 +109,6 @@ def _rate_price(drift: Drift) -> float:
     if drift.price is not None:
         return abs(drift.price.seconds)
     size = abs(float(drift.change))
-    seconds = {"faults": size * UNMEASURED_FAULT_SECONDS, "bytes": size / PAGE_BYTES * UNMEASURED_FAULT_SECONDS, "s": size}
+    faults = size / PAGE_BYTES if drift.unit == "bytes" else size
+    seconds = {"faults": faults * UNMEASURED_FAULT_SECONDS, "bytes": faults * UNMEASURED_FAULT_SECONDS, "s": size}
     return seconds.get(drift.unit, UNPRICED_SECONDS)
