@@ -11,6 +11,9 @@ MIN_ORDERS = 10_000
 """Of so many orders of the samples, one at most has a side wholly above the other: eight samples a side suffice."""
 MIN_CLEAR_PERCENT = 10.0
 """The change from which a metric that is not judged is pointed out."""
+_MAX_MOVES = 3
+_FIRST_NAMED = ("throughput", "elapsed")
+"""The metrics that a user notices first; the others follow from them or explain them."""
 
 
 def describe_verdict(verdict: MetricVerdict, *, crept: bool = False, since: str = "") -> str:
@@ -43,6 +46,8 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
     base, head = verdict.base, verdict.head
     if verdict.counts or verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
         return False
+    if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
+        return False
     if base.low is None or base.high is None or head.low is None or head.high is None:
         return False
     is_apart = head.low > base.high or head.high < base.low
@@ -60,13 +65,18 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], show: Callable[[str]
 
     ``show`` marks the names and keys that come from a workload, as the place of the text needs it.
     """
-    moved = sorted(filter(has_clearly_moved, verdicts), key=lambda verdict: describe_direction(verdict) == "better")
+    moved = sorted(filter(has_clearly_moved, verdicts), key=_rank_move)[:_MAX_MOVES]
     if not moved:
         return ""
     changes = "; ".join(_describe_move(verdict, show) for verdict in moved)
     names = ", ".join(f'"{verdict.metric}"' for verdict in moved)
     key = show(f"judge = [{names}]")
     return f"Clearly different, but not judged: {changes}. {key} in the workload file has it judged."
+
+
+def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
+    """Return the rank of a metric that changed: worse ones first, then those that a user notices."""
+    return describe_direction(verdict) == "better", verdict.metric not in _FIRST_NAMED
 
 
 def _describe_move(verdict: MetricVerdict, show: Callable[[str], str]) -> str:

@@ -40,6 +40,7 @@ def test_a_time_that_more_than_doubled_is_said_though_nobody_judges_it() -> None
     [
         moved("elapsed", (0.062, 0.161), (0.160, 0.170)),  # one sample among those of the other side
         moved("elapsed", (0.0620, 0.0621), (0.0640, 0.0641)),  # 3 %
+        moved("page-faults", (3_000, 3_001), (9_000, 9_001)),  # the sum of two counts that are judged
         moved("elapsed", (0.062, 0.064), (0.160, 0.170), n=7),  # chance: one order in 3,432
         SLOWER.model_copy(update={"counts": True}),
     ],
