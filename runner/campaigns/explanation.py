@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
-from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, Remedy
+from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
@@ -42,6 +42,8 @@ class RegressedCase(Struct, frozen=True):
     base: Trial
     head: Trial
     verdict: MetricVerdict
+    changed_lines: dict[str, tuple[LineRange, ...]] = {}
+    """By file, the lines of head that differ from base."""
 
 
 def choose_verdict(result: ComparisonResult) -> MetricVerdict | None:
@@ -80,7 +82,8 @@ def explain_regression(
             collect_profile(trial, progress=_name_side(progress, name))
             for name, trial in (("base", regressed.base), ("head", regressed.head))
         ]
-        diagnosis = judge.diagnose(DiagnosisRequest(profile=profiles[1], before=profiles[0]))
+        request = DiagnosisRequest(profile=profiles[1], before=profiles[0], changed_lines=regressed.changed_lines)
+        diagnosis = judge.diagnose(request)
     except (FaultwatchError, ExecutionFailure, EvictionError) as error:
         return Explanation(
             seconds=time.monotonic() - started, remark=f"the two sides cannot be profiled: {error}"[:1000]

@@ -52,6 +52,7 @@ from runner.workload.gate_cases import CasePair
 from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
+    from runner.contract.diagnosis import LineRange
     from runner.subject.build import BuildFailure
 
 
@@ -178,12 +179,16 @@ def compare_cases(
                 trials[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
         seconds = max(MIN_SECONDS, time.monotonic() - started)
-        return _explain_regressions(results, trials, service, seconds, activity)
+        from runner.subject.changed_lines import list_changed_lines
+
+        changed_lines = list_changed_lines(repository, *ends) if trials else {}
+        return _explain_regressions(results, trials, changed_lines, service, seconds, activity)
 
 
 def _explain_regressions(
     results: Sequence[ComparisonResult],
     trials: Mapping[int, tuple[Trial, Trial]],
+    changed_lines: "dict[str, tuple[LineRange, ...]]",
     service: Service,
     seconds: float,
     activity: Activity,
@@ -199,7 +204,7 @@ def _explain_regressions(
         if remaining <= 0:
             break
         activity(f"explaining {results[number].head.case.name}")
-        regressed = RegressedCase(*trials[number], verdicts[number])
+        regressed = RegressedCase(*trials[number], verdicts[number], changed_lines)
         explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
         explained[number] = replace(results[number], explanation=explanation)
     return explained

@@ -84,6 +84,7 @@ def command(
     from runner.reporting.embedded import connect
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
+    from runner.subject.changed_lines import list_changed_lines
 
     # Check the arguments.
     base, newest = _parse_commits(span, revision)
@@ -114,7 +115,9 @@ def command(
                 if document:
                     outbox.post(document)
             refused = list(outbox.refused.values())
-        diagnosis = service.diagnose(DiagnosisRequest(profile=profile, before=earlier))
+        changed_lines = list_changed_lines(repository, ends[0], ends[1]) if earlier else {}
+        request = DiagnosisRequest(profile=profile, before=earlier, changed_lines=changed_lines)
+        diagnosis = service.diagnose(request)
     parts = {"profile": profile, "before": earlier, "diagnosis": diagnosis}
 
     def show() -> None:

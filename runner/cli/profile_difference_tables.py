@@ -30,6 +30,9 @@ def show_causes(difference: Difference) -> None:
         price = f", {format_quantity(part.seconds, 's')} of CPU time" if part.seconds else ""
         line = f"  {part.faults:+,}  {subject} {part.sentence} ({part.cause}{share}{price})"
         console.print(escape_text(line), highlight=False)
+    if changed := difference.changed_place:
+        line = f"  Of the changed lines, {changed.place} grew most: +{changed.faults:,}."
+        console.print(escape_text(line), highlight=False)
 
 
 def show_difference(before: Profile, after: Profile) -> None:

@@ -9,6 +9,11 @@ from runner.contract.base import Name, Strict
 from runner.contract.profile import Count, Label, Profile
 
 Line = Annotated[str, StringConstraints(max_length=1000)]
+_LineNumber = Annotated[int, Field(ge=0, le=2**31)]
+LineRange = tuple[_LineNumber, _LineNumber]
+"""The first and the last line of a range."""
+MAX_CHANGED_FILES, MAX_CHANGED_RANGES = 1000, 10_000
+"""Files and ranges of lines of a change; the lines of a larger one are not looked at."""
 
 
 class DiagnosisRequest(Strict):
@@ -16,6 +21,8 @@ class DiagnosisRequest(Strict):
 
     profile: Profile
     before: Profile | None = None
+    changed_lines: dict[Label, tuple[LineRange, ...]] = Field(default_factory=dict, max_length=MAX_CHANGED_FILES)
+    """By file: the lines that the change added or rewrote. Empty if unknown."""
 
 
 class Remedy(Strict):
@@ -84,6 +91,19 @@ class DifferencePart(Strict):
         return self.after - self.before
 
 
+class ChangedPlace(Strict):
+    """A line that the change added or rewrote, and how its faults grew."""
+
+    place: Line
+    """The line with its function."""
+    source_file: Label
+    """The source file."""
+    source_line: int = Field(ge=1, le=2**31)
+    """The number of the line."""
+    faults: Count
+    """How many faults it has more than what stood there before."""
+
+
 class Difference(Strict):
     """The difference of two profiles in faults, whose parts add up to it."""
 
@@ -91,6 +111,9 @@ class Difference(Strict):
     after: Count
     parts: tuple[DifferencePart, ...] = Field(max_length=100)
     """The largest first."""
+    changed_place: ChangedPlace | None = None
+    """Of the lines that the change added or rewrote, the one whose faults grew most. None if none grew by a hundredth
+    of the difference, or if those lines are unknown."""
 
     @model_validator(mode="after")
     def _check_sum(self) -> Self:

@@ -18,6 +18,9 @@ def describe_explanation(explanation: Explanation, show: Show) -> str:
         total = difference.after - difference.before
         of_total = "" if part.faults == total else f" of {format_signed(total)}"
         sentences.append(f"{place} {part.sentence}: {format_signed(part.faults)}{of_total} faults.")
+        changed = difference.changed_place
+        if changed is not None and (changed.source_file, changed.source_line) != (part.source_file, part.source_line):
+            sentences.append(f"Of the changed lines, {show(changed.place)} grew most: +{changed.faults:,}.")
     if explanation.finding is not None:
         sentences.append(f"{explanation.finding.title}.")
     if explanation.remedy is not None:

@@ -43,7 +43,8 @@ def diagnose_profile(request: DiagnosisRequest) -> Diagnosis:
         finding for rule in RULES if (finding := rule.evaluate(facts)) and _costs_more(finding, rule, facts.before)
     ]
     findings.sort(key=lambda finding: -finding.price)
-    return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=decompose_difference(facts))
+    difference = decompose_difference(facts, request.changed_lines)
+    return Diagnosis(findings=tuple(findings), evidence=facts.list_lines(), difference=difference)
 
 
 def _costs_more(finding: Finding, rule: Rule, before: Facts | None) -> bool:

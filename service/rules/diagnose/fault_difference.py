@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec import Struct
 
-from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
+from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import FaultKind, Frame, Memory, Profile, Site, Touch
 from runner.contract.profile_difference import (
@@ -29,6 +30,8 @@ from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.text.numbers import format_amount
 
 _MAX_PARTS = 12
+_MIN_CHANGED_SHARE = 0.01
+"""The share of a difference from which a changed line is worth naming."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
@@ -42,6 +45,7 @@ _PERF_MAP = re.compile(r"perf-\d+\.map")
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[Where, Mapping[int, int]]
+ChangedLines = Mapping[str, tuple[LineRange, ...]]
 
 
 class _Side(Struct, frozen=True):
@@ -51,8 +55,12 @@ class _Side(Struct, frozen=True):
     lines: Mapping[_Group, _LineSums]
 
 
-def decompose_difference(after: Facts) -> Difference | None:
-    """Return the causes of the difference from the profile before, the largest first; None if either has no kinds."""
+def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
+    """Return the causes of the difference from the profile before, the largest first; None if either has no kinds.
+
+    Where memory moves, the line that faults more is often not one that the commit changed: of those, ``changed_lines``
+    by file, the one that grew most is named as well.
+    """
     before = after.before
     if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
         return None
@@ -64,7 +72,26 @@ def decompose_difference(after: Facts) -> Difference | None:
         if sides[0].sums[group] != sides[1].sums[group]
     ]
     parts.sort(key=lambda part: (-abs(part.faults), -part.faults, part.cause, part.file))
-    return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts))
+    changed_place = _find_changed_place(sides, changed_lines, after.faults - before.faults)
+    return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts), changed_place=changed_place)
+
+
+def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
+    """Return the changed line whose faults of all causes grew most; None if none did by a share worth naming."""
+    grown: Counter[Place] = Counter()
+    for group in sides[0].lines.keys() | sides[1].lines.keys():
+        for place, change in pair_places(*(side.lines.get(group, {}) for side in sides)):
+            ranges = changed_lines.get(place.where.file, ())
+            if any(first <= place.line_after <= last for first, last in ranges):
+                grown[Place(place.where, 0, place.line_after)] += change.grown
+    if not grown:
+        return None
+    place, faults = max(grown.items(), key=lambda entry: (entry[1], entry[0]))
+    if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
+        return None
+    return ChangedPlace(
+        place=_format_place(place), source_file=place.where.file, source_line=place.line_after, faults=faults
+    )
 
 
 def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one line a cause

@@ -84,6 +84,22 @@ def test_more_memory_touched_once_is_said_in_one_sentence() -> None:
     assert part.sentence == "touches 12\N{NO-BREAK SPACE}MiB more memory for the first time"
 
 
+def test_of_the_changed_lines_the_one_that_grew_most_is_named_beside_the_line_that_leads() -> None:
+    """What a change allocates can move the faults to lines that it did not touch."""
+    changed = Frame(function="plan", module="prog", file="src/plan.c", line=7)
+    before, after = profiled(new(100)), profiled(new(900), new(60, changed))
+    request = DiagnosisRequest(profile=after, before=before, changed_lines={"src/plan.c": ((6, 8),)})
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    assert difference.parts[0].place == "grow at src/table.c:12"
+    assert difference.changed_place is not None
+    assert (difference.changed_place.place, difference.changed_place.faults) == ("plan at src/plan.c:7", 60)
+    elsewhere = request.model_copy(update={"changed_lines": {"src/plan.c": ((8, 9),)}})
+    unchanged = diagnose_profile(elsewhere).difference
+    assert unchanged is not None
+    assert unchanged.changed_place is None
+
+
 def test_code_of_a_jit_without_names_is_called_so_and_not_by_the_file_that_would_name_it() -> None:
     compiled = Frame(function="[unknown]", module="/tmp/perf-4711.map")
     difference = explain(profiled(new(10, compiled)), profiled(new(90, compiled)))

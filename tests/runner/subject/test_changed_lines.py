@@ -1,0 +1,40 @@
+"""Which lines a change added or rewrote, read from git's own difference."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.subject.changed_lines import list_changed_lines, parse_changed_lines
+from runner.subject.repository import Repository
+from tests.runner.commands import git
+
+
+def test_added_and_rewritten_lines_are_ranges_in_the_newer_commit(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a.c").write_text("one\ntwo\nthree\nfour\n", encoding="utf-8")
+    (tmp_path / "gone.c").write_text("x\n", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
+    # A line that looks like the heading of a file belongs to the hunk.
+    (tmp_path / "a.c").write_text("one\n++ b/other.c\nTWO\nthree\nfour\nfive\n", encoding="utf-8")
+    (tmp_path / "folder with space").mkdir()
+    (tmp_path / "folder with space" / "b.c").write_text("new\nlines\n", encoding="utf-8")
+    (tmp_path / "gone.c").unlink()
+    git(tmp_path, "add", "--all")
+    git(tmp_path, "commit", "--quiet", "--message", "second")
+    assert list_changed_lines(Repository(tmp_path, "changes"), "HEAD~1", "HEAD") == {
+        "a.c": ((2, 3), (6, 6)),
+        "folder with space/b.c": ((1, 2),),
+    }
+
+
+def test_what_git_cannot_compare_has_no_changed_lines(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    assert list_changed_lines(Repository(tmp_path, "changes"), "missing", "HEAD") == {}
+
+
+@given(st.text(alphabet="@+-b/ ,0129a\n", max_size=200))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    for ranges in parse_changed_lines(text).values():
+        assert all(first <= last for first, last in ranges)
