@@ -154,15 +154,15 @@ class Facts:
 
     @property
     def requests_per_operation(self) -> float | None:
-        """How often an operation requests memory from the kernel; None if operations are unknown.
+        """How often an operation requests memory from the kernel and gives it back; None if operations are unknown.
 
-        Of the calls of brk, each second one is taken to give back what the one before it took.
+        What is mapped and stays, such as the libraries of an interpreter, belongs to no operation. Of the calls of brk,
+        each second one is taken to give back what the one before it took.
         """
-        return (
-            (self.count_calls("mmap", "mremap") + self.count_calls("brk") / 2) / self.operations
-            if self.operations
-            else None
-        )
+        if not self.operations:
+            return None
+        mapped = self.count_calls("mremap") + min(self.count_calls("mmap"), self.count_calls("munmap"))
+        return (mapped + self.count_calls("brk") / 2) / self.operations
 
     @property
     def largest_area(self) -> Area | None:

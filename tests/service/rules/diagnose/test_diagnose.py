@@ -85,6 +85,11 @@ def test_one_buffer_an_operation_can_be_its_result_unless_it_costs_most_of_the_t
     assert rules(profile(anatomy(UNMAPPED), cost=0.8, calls={"mmap": 10, "munmap": 10})) == ["temporary-buffers"]
 
 
+def test_what_an_interpreter_maps_at_its_start_is_no_buffer_of_an_operation() -> None:
+    """The libraries stay mapped: an operation that keeps its buffer has as many calls of mmap, and few of munmap."""
+    assert rules(profile(anatomy(UNMAPPED), cost=0.3, calls={"mmap": 361, "munmap": 3})) == []
+
+
 def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     shrunk = anatomy({Touch.FIRST: 100, Touch.AFTER_BRK: 9_900}, Memory.HEAP)
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 20})) == []
