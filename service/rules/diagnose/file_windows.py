@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Site, Touch
+from service.rules.diagnose.contention import LOCK_CONTENTION
 from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount
@@ -28,7 +29,9 @@ def _count_remapped(facts: Facts) -> int:
 
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
-    return _count_remapped(facts) > 0 and facts.count_calls("munmap") >= MIN_WINDOWS
+    """Return whether windows of a file come and go. Where threads wait for the lock because of that, it is the cause."""
+    is_contended = LOCK_CONTENTION.evaluate(facts) is not None
+    return _count_remapped(facts) > 0 and facts.count_calls("munmap") >= MIN_WINDOWS and not is_contended
 
 
 def _estimate_one_mapping_saving(facts: Facts) -> float:

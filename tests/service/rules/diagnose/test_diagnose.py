@@ -96,15 +96,19 @@ def test_a_heap_that_grows_and_shrinks_takes_once_in_two_calls() -> None:
     assert rules(profile(shrunk, cost=0.4, calls={"brk": 60})) == ["temporary-buffers"]
 
 
-def mapped_again(windows: int) -> Profile:
-    """Return a profile of a program that maps parts of a file again and again."""
+def mapped_again(windows: int, waited: float = 0.0) -> Profile:
+    """Return a profile of a program that maps parts of a file again and again, and waits for the lock."""
     frame = Frame(function="read_part", file="/srv/read.c", line=7)
     sites = tuple(
         Site(frame=frame, memory=Memory.FILE_DATA, touch=touch, file="/srv/data.db", faults=faults)
         for touch, faults in UNMAPPED.items()
     )
     made = anatomy(UNMAPPED, Memory.FILE_DATA, sites=sites)
-    return profile(made, cost=0.8, calls={"mmap": windows, "munmap": windows})
+    return profile(made, cost=0.8, waited=waited, calls={"mmap": windows, "munmap": windows})
+
+
+def test_threads_that_wait_because_a_file_is_mapped_in_windows_wait_for_the_lock() -> None:
+    assert rules(mapped_again(500, waited=2.0)) == ["mmap-lock"]
 
 
 def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
