@@ -9,6 +9,7 @@ from msgspec import Struct
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
+from runner.contract.verdict_words import is_apart
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
@@ -123,14 +124,6 @@ def _list_settings(findings: tuple[Finding, ...]) -> Iterator[Remedy]:
                 yield remedy
 
 
-def _is_apart(verdict: MetricVerdict) -> bool:
-    """Return whether no sample of one side lies among those of the other."""
-    (base_low, base_high), (head_low, head_high) = ((side.low, side.high) for side in (verdict.base, verdict.head))
-    if base_low is None or base_high is None or head_low is None or head_high is None:
-        return False
-    return head_high < base_low or base_high < head_low
-
-
 def _may_help(remedied_head: Trial, verdict: MetricVerdict) -> bool:
     """Return whether head with a remedy may win back enough, as far as one execution shows.
 
@@ -162,7 +155,7 @@ def _measure_remedy(
         return None
     metrics = result.comparison.metrics if result.comparison else ()
     comparison = next((compared for compared in metrics if compared.metric == verdict.metric), None)
-    if comparison is None or not _is_apart(comparison):
+    if comparison is None or not is_apart(comparison):
         return None
     base_level, head_level, remedied_level = verdict.base.level, comparison.base.level, comparison.head.level
     if base_level is None or head_level is None or remedied_level is None:

@@ -30,6 +30,7 @@ from runner.cli.result_output import output_result
 from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
+from runner.contract.diagnosis import LineRange
 from runner.contract.explanation import MIN_SECONDS
 from runner.contract.report import Build, Case, Outcome, Revision, Stage
 from runner.errors import FaultwatchError
@@ -45,6 +46,7 @@ from runner.measuring.stored_base import build_base_query, compare_with_stored_b
 from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
+from runner.subject.changed_lines import list_changed_lines
 from runner.subject.missing_parts import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
@@ -52,7 +54,6 @@ from runner.workload.gate_cases import CasePair
 from runner.workload.workload_lookup import choose_cases
 
 if TYPE_CHECKING:
-    from runner.contract.diagnosis import LineRange
     from runner.subject.build import BuildFailure
 
 
@@ -179,8 +180,6 @@ def compare_cases(
                 trials[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
         seconds = max(MIN_SECONDS, time.monotonic() - started)
-        from runner.subject.changed_lines import list_changed_lines
-
         changed_lines = list_changed_lines(repository, *ends) if trials else {}
         return _explain_regressions(results, trials, changed_lines, service, seconds, activity)
 
@@ -188,7 +187,7 @@ def compare_cases(
 def _explain_regressions(
     results: Sequence[ComparisonResult],
     trials: Mapping[int, tuple[Trial, Trial]],
-    changed_lines: "dict[str, tuple[LineRange, ...]]",
+    changed_lines: dict[str, tuple[LineRange, ...]],
     service: Service,
     seconds: float,
     activity: Activity,

@@ -43,15 +43,19 @@ def has_clearly_moved(verdict: MetricVerdict) -> bool:
     No sample of one side lies among those of the other, which is improbable enough by chance, and it changed by a
     tenth or more.
     """
-    base, head = verdict.base, verdict.head
     if verdict.counts or verdict.percent is None or abs(verdict.percent) < MIN_CLEAR_PERCENT:
         return False
     if metric(verdict.metric).unit in {"faults", "pages"}:  # a part or the sum of counts that are judged
         return False
+    return is_apart(verdict) and comb(verdict.base.n + verdict.head.n, verdict.base.n) >= MIN_ORDERS
+
+
+def is_apart(verdict: MetricVerdict) -> bool:
+    """Return whether no sample of one side lies among those of the other."""
+    base, head = verdict.base, verdict.head
     if base.low is None or base.high is None or head.low is None or head.high is None:
         return False
-    is_apart = head.low > base.high or head.high < base.low
-    return is_apart and comb(base.n + head.n, base.n) >= MIN_ORDERS
+    return head.high < base.low or base.high < head.low
 
 
 def describe_direction(verdict: MetricVerdict) -> str:

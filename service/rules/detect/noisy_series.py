@@ -175,9 +175,10 @@ class NoisySeries:
             return change
         for first, last in self._list_windows(shape):
             margin = self._compute_margin(shape, (begin, end), first, last)
-            small_steps = self._list_small_steps(change.index, first, last)
-            if not change.wants_rerun and margin >= find_needed_margin(size, fewest, self.noise, small_steps):
-                return change
+            if not change.wants_rerun:
+                small_steps = self._list_small_steps(change.index, first, last)
+                if margin >= find_needed_margin(size, fewest, self.noise, small_steps):
+                    return change
             largest_margin = max(largest_margin, margin)
         return replace(change, wants_rerun=True) if is_suspicion(largest_margin, self._done - shape.high) else None
 

@@ -32,12 +32,8 @@ def compare_huge_pages(before: Facts, after: Facts) -> int:
         values = [facts.profile.environment.settings.get(setting) for facts in (before, after)]
         if values[0] != values[1] and values[0] in _POLICIES and values[1] in _POLICIES:
             return _compute_sign(_POLICIES.index(values[1]) - _POLICIES.index(values[0]))
-    advised = [_count_advice(facts) > 0 for facts in (before, after)]
+    advised = [facts.count_advice(_ADVICE) > 0 for facts in (before, after)]
     return advised[1] - advised[0] or _compare_area_faults(before, after)
-
-
-def _count_advice(facts: Facts) -> int:
-    return facts.profile.census.advice.get(_ADVICE, 0) if facts.profile.census else 0
 
 
 def _compare_area_faults(before: Facts, after: Facts) -> int:
@@ -100,7 +96,7 @@ def _describe_huge_pages(facts: Facts) -> tuple[str, ...]:
     sides = (facts.before, facts)
     counts = [side.profile.value(_HUGE_PAGES_METRIC) for side in sides]
     settings = [side.profile.environment.settings for side in sides]
-    advice = [_count_advice(side) for side in sides]
+    advice = [side.count_advice(_ADVICE) for side in sides]
     return (
         f"{sides[0].faults:,} → {sides[1].faults:,} faults",
         *([f"huge pages allocated by faults: {counts[0]:,.0f} → {counts[1]:,.0f}"] if None not in counts else []),

@@ -30,8 +30,11 @@ def _count_remapped(facts: Facts) -> int:
 
 def _is_mapped_in_windows(facts: Facts) -> bool:
     """Return whether windows of a file come and go, and no thread waits for the lock, which would be the cause."""
-    is_contended = LOCK_CONTENTION.evaluate(facts) is not None
-    return _count_remapped(facts) > 0 and facts.count_calls("munmap") >= MIN_WINDOWS and not is_contended
+    return (
+        facts.count_calls("munmap") >= MIN_WINDOWS
+        and _count_remapped(facts) > 0
+        and LOCK_CONTENTION.evaluate(facts) is None
+    )
 
 
 def _estimate_one_mapping_saving(facts: Facts) -> float:

@@ -152,6 +152,10 @@ class Facts:
         census = self.profile.census
         return sum(census.calls[name].calls for name in names if name in census.calls) if census else 0
 
+    def count_advice(self, name: str) -> int:
+        """Return how often madvise was called with some advice; 0 if that was not recorded."""
+        return self.profile.census.advice.get(name, 0) if self.profile.census else 0
+
     @property
     def requests_per_operation(self) -> float | None:
         """How often an operation requests memory from the kernel and gives it back; None if operations are unknown.

@@ -8,6 +8,7 @@ from service.rules.diagnose.profile_facts import Facts, is_image_file
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_quantity
 
+_ADVICE = "MADV_RANDOM"
 MIN_SINGLE_READS = 64
 """Major faults in mapped files from which a file is read page by page."""
 MIN_READ_GROWTH = 4
@@ -129,11 +130,7 @@ def _is_read_ahead_off(facts: Facts) -> bool:
         return False
     if facts.before is not None and MIN_READ_GROWTH * _count_major(facts.before, is_image=False) > major:
         return False
-    return _count_random_advice(facts) > 0 or facts.before is not None
-
-
-def _count_random_advice(facts: Facts) -> int:
-    return facts.profile.census.advice.get("MADV_RANDOM", 0) if facts.profile.census else 0
+    return facts.count_advice(_ADVICE) > 0 or facts.before is not None
 
 
 def _estimate_read_ahead_saving(facts: Facts) -> float | None:
@@ -147,7 +144,7 @@ def _describe_read_ahead(facts: Facts) -> tuple[str, ...]:
     major, sites = _count_major(facts, is_image=False), facts.anatomy.major_sites
     before = "" if facts.before is None else f"{_count_major(facts.before, is_image=False):,} → "
     files = sorted({site.file for site in sites if site.file})[:3]
-    advice = _count_random_advice(facts)
+    advice = facts.count_advice(_ADVICE)
     return (
         f"{before}{major:,} major faults in {', '.join(files)}",
         *([f"{advice:,} calls of madvise with MADV_RANDOM, which switches read-ahead off"] if advice else []),
