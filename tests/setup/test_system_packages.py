@@ -86,7 +86,7 @@ def test_without_apt_it_prints_the_list_and_stops(machine: Machine) -> None:
 def test_only_the_tests_need_a_browser(machine: Machine) -> None:
     machine.remove("chromium")
     assert machine.run().returncode == 0
-    assert "chromium" in machine.run("tests").stdout
+    assert "missing system packages: chromium-headless-shell\n" in machine.run("tests").stdout
 
 
 def test_root_installs_what_is_missing(machine: Machine) -> None:
