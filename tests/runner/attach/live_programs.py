@@ -37,10 +37,12 @@ int main(int count, char **words)
         if (!strcmp(words[1], "returned")) {
             touch_pages(memory);
             madvise(memory, SIZE, MADV_DONTNEED);
+            rest();
         } else if (!strcmp(words[1], "mapped")) {
             char *own = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             touch_pages(own);
             munmap(own, SIZE);
+            rest();
         } else if (!strcmp(words[1], "forking")) {
             touch_pages(memory);
             if (fork() == 0) {
@@ -85,10 +87,12 @@ def find_child(process: subprocess.Popen[bytes]) -> int:
 
 
 def observe(home: Path, *words: str) -> tuple[dict[str, Any], str]:
-    """Observe a process; return the result and what was shown meanwhile."""
-    done = subprocess.run(
-        command_line("attach", *words, "--json"), env=variables(home), capture_output=True, text=True, check=False
-    )
+    """Observe a process; return the result and what was shown meanwhile.
+
+    The programs rest most of the time, and have little of it on a busy machine: more of it is recorded than usual.
+    """
+    command = command_line("attach", *words, "--most-overhead", "5%", "--json")
+    done = subprocess.run(command, env=variables(home), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), done.stderr
 

@@ -50,13 +50,13 @@ def test_a_planted_trouble_is_named_with_its_line(
     program: Path, tmp_path: Path, mode: str, rule: str, touch: str
 ) -> None:
     with run_program([program, mode]) as process:
-        result, shown = observe(tmp_path, str(find_child(process)), "--for", "10s")
+        result, shown = observe(tmp_path, str(find_child(process)), "--for", "5s")
     assert [finding["rule"] for finding in result["diagnosis"]["findings"]] == [rule]
     profile = result["profile"]
     assert profile["anatomy"]["by_touch"][touch] > 0.8 * profile["anatomy"]["counted"]
     site = profile["anatomy"]["sites"][0]["frame"]
     assert (site["function"], site["line"], site["module"]) == ("touch_pages", LINE, "live")
-    assert shown.count("faults/s") >= 4
+    assert shown.count("faults/s") >= 3
 
 
 def test_a_healthy_program_has_no_diagnosis(program: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_interrupt_ends_the_observation_with_its_results(program: Path, tmp_p
         )
         assert command.stderr is not None
         # Until each fault has been recorded for some time, which the cost shows.
-        while not re.search(r"faults/s.* cost 0\.[1-9]", line := command.stderr.readline()):
+        while not re.search(r"faults/s.* cost (?:0\.[1-9]|[1-9])", line := command.stderr.readline()):
             assert line
         command.send_signal(signal.SIGINT)
         output, _ = command.communicate(timeout=60)
