@@ -8,8 +8,10 @@ _MIN_SECRET_CHARACTERS = 6
 """Characters of the shortest value to remove from a program's output; shorter ones occur in any text."""
 
 _SECRET_NAME = re.compile(
-    r"(?i)token|passw(?:or)?d|passphrase|secret|credential|api_?key|(?:^|[_.-])(?:key|pass|pwd|pat|auth|cookie)s?(?:[_.-]|$)"
+    r"(?i)token|passw(?:or)?d|passphrase|secret|credential|api_?key"
+    r"|(?!pwd$)(?:^|[_.-])(?:key|pass|pwd|pat|auth|cookie)s?(?:[_.-]|$)"
 )
+"""``PWD`` alone is the working directory, which many messages name."""
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+(?=@)")
 _SECRET_IN_QUERY = re.compile(r"(?i)([?&][^=&\s]*(?:token|passw|secret|key|auth|signature)[^=&\s]*=)[^&\s]+")
 

@@ -14,7 +14,9 @@ def test_secrets_never_appear(name: str) -> None:
     assert "s3cret" not in capture_environment(variables={name: "s3cret"}, build_tools={}).model_dump_json()
 
 
-@pytest.mark.parametrize("name", ["MALLOC_CONF", "KEYBOARD", "MONKEY", "AUTHOR", "COMPASS", "GLIBC_TUNABLES", "PATH"])
+@pytest.mark.parametrize(
+    "name", ["MALLOC_CONF", "KEYBOARD", "MONKEY", "AUTHOR", "COMPASS", "GLIBC_TUNABLES", "PATH", "PWD"]
+)
 def test_harmless_names_keep_their_values(name: str) -> None:
     assert hide_secret(name, "value") == "value"
 
