@@ -1,7 +1,7 @@
 """Starts commands and services in a moment: each is a fork of a process that has imported what they import.
 
 Most of a start is imports. What a test does afterwards does not depend on them. The tests of the start itself, of its
-imports and of what a process looks like from outside do without this, as do the commands that start a service.
+imports and of what a process looks like from outside do without this.
 """
 
 import atexit
@@ -15,10 +15,12 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NoReturn
 
 ROOT = Path(__file__).parents[1]
@@ -122,6 +124,7 @@ def _carry_out_orders() -> None:
 
 def _become(order: dict[str, Any]) -> NoReturn:
     from runner.cli import main as run_runner
+    from runner.reporting import embedded
     from service.__main__ import main as run_service
 
     os.setsid()
@@ -138,10 +141,102 @@ def _become(order: dict[str, Any]) -> NoReturn:
             os.dup2(file.fileno(), stream)
     sys.argv = [order["program"], *order["words"]]
     if order["program"] == "faultwatch":
-        run_runner()
+        if not os.environ.get("FAULTWATCH_URL"):
+            _start_from_a_fork(embedded)
+        _run(run_runner)
     else:
-        run_service()
-    sys.exit()
+        _run(run_service)
+
+
+def _run(main: Callable[[], object]) -> NoReturn:
+    """Run a command and end as a process does, but keep what was imported: to take it down is most of the work."""
+    try:
+        main()
+        status = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise
+        status = end.code or 0
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(status)
+
+
+def _start_from_a_fork(embedded: ModuleType) -> None:
+    """Let the first service that this command starts for itself be a fork, which has the imports."""
+    service, start_process = _WaitingService(), embedded.start_process
+
+    def start_first(*arguments: Any) -> _WaitingService:
+        embedded.start_process = start_process
+        return service.start(*arguments)
+
+    embedded.start_process = start_first
+
+
+class _WaitingService:
+    """The service that a command starts for itself: a fork from before the command has threads.
+
+    It waits until the command says with what to start, and ends where the command ends without a word.
+    """
+
+    def __init__(self) -> None:
+        orders, self._orders = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:
+            os.close(self._orders)
+            self._serve(orders)
+        os.close(orders)
+        self._handle = os.pidfd_open(self.pid)
+        self._status: int | None = None
+
+    def start(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> "_WaitingService":
+        order = {"words": command[command.index("serve") :], "variables": dict(variables), "log": str(log)}
+        with os.fdopen(self._orders, "w") as stream:
+            json.dump(order, stream)
+        return self
+
+    def _serve(self, orders: int) -> NoReturn:
+        from runner.execution.own_command import SAFE_DIRECTORY
+        from service.__main__ import main as run_service
+
+        os.setsid()
+        with os.fdopen(orders) as stream:
+            text = stream.read()
+        if not text:
+            os._exit(0)
+        order = json.loads(text)
+        os.chdir(SAFE_DIRECTORY)
+        os.environ.clear()
+        os.environ.update(order["variables"])
+        with Path(order["log"]).open("ab") as log:
+            for number in (1, 2):
+                os.dup2(log.fileno(), number)
+        sys.argv = ["faultwatch-service", *order["words"]]
+        _run(run_service)
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self._status
+
+    def wait(self, seconds: float | None = None) -> int:
+        if self._status is None:
+            ended = select.poll()
+            ended.register(self._handle, select.POLLIN)
+            if not ended.poll(None if seconds is None else seconds * 1000):
+                raise subprocess.TimeoutExpired("faultwatch-service", seconds or 0)
+            self._status = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self._status
+
+    def terminate(self) -> None:
+        if self._status is None:
+            os.kill(self.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        if self._status is None:
+            os.kill(self.pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,17 +44,8 @@ def connect(settings: Settings) -> Iterator[Service]:
             *("--port-file", str(port_file), "--parent", str(os.getpid())),
         ]
         log_command(command)
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                command,
-                env=build_own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"},
-                cwd=SAFE_DIRECTORY,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-                # Ctrl-C must reach only the command, which stops the service after storing the results.
-                start_new_session=True,
-            )
+        variables = build_own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"}
+        process = start_process(command, variables, log)
         try:
             port = _wait_for_port(process, port_file, log)
             log_step("the local service answers on port %d after %.1f s", port, time.monotonic() - began)
@@ -66,6 +57,20 @@ def connect(settings: Settings) -> Iterator[Service]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def start_process(command: Sequence[str], variables: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a service in a session of its own, so that Ctrl-C reaches only the command, which stops it in the end."""
+    with log.open("wb") as stream:
+        return subprocess.Popen(
+            command,
+            env=variables,
+            cwd=SAFE_DIRECTORY,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=stream,
+            start_new_session=True,
+        )
 
 
 def _wait_for_port(process: subprocess.Popen[bytes], port_file: Path, log: Path) -> int:
