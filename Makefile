@@ -25,9 +25,14 @@ run: system .venv/.run node_modules/.installed ## Measure the demo history and s
 # Each file is one process's; they are given out in the order of tests/conftest.py.
 SIDE_BY_SIDE = --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
+# Runs tests beside the checks of style and types; both must pass.
+beside-lint = $(MAKE) --no-print-directory lint & checks=$$!; $(1); tests=$$?; wait $$checks && exit $$tests
+
+# Packages are downloaded and unpacked by turns: two installations at a time use the network and both processors.
 .PHONY: test
-test: system-tests lint node_modules/.installed .venv-hosts/.installed ## Check everything: style, types, imports, tests
-	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
+test: system-tests ## Check everything: style, types, imports, tests
+	@$(MAKE) --no-print-directory --jobs 2 .venv/.dev .venv-hosts/.installed node_modules/.installed
+	@$(call beside-lint,$(PYTHON) -m pytest $(SIDE_BY_SIDE))
 
 # The tests of these folders decide, parse and write: none starts a service, a browser or a build.
 QUICK = tests/setup tests/docs $(addprefix tests/service/,rules config text lab nightly/rules releases) \
@@ -36,9 +41,7 @@ QUICK = tests/setup tests/docs $(addprefix tests/service/,rules config text lab 
 
 .PHONY: quick
 quick: .venv/.dev ## Check style and types, and run the tests that start no service, browser or build: two minutes
-	@$(MAKE) --no-print-directory lint & checks=$$!; \
-	$(PYTHON) -m pytest --quiet --numprocesses 2 --dist loadfile $(wildcard $(QUICK)); tests=$$?; \
-	wait $$checks && exit $$tests
+	@$(call beside-lint,$(PYTHON) -m pytest --quiet --numprocesses 2 --dist loadfile $(wildcard $(QUICK)))
 
 .PHONY: test-workflows
 test-workflows: system-tests .venv/.dev .venv/.actionlint ## Lint the workflows and run them with act
