@@ -1,5 +1,6 @@
 """Fixtures that several rooms share."""
 
+import fcntl
 import gc
 import os
 import signal
@@ -20,6 +21,16 @@ settings.load_profile("untimed")
 def pytest_sessionstart() -> None:
     """Collect the tests without looking for garbage: nearly all that is made then stays."""
     gc.disable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Of the processes of pytest-xdist, let the first compile the tests of a new clone, and the others find them so."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with (Path(session.config.option.basetemp).parent / "collection.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if os.environ["PYTEST_XDIST_WORKER"] == "gw0" else fcntl.LOCK_SH)
+        return (yield)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
