@@ -22,19 +22,19 @@ PROGRAM = """
 #include <string.h>
 static long sum(int number) {{
     {allocate}
-    memset(copy, number, 40 << 20);
+    memset(copy, number, 33 << 20);
     long total = copy[number];
     {release}
     return total;
 }}
 int main(void) {{
-    for (int i = 0; i < 8; i++) sum(i);
+    for (int i = 0; i < 4; i++) sum(i);
     return 0;
 }}
 """
-KEPT = PROGRAM.format(allocate="static char *copy; if (!copy) copy = malloc(40 << 20);", release="")
-FREED = PROGRAM.format(allocate="char *copy = malloc(40 << 20);", release="free(copy);")
-LARGER = KEPT.replace("40 << 20", "44 << 20")
+KEPT = PROGRAM.format(allocate="static char *copy; if (!copy) copy = malloc(33 << 20);", release="")
+FREED = PROGRAM.format(allocate="char *copy = malloc(33 << 20);", release="free(copy);")
+LARGER = KEPT.replace("33 << 20", "36 << 20")
 
 
 def make_commits(folder: Path, *programs: str) -> None:
