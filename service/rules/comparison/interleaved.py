@@ -45,7 +45,6 @@ from service.rules.comparison.other_place import decide_by_other_place, have_sam
 from service.rules.comparison.page_cache import decide_by_page_cache
 from service.rules.relative_change import percent_change
 
-
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
 """The change of a count that varies by itself, in percent of base, that is enough for pairs to exclude.
 
