@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from service.cli.comment import comment
 from service.cli.config import config
 from service.cli.diagnose import diagnose
 from service.cli.notify import notify
@@ -78,7 +79,7 @@ def upgrade() -> None:
     click.echo(f"The database is up to date: {database.name}")
 
 
-for command in (diagnose, token, backup, restore, export, retain, forget):
+for command in (diagnose, comment, token, backup, restore, export, retain, forget):
     cli.add_command(command)
 add_quiet_option(cli)
 
