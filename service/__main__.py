@@ -18,7 +18,6 @@ from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.errors import ServiceError
 from service.parent_process import stop_with_parent
-from service.version import VERSION
 
 _WRONG = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
@@ -26,7 +25,7 @@ _INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a c
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="faultwatch-service")
+@click.version_option(package_name="faultwatch", prog_name="faultwatch-service")
 def cli() -> None:
     """Store measurements, find drifts, and notify people."""
 
