@@ -48,6 +48,7 @@ class Workshop:
                 "UV_TOOL_BIN_DIR": "bin",
             }.items()
         }
+        at["UV_PYTHON"] = sys._base_executable  # type: ignore[attr-defined]  # uv would download one
         path = {"PATH": f"{self.tools / 'bin'}:{self.folder / 'programs'}"}
         done = subprocess.run(
             words, cwd=self.folder, env={**os.environ, **at, **path}, capture_output=True, text=True, check=False
