@@ -27,7 +27,7 @@ _WRONG = 2
 _OF_THE_DISK = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
 """Errors of the kernel where files cannot be written; any other one is a bug."""
 _FREE = "Free some space, or make its folder writable for this user."
-_MAX_PROCESS = 2**22
+_MAX_PID = 2**22
 """The largest number of a process that Linux gives."""
 _INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
 
@@ -56,7 +56,7 @@ cli.add_command(config)
     metavar="FILE",
     help="File to which the port is written once the service listens.",
 )
-@click.option("--parent", type=click.IntRange(1, _MAX_PROCESS), metavar="PID", help="Stop when this process ends.")
+@click.option("--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     if parent is not None:
