@@ -50,7 +50,7 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
         "junit": lambda: format_junit(report, answer),
         "code_quality": lambda: format_code_quality(answer),
         "sarif": lambda: format_sarif(report, answer),
-        "report": report.model_dump_json,
+        "report": lambda: report.model_dump_json(),  # noqa: PLW0108 - typed
     }
     for name, file in files.items():
         if file is not None:
