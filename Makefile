@@ -19,7 +19,7 @@ help: ## List the targets
 	@sed -n 's/^\([a-z0-9%-]*\):.*## /\1\t/p' Makefile | expand -t 22
 
 .PHONY: run
-run: system .venv/.run node_modules/.installed ## Measure the demo history and serve it; FAULTWATCH_PORT, FAULTWATCH_HOME
+run: system .venv/.run ## Measure the demo history and serve it; FAULTWATCH_PORT, FAULTWATCH_HOME
 	@exec .venv/bin/faultwatch demo --serve
 
 # Each file is one process's; they are given out in the order of tests/conftest.py.
@@ -67,7 +67,7 @@ test-client: system-tests .venv/.dev ## Generate a client of the API and use it 
 	@$(PYTHON) -m pytest -m client tests/client
 
 .PHONY: test-tasks
-test-tasks: system-tests .venv/.dev node_modules/.installed ## Test ten tasks in a browser, on an imported history of 29,000 runs and one with merges (minutes)
+test-tasks: system-tests .venv/.dev ## Test ten tasks in a browser, on an imported history of 29,000 runs and one with merges (minutes)
 	@FAULTWATCH_TEST_TASKS=1 $(PYTHON) -m pytest --timeout 1200 tests/tasks
 
 .PHONY: test-proofs
@@ -75,7 +75,7 @@ test-proofs: system-tests .venv/.dev ## Test that a change of 2 % among ten comm
 	@FAULTWATCH_TEST_PROOFS=1 $(PYTHON) -m pytest tests/runner/campaigns/test_proving.py
 
 .PHONY: test-thorough
-test-thorough: system-tests .venv/.dev node_modules/.installed .venv-hosts/.installed ## Test what make test leaves out: long runs end to end, and many more random inputs (minutes)
+test-thorough: system-tests .venv/.dev .venv-hosts/.installed ## Test what make test leaves out: long runs end to end, and many more random inputs (minutes)
 	@FAULTWATCH_TEST_THOROUGH=1 $(PYTHON) -m pytest -m "thorough or random" $(SIDE_BY_SIDE) --timeout 1200
 
 # What make test leaves to make test-thorough is part of the targets that run a whole folder.
@@ -86,7 +86,7 @@ test-kills: system-tests .venv/.dev ## Test a bisect whose runner and service ar
 	@FAULTWATCH_TEST_KILLS=1 $(PYTHON) -m pytest $(ALSO_THOROUGH) tests/runner/jobs
 
 .PHONY: test-operations
-test-operations: system-tests system-operations .venv/.dev node_modules/.installed ## Test PostgreSQL's failover, poolers, restore to a point in time, and two versions side by side (minutes)
+test-operations: system-tests system-operations .venv/.dev ## Test PostgreSQL's failover, poolers, restore to a point in time, and two versions side by side (minutes)
 	@FAULTWATCH_TEST_OPERATIONS=1 $(PYTHON) -m pytest --timeout 900 tests/operations
 
 .PHONY: test-busy
@@ -96,15 +96,15 @@ test-busy: system-tests .venv/.dev ## Test three times that what measures is rig
 		tests/runner/perf tests/runner/process_state tests/workloads || exit 1; done
 
 .PHONY: test-lab
-test-lab: system-tests .venv/.dev node_modules/.installed ## Order cells of a settings lab and a remedy in a browser, and measure them here (minutes)
+test-lab: system-tests .venv/.dev ## Order cells of a settings lab and a remedy in a browser, and measure them here (minutes)
 	@FAULTWATCH_TEST_LAB=1 $(PYTHON) -m pytest tests/e2e/test_lab.py tests/e2e/test_remedy.py
 
 .PHONY: test-narrowing
-test-narrowing: system-tests .venv/.dev node_modules/.installed ## Let the service narrow an open range down by itself, on this host
+test-narrowing: system-tests .venv/.dev ## Let the service narrow an open range down by itself, on this host
 	@FAULTWATCH_TEST_NARROWING=1 $(PYTHON) -m pytest tests/e2e/test_narrowing.py
 
 .PHONY: wheel
-wheel: .venv/.run node_modules/.installed ## Build the wheels into dist/, without a network
+wheel: .venv/.run ## Build the wheels into dist/, without a network
 	@rm -rf dist
 	@$(PYTHON) -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --no-index --wheel-dir dist \
 		. ./pyperf-hook
@@ -120,23 +120,23 @@ docs: .venv/.dev ## Build the documentation as a site into build/docs/html; a br
 	@$(PYTHON) -m docs.site
 
 .PHONY: test-docs
-test-docs: system-tests .venv/.dev node_modules/.installed ## Test the site in a browser, and run the code blocks of the documentation
+test-docs: system-tests .venv/.dev ## Test the site in a browser, and run the code blocks of the documentation
 	@FAULTWATCH_TEST_DOCS=1 $(PYTHON) -m pytest --numprocesses 3 --dist loadfile tests/docs
 
 .PHONY: test-wheel
-test-wheel: system-tests .venv/.dev node_modules/.installed ## Test the installed wheel: its demo, its counts, its packages
+test-wheel: system-tests .venv/.dev ## Test the installed wheel: its demo, its counts, its packages
 	@FAULTWATCH_TEST_WHEEL=1 $(PYTHON) -m pytest tests/wheel
 
 .PHONY: test-image
-test-image: system-tests system-image .venv/.dev node_modules/.installed ## Build the container image on a base of its own, and run it
+test-image: system-tests system-image .venv/.dev ## Build the container image on a base of its own, and run it
 	@FAULTWATCH_TEST_IMAGE=1 $(PYTHON) -m pytest --timeout 900 tests/image
 
 .PHONY: test-projects
-test-projects: system-projects .venv/.dev node_modules/.installed ## Measure small projects of all kinds of build systems (as root; half an hour)
+test-projects: system-projects .venv/.dev ## Measure small projects of all kinds of build systems (as root; half an hour)
 	@FAULTWATCH_TEST_PROJECTS=1 $(PYTHON) -m pytest $(ALSO_THOROUGH) tests/projects
 
 .PHONY: test-fresh
-test-fresh: system-tests system-fresh .venv/.dev node_modules/.installed ## Adopt projects in fresh userlands of Debian and Ubuntu by the documents alone (as root; half an hour)
+test-fresh: system-tests system-fresh .venv/.dev ## Adopt projects in fresh userlands of Debian and Ubuntu by the documents alone (as root; half an hour)
 	@FAULTWATCH_TEST_FRESH=1 $(PYTHON) -m pytest --capture no tests/fresh
 
 .PHONY: test-hostile
@@ -147,7 +147,7 @@ test-hostile: system-tests .venv/.dev ## Attack the sandbox, the gate and git wi
 hosts: .venv-hosts/.installed ## Install Ansible, which sets up the hosts: see docs/how-to/hosts.md
 
 .PHONY: test-roles
-test-roles: system-hosts .venv/.dev .venv-hosts/.installed node_modules/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)
+test-roles: system-hosts .venv/.dev .venv-hosts/.installed ## Set up hosts in containers that boot systemd (as root; ten minutes)
 	@$(PYTHON) -m pytest -m hosts --timeout 0 tests/ansible
 
 .PHONY: test-hosts
@@ -159,50 +159,54 @@ test-aarch64: system-aarch64 .venv/.dev ## Measure on emulated aarch64 with page
 	@FAULTWATCH_TEST_AARCH64=1 $(PYTHON) -m pytest --timeout 0 tests/aarch64
 
 .PHONY: test-matrix
-test-matrix: system-tests system-hosts system-aarch64 .venv/.dev .venv-hosts/.installed node_modules/.installed ## Do nightly runs on five emulated hosts: three kernels, two page sizes (as root; half an hour, longer the first time)
+test-matrix: system-tests system-hosts system-aarch64 .venv/.dev .venv-hosts/.installed ## Do nightly runs on five emulated hosts: three kernels, two page sizes (as root; half an hour, longer the first time)
 	@FAULTWATCH_TEST_MATRIX=1 $(PYTHON) -m pytest --timeout 0 --capture no tests/matrix
 
 .PHONY: fuzz-doors
-fuzz-doors: system-tests .venv/.dev node_modules/.installed ## Send a million hostile inputs to every public door; INPUTS=number
+fuzz-doors: system-tests .venv/.dev ## Send a million hostile inputs to every public door; INPUTS=number
 	@$(PYTHON) -m bench.fuzz_doors --inputs $(or $(INPUTS),1000000)
 
 .PHONY: peers
 peers: .venv-bench/.installed ## Install the detectors that bench-detection compares with
 
-bench-detection: .venv/.run node_modules/.installed ## Compare the detector with others
+bench-detection: .venv/.run ## Compare the detector with others
 	@-$(MAKE) --no-print-directory peers
 	@$(PYTHON) -m bench.detection
 
-bench-bisect-history: system-tests .venv/.dev node_modules/.installed ## Find a regression planted in a clone of zlib: REPO=path
+bench-bisect-history: system-tests .venv/.dev ## Find a regression planted in a clone of zlib: REPO=path
 	@$(PYTHON) -m bench.bisect_history $(REPO)
 
-bench-history: system-tests .venv/.dev node_modules/.installed ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
+bench-history: system-tests .venv/.dev ## Time histories and a bisect: REPO=path WORKLOAD=path RANGE=A..B BISECT=A..B PARTS=a,b
 	@$(PYTHON) -m bench.history $(REPO) $(WORKLOAD) $(RANGE) $(if $(BISECT),--bisect $(BISECT)) \
 		$(if $(PARTS),--parts $(PARTS))
 
-bench-%: system-tests .venv/.dev node_modules/.installed ## Run the benchmark bench/NAME.py: make bench-NAME
+bench-%: system-tests .venv/.dev ## Run the benchmark bench/NAME.py: make bench-NAME
 	@$(PYTHON) -m bench.$(subst -,_,$*)
 
 .PHONY: findings
-findings: system-tests .venv/.dev node_modules/.installed ## Repeat the history of a known project and compare its drifts: PROJECT=lua REPO=path-or-address
+findings: system-tests .venv/.dev ## Repeat the history of a known project and compare its drifts: PROJECT=lua REPO=path-or-address
 	@$(PYTHON) -m findings $(or $(PROJECT),$(error PROJECT=name, a folder of findings/)) $(REPO)
 
 .PHONY: programs
-programs: system-tests system-programs .venv/.dev node_modules/.installed ## Measure a real program of a field report and let its cause be named (minutes): PROGRAM=numpy
+programs: system-tests system-programs .venv/.dev ## Measure a real program of a field report and let its cause be named (minutes): PROGRAM=numpy
 	@$(PYTHON) -m findings.real_programs $(or $(PROGRAM),$(error PROGRAM=name, a folder of findings/programs/))
 
 .PHONY: test-programs
-test-programs: system-tests system-programs .venv/.dev node_modules/.installed ## Test that the causes of the real programs are named again (a quarter of an hour)
+test-programs: system-tests system-programs .venv/.dev ## Test that the causes of the real programs are named again (a quarter of an hour)
 	@FAULTWATCH_TEST_PROGRAMS=1 $(PYTHON) -m pytest tests/findings/test_real_programs.py
 
 .PHONY: screenshots
-screenshots: .venv/.dev node_modules/.installed ## Take the documentation's pictures, with the demo's data
+screenshots: .venv/.dev ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
 		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots && $(PYTHON) -m tests.e2e.comment_picture
 
 .PHONY: schemas
 schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml
 	@$(PYTHON) -m runner.schemas.generate
+
+.PHONY: vendor
+vendor: .venv/.run node_modules/.installed ## Copy what the pages need from the packages of package-lock.json into the tree
+	@$(PYTHON) setup/vendor_packages.py
 
 .PHONY: lock
 lock: ## Regenerate the lock files (needs uv and npm)
@@ -274,10 +278,10 @@ system-fresh:
 		--requirement requirements-hosts.txt
 	@touch $@
 
-node_modules/.installed: package.json package-lock.json | system
+node_modules/.installed: package.json package-lock.json | system-tests
 	npm ci --ignore-scripts --no-update-notifier --no-fund --no-audit
 	@touch $@
 
-tests/github/node_modules/.installed: tests/github/package.json tests/github/package-lock.json | system
+tests/github/node_modules/.installed: tests/github/package.json tests/github/package-lock.json | system-tests
 	cd tests/github && npm ci --ignore-scripts
 	@touch $@

@@ -4,6 +4,7 @@ import resource
 import tempfile
 import time
 import uuid
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.store_service import Service
@@ -18,12 +19,12 @@ def fault_profile(trial: Trial) -> tuple[float, float, int]:
     """Return the seconds, the seconds of CPU and the faults of one profile: recorded, dissected, folded, uploaded."""
     made = collect_profile(trial, times=False)
     expected = compute_expected_counts(made.readings)
-    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder:
+    with tempfile.TemporaryDirectory(prefix="faultwatch-") as folder, ExitStack() as cleanup:
         service = Service(Path(folder, "home"))
         try:
             began, used = time.monotonic(), _cpu()
             collector = Collector.for_trial(
-                trial, choose_call_graph(trial.program), detect_recording_permissions(), Path(folder)
+                trial, choose_call_graph(trial.program), detect_recording_permissions(), Path(folder), cleanup
             )
             faults, anatomy, census, _ = collector.record_faults(expected)
             frames = tuple(collector.table.frames)

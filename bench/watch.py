@@ -60,7 +60,7 @@ def execution(program: Program, tree: Path, *, watched: bool) -> tuple[int | Non
     state = ProcessState(variables=dict(program.environment), huge_pages="never", cpus=program.cpus)
     recorder = FaultsByFileRecorder()
     with raise_priority(), LookupTracer(launched=True, counted=True) if watched else nullcontext() as tracer:
-        recording = Recording((), recorder, tracer)
+        recording = Recording((), (recorder,), tracer)
         count_processes(program.command, directory=tree, state=state, timeout=60, recording=recording)
         faults = recorder.get_result()
         return faults.total if faults else None, tracer.read_lookups().untraced if tracer else ""

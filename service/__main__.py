@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
 
 import click
 
+from service.cli.comment import comment
 from service.cli.config import config
 from service.cli.diagnose import diagnose
 from service.cli.notify import notify
+from service.cli.opened_database import open_database
 from service.cli.progress import add_quiet_option
 from service.cli.storage import backup, export, forget, restore, retain
 from service.cli.token import token
 from service.errors import ServiceError
 from service.parent_process import stop_with_parent
-from service.version import VERSION
 
 _WRONG = 2
 """The exit code if the request, the host or the database is wrong: see docs/reference/commands.md."""
+_OF_THE_DISK = {errno.EACCES, errno.EDQUOT, errno.ENOSPC, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+"""Errors of the kernel where files cannot be written; any other one is a bug."""
+_FREE = "Free some space, or make its folder writable for this user."
+_MAX_PID = 2**22
+"""The largest number of a process that Linux gives."""
 _INSTALL = "Install the service with `pip install 'faultwatch[service]'`; in a clone run `make run`."
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(VERSION, prog_name="faultwatch-service")
+@click.version_option(package_name="faultwatch", prog_name="faultwatch-service")
 def cli() -> None:
     """Store measurements, find drifts, and notify people."""
 
@@ -49,7 +57,7 @@ cli.add_command(config)
     metavar="FILE",
     help="File to which the port is written once the service listens.",
 )
-@click.option("--parent", type=click.IntRange(1), metavar="PID", help="Stop when this process ends.")
+@click.option("--parent", type=click.IntRange(1, _MAX_PID), metavar="PID", help="Stop when this process ends.")
 def serve(host: str, port: int | None, port_file: Path | None, parent: int | None) -> None:
     """Serve the API and the pages."""
     if parent is not None:
@@ -69,16 +77,11 @@ def serve(host: str, port: int | None, port_file: Path | None, parent: int | Non
 @cli.command()
 def upgrade() -> None:
     """Upgrade the database to the schema of this version, as serve does."""
-    from service.config.settings import Config  # noqa: PLC0415
-    from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade_database as run  # noqa: PLC0415
-
-    database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
-    run(database)
-    click.echo(f"The database is up to date: {database.name}")
+    with open_database(may_be_new=True) as database:
+        click.echo(f"The database is up to date: {database.name}")
 
 
-for command in (diagnose, token, backup, restore, export, retain, forget):
+for command in (diagnose, comment, token, backup, restore, export, retain, forget):
     cli.add_command(command)
 add_quiet_option(cli)
 
@@ -87,7 +90,8 @@ def main() -> None:
     """Run the command; an error that a person can act on is one line, without a traceback, and exit code 2."""
     try:
         # With standalone_mode=False, click returns the exit code instead of exiting.
-        status = cli.main(standalone_mode=False)
+        status = cli.main(prog_name="faultwatch-service", standalone_mode=False)
+        sys.stdout.flush()  # here a full disk is noticed
         sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.NoArgsIsHelpError as error:  # There is nothing wrong to be named.
         click.echo(error.format_message(), err=True)
@@ -108,12 +112,25 @@ def main() -> None:
         # Faultwatch was installed without the packages of the service, or an update of the clone needs a new one.
         click.echo(f"faultwatch-service: the package {error.name} is not installed. {_INSTALL}", err=True)
         sys.exit(_WRONG)
+    except BrokenPipeError:  # The reader closed the pipe; nothing is wrong.
+        _discard_output()
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
+            _discard_output()
+            where = error.filename or "the output"
+            click.echo(f"faultwatch-service: The file cannot be written: {where} ({error.strerror}). {_FREE}", err=True)
+            sys.exit(_WRONG)
         # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
         traceback.print_exception(error)
         click.echo("faultwatch-service: this is a bug in Faultwatch", err=True)
         click.echo("  → please report it, with the lines above", err=True)
         sys.exit(os.EX_SOFTWARE)
+
+
+def _discard_output() -> None:
+    """Write the rest of the output to nowhere: at its end, Python would try once more to write it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

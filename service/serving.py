@@ -54,6 +54,8 @@ def serve(config: Config, host: str, port_file: Path | None = None) -> None:
         File to write the port to, once the service listens.
     """
     notifications.load_notification_settings(config.home, config.notifications.file)  # report errors in the file now
+    if port_file is not None:
+        _refuse_unwritable(port_file)
     listener = listen(host, config.port)
     database = Database(config.database_url, BUSY_SECONDS_AT_START)
     upgrade_database(database)
@@ -181,11 +183,32 @@ class _Server(BaseApplication):  # type: ignore[misc]
         return self._make_app()
 
 
+def _refuse_unwritable(file: Path) -> None:
+    """Refuse a file of the port before the service starts: later, nobody reads the message."""
+    part = _name_part(file)
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(None, "Is a directory")
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise ServiceError(
+            "The file of the port cannot be written",
+            f"{file} ({error.strerror})",
+            "Name a file in a folder that this user may write to.",
+        ) from error
+
+
 def _write_atomically(path: Path, text: str) -> None:
     """Write a file that others never see incomplete."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part = _name_part(path)
     part.write_text(text)
     part.replace(path)
+
+
+def _name_part(path: Path) -> Path:
+    """Return the name of a file that is not complete."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def _find_local_address(address: str) -> str:

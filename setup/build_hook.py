@@ -1,18 +1,19 @@
-"""Adds to a wheel what git does not track: front-end packages, the date of the workloads, man pages, completions."""
+"""Adds to a wheel what git does not track: the date of the workloads, man pages, completions."""
 
 from __future__ import annotations
 
 import os
-import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.requirements import Requirement
 
 _DATE = "workloads/.date"
 """``runner.subject.shipped_workloads`` reads it."""
@@ -23,32 +24,35 @@ class BuildHook(BuildHookInterface[Any]):
 
     _made: Path | None = None
 
+    def dependencies(self) -> list[str]:
+        """Return what an isolated build installs: the manual pages are written from the commands, which it imports.
+
+        A source distribution has the pages.
+        """
+        return [] if self._is_source_distribution() else ["click-man>=0.6", *self.metadata.core.dependencies]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the served files, with the manifests that name their versions, and every package's license."""
+        """Add the date of the workloads and the files for share/, which are made in a clone."""
         if version == "editable":
-            return  # it serves the clone's own node_modules
+            return  # it has the clone's history, and no share/
         root = Path(self.root)
-        modules = root / "node_modules"
-        served: dict[str, str] = runpy.run_path(str(root / "service/web/vendored.py"))["FILES"]
-        files = [modules / package / name for package, file in served.items() for name in ("package.json", file)]
-        for file in files:
-            if not file.is_file():
-                raise SystemExit(f"{file.relative_to(root)} is missing: run `npm ci --ignore-scripts` in {root} first")
-        # Some of the served files contain code of packages that are not served themselves.
-        files += sorted(file for pattern in ("*/LICENSE*", "@*/*/LICENSE*") for file in modules.glob(pattern))
         prefix = "faultwatch/tree/" if self.target_name == "wheel" else ""
-        build_data["force_include"] |= {str(file): f"{prefix}{file.relative_to(root)}" for file in files}
         share = root / "share"
-        if not (root / _DATE).exists():  # A source distribution has all that follows.
+        if not self._is_source_distribution():
             self._made = Path(tempfile.mkdtemp())
             seconds = _date_of_workloads(root)
             (self._made / "date").write_text(f"{seconds}\n", encoding="ascii")
             build_data["force_include"][str(self._made / "date")] = f"{prefix}{_DATE}"
             share = self._made / "share"
-            _write_shared_files(root, share, self.metadata.version, int(seconds))
+            if missing := [name for name in self.dependencies() if not _is_installed(name)]:
+                self.app.display_warning(f"no manual pages and completions: {', '.join(missing)} not installed")
+            else:
+                _write_shared_files(root, share, self.metadata.version, int(seconds))
+        if not share.is_dir():
+            return
         if self.target_name == "wheel":
             build_data["shared_data"][str(share)] = "share"
-        elif self._made:
+        else:
             build_data["force_include"][str(share)] = "share"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
@@ -56,12 +60,22 @@ class BuildHook(BuildHookInterface[Any]):
         if self._made:
             shutil.rmtree(self._made)
 
+    def _is_source_distribution(self) -> bool:
+        return (Path(self.root) / _DATE).exists()
+
+
+def _is_installed(requirement: str) -> bool:
+    try:
+        return version(Requirement(requirement).name) != ""
+    except PackageNotFoundError:
+        return False
+
 
 def _write_shared_files(root: Path, share: Path, version: str, seconds: int) -> None:
     date = datetime.fromtimestamp(seconds, UTC).date().isoformat()
     command = [sys.executable, str(root / "setup" / "shared_files.py"), str(share), version, date]
     if subprocess.run(command, check=False).returncode:
-        raise SystemExit("the man pages cannot be made: install requirements.txt, and build with --no-build-isolation")
+        raise SystemExit("the man pages cannot be made: see the lines above")
 
 
 def _date_of_workloads(root: Path) -> str:

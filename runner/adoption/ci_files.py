@@ -13,6 +13,9 @@ from runner.ci.shell import SHELL
 from runner.ci.system import find_marked_file
 from runner.errors import FaultwatchError
 
+ACTION = "OWNER/faultwatch@v1"
+"""The action of the repository that has Faultwatch, and its version."""
+
 
 class CiFile(Struct, frozen=True):
     """A file for a CI system.
@@ -25,12 +28,15 @@ class CiFile(Struct, frozen=True):
         Whether it is a program.
     remark
         What remains to be done by hand, as a sentence; empty if nothing remains.
+    second
+        Another file that the system needs; None if one is enough.
     """
 
     path: str
     text: str
     executable: bool = False
     remark: str = ""
+    second: "CiFile | None" = None
 
 
 def detect_ci(sources: Sources, remote: str = "") -> str:
@@ -68,16 +74,23 @@ def render_ci_file(
         return None
     system = CI_SYSTEMS[name]
     location = system.place(sources.files)
-    text = resources.files(ci).joinpath("templates", system.template).read_text(encoding="utf-8")
+    text = _read_template(system.template)
     if not readable:
         text = _READ.sub("", text)
     text = _SUBMODULES.sub(r"\1" if sources.has(".gitmodules") else "", text)
-    values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable)}
-    return CiFile(location.path, _fill_template(text, values), executable=system.is_program, remark=location.remark)
+    values = {"WORKLOAD": workload, "BRANCH": branch, "READ": ":".join(readable), "ACTION": ACTION}
+    second = None
+    if system.second:
+        second = CiFile(system.second.path, _fill_template(_read_template(system.second.template), values))
+    return CiFile(location.path, _fill_template(text, values), system.is_program, location.remark, second)
 
 
 _SUBMODULES = re.compile(r"^ *# @SUBMODULES@\n(.*?)^ *# @END@\n", re.MULTILINE | re.DOTALL)
 _READ = re.compile(r"^ *# Folders outside of /usr .*\n.*@READ@\n", re.MULTILINE)
+
+
+def _read_template(name: str) -> str:
+    return resources.files(ci).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _fill_template(template: str, values: dict[str, str]) -> str:
@@ -86,10 +99,10 @@ def _fill_template(template: str, values: dict[str, str]) -> str:
         if f"@{name}@" not in template:
             continue
         # These characters have no special meaning in any of the formats or in a shell.
-        if not re.fullmatch(r"[A-Za-z0-9._/+~:-]+", value):
+        if not re.fullmatch(r"[A-Za-z0-9._/+~:@-]+", value):
             raise FaultwatchError(
                 f"{value!r} cannot be written into a CI file",
-                "use only letters, digits and ._/+~:- in this name, or pass --ci none",
+                "use only letters, digits and ._/+~:@- in this name, or pass --ci none",
             )
         template = template.replace(f"@{name}@", value)
     return template

@@ -5,13 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from runner.attach.live_program import LiveProgram
-from runner.contract.profile import Profile
+from runner.contract.profile import COMPILED_MODULE, Profile
 
 _MIN_SHARE = 0.05
 """The share of the recorded stacks in functions without names from which a file is named."""
 _MAX_FILES = 3
 _UNKNOWN = "[unknown]"
-_PERF_MAP = "/tmp/perf-"  # noqa: S108 - where runtimes write it
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (
@@ -71,9 +70,9 @@ def compute_unknown_shares(profile: Profile) -> dict[str, float]:
 
 
 def _name_module(module: str) -> str:
-    """Return the file of a module; empty for memory without one, and for a map that a runtime wrote for perf."""
-    has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith(("//", _PERF_MAP)))
-    return module if has_file else ""
+    """Return the file of a module; empty for memory without one, and for code that a runtime compiled."""
+    has_file = module[:1].isalnum() or (module.startswith("/") and not module.startswith("//"))
+    return module if has_file and module != COMPILED_MODULE else ""
 
 
 def find_debug_package(path: str) -> str:

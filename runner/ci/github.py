@@ -1,9 +1,11 @@
-"""GitHub Actions."""
+"""GitHub Actions, on machines of GitHub or on runners of your own."""
 
 from collections.abc import Collection, Mapping
 
 from runner.ci.actions_job import is_forgejo, read_actions_job
-from runner.ci.system import CiJob, CiSystem, Place
+from runner.ci.system import CiJob, CiSystem, Place, SecondFile
+
+_WORKFLOW = ".github/workflows/faultwatch.yml"
 
 
 def _read_job(environment: Mapping[str, str]) -> CiJob | None:
@@ -12,15 +14,32 @@ def _read_job(environment: Mapping[str, str]) -> CiJob | None:
     )
 
 
+def _choose_hosted_place(_: Collection[str]) -> Place:
+    """Return where the workflow for GitHub's own machines is written, and what is to be replaced in it."""
+    return Place(
+        _WORKFLOW,
+        "replace OWNER by the owner of the repository that has Faultwatch, and its tag by the commit that you trust; "
+        "`faultwatch init --ci github` writes the workflow for a machine of your own",
+    )
+
+
 def _choose_place(_: Collection[str]) -> Place:
     """Return where the workflow is written, and what else GitHub needs."""
     return Place(
-        ".github/workflows/faultwatch.yml",
+        _WORKFLOW,
         "register a self-hosted runner with the label faultwatch, and configure GitHub to require approval for the "
         "workflows of all outside contributors",
     )
 
 
+GITHUB_HOSTED = CiSystem(
+    "github-hosted",
+    "github-hosted.yml",
+    _choose_hosted_place,
+    marks=(".github/workflows/",),
+    servers=("github",),
+    second=SecondFile(".github/workflows/faultwatch-comment.yml", "github-hosted-comment.yml"),
+)
 GITHUB = CiSystem(
     "github", "github.yml", _choose_place, marks=(".github/workflows/",), servers=("github",), job=_read_job
 )

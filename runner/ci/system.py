@@ -44,6 +44,13 @@ class Place(Struct, frozen=True):
     remark: str
 
 
+class SecondFile(Struct, frozen=True):
+    """Another file that a system needs beside that of the gate: its path, and its template."""
+
+    path: str
+    template: str
+
+
 class CiSystem(Struct, frozen=True):
     """A CI system.
 
@@ -63,6 +70,8 @@ class CiSystem(Struct, frozen=True):
         Returns the job that environment variables describe; None if they describe no job of this system.
     is_program
         Whether the file can be executed.
+    second
+        A second file; None if one is enough.
     """
 
     name: str
@@ -72,6 +81,7 @@ class CiSystem(Struct, frozen=True):
     servers: tuple[str, ...] = ()
     job: Callable[[Mapping[str, str]], CiJob | None] = lambda _: None
     is_program: bool = False
+    second: SecondFile | None = None
 
 
 def find_marked_file(files: Collection[str], *marks: str) -> str:

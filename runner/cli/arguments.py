@@ -1,6 +1,7 @@
 """The arguments of the commands that measure: WORKLOAD comes first, RANGE second, in every command."""
 
 import functools
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -51,6 +52,17 @@ class Duration(click.ParamType[float]):
         if not match:
             self.fail(f"{value!r} is not a duration: write 90s, 5m or 1h.", parameter, context)
         return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+class FiniteRange(click.FloatRange):
+    """A number within limits that is neither infinite nor NaN, which no limit excludes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
 
 
 class Target(Struct, frozen=True):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from runner.settings import Settings
 
 
+_MAX_PID = 2**22
+"""The largest number of a process that Linux gives."""
 _READING_NICENESS = 10
 """Reading what was recorded takes seconds, on a host that works for others."""
 
@@ -47,7 +49,7 @@ class Percent(click.ParamType[float]):
 
 
 @click.command(name="attach")
-@click.argument("pid", type=click.IntRange(1), required=False)
+@click.argument("pid", type=click.IntRange(1, _MAX_PID), required=False)
 @apply_options(
     click.option("--name", metavar="NAME", help="Observe the only tree of processes whose program has this name."),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),

@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 
 from runner.cli.activity import Activity, show_activity
-from runner.cli.arguments import add_workload_and_range
+from runner.cli.arguments import FiniteRange, add_workload_and_range
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import (
     apply_options,
@@ -55,7 +55,7 @@ _MAX_CANDIDATES = 20
         "--metric", "name", default="minor-faults", show_default=True, metavar="NAME", help="The metric that moved."
     ),
     click.option(
-        "--least", default=0.0, type=click.FloatRange(0), metavar="N", help="The smallest difference that matters."
+        "--least", default=0.0, type=FiniteRange(0), metavar="N", help="The smallest difference that matters."
     ),
     click.option(
         "--proof/--no-proof",

@@ -145,6 +145,8 @@ _WRITE_ERRORS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQ
 
 _DISK_FULL_ERRORS = {errno.ENOSPC, errno.EDQUOT}
 _LOG_COLUMNS = "160"
+_SHOWN_NAME = 200
+"""Characters of a file's name that are shown."""
 _COLLECTION_THRESHOLD_OBJECTS = 50_000
 """New objects after which Python looks for garbage; with its default, 700, that is a twentieth of a short command."""
 
@@ -228,6 +230,16 @@ def _suggest_revision_option(error: click.UsageError) -> str:
     return "pass a commit with --revision; " if too_many else ""
 
 
+def _find_remedy(error: OSError) -> str:
+    """Return what to do about an error of the kernel; an empty text for one that is a bug."""
+    if error.errno == errno.ENAMETOOLONG:
+        return "shorten the path or the name that was given"
+    # An error on an open file does not contain its name.
+    if error.errno in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
+        return "set FAULTWATCH_HOME to a writable folder with free space"
+    return ""
+
+
 def _run() -> None:
     """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
@@ -259,11 +271,12 @@ def _run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        # An error on an open file does not contain its name.
-        if error.errno not in (_WRITE_ERRORS if error.filename else _DISK_FULL_ERRORS):
+        remedy = _find_remedy(error)
+        if not remedy:
             raise
-        click.echo(strip_terminal_commands(f"faultwatch: {error.filename or 'a file'}: {error.strerror}"), err=True)
-        click.echo("  → set FAULTWATCH_HOME to a writable folder with free space", err=True)
+        where = str(error.filename or "a file")[:_SHOWN_NAME]
+        click.echo(strip_terminal_commands(f"faultwatch: {where}: {error.strerror}"), err=True)
+        click.echo(f"  → {remedy}", err=True)
         sys.exit(2)
     else:
         sys.exit(status if isinstance(status, int) else 0)

@@ -15,6 +15,7 @@ _OPTIONS = {
     "junit": "Write the verdict as JUnit XML: a test for each case.",
     "code-quality": "Write the findings as GitLab's code-quality JSON.",
     "sarif": "Write the findings as SARIF 2.1.0.",
+    "report": "Write the measurements for `faultwatch-service comment`, as JSON.",
 }
 
 
@@ -24,7 +25,7 @@ def _make_option(name: str, text: str) -> Any:
 
 
 output_options = apply_options(*(_make_option(name, text) for name, text in _OPTIONS.items()))
-"""Adds the parameters ``markdown``, ``junit``, ``code_quality`` and ``sarif`` to a command, each a path or None."""
+"""Adds a parameter for each file to a command, such as ``code_quality`` and ``report``: paths or None."""
 
 
 def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: GateAnswer) -> None:
@@ -49,6 +50,7 @@ def write_outputs(files: Mapping[str, Path | None], report: GateReport, answer: 
         "junit": lambda: format_junit(report, answer),
         "code_quality": lambda: format_code_quality(answer),
         "sarif": lambda: format_sarif(report, answer),
+        "report": lambda: report.model_dump_json(),  # noqa: PLW0108 - typed
     }
     for name, file in files.items():
         if file is not None:

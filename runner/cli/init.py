@@ -166,7 +166,8 @@ def command(
     within = str(existing.relative_to(top))
     file = render_ci_file(chosen, sources, workload=within, branch=_detect_branch(repository), readable=gate.readable)
     if file:
-        written += _write_file(top, file, questions)
+        for part in (file, file.second):
+            written += _write_file(top, part, questions) if part else []
         remarks += [] if file.path in written else _describe_kept_ci_file(top / file.path, within)
     # Print the result.
     measured = any(report.samples for report in reports)

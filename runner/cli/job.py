@@ -147,11 +147,19 @@ def cancel(job_id: int, reason: str) -> None:
 
 def _send_decision(job_id: int, verb: str, reason: str) -> None:
     """Cancel, pause or resume a job, and print its new state."""
+    from pydantic import ValidationError
+
     from runner.contract.job import JobDecision
+    from runner.errors import FaultwatchError
     from runner.reporting.embedded import connect
 
+    try:
+        decision = JobDecision(reason=reason)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]["msg"]
+        raise FaultwatchError(f"--reason cannot be stored: {problem}", "give a shorter reason, in one line") from None
     with connect(load_settings()) as service:
-        show_jobs([service.decide_job(job_id, verb, JobDecision(reason=reason))])
+        show_jobs([service.decide_job(job_id, verb, decision)])
 
 
 def show_jobs(jobs: "Sequence[Job]") -> None:

@@ -17,12 +17,18 @@ Label = Annotated[str, StringConstraints(max_length=4000)]
 Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 
+COMPILED_MODULE = "code compiled at run time"
+"""The module of the functions of a program that its runtime compiles, which are in no file."""
+RUNTIME_MODULE = "code of the runtime"
+"""The module of what a runtime compiles of its own: the functions of its library, and stubs."""
+
+
 class Frame(Strict):
     """A function at a line, as part of a stack."""
 
     function: Label
     module: Label = ""
-    """The binary that contains the function; ``[kernel]`` for the kernel."""
+    """The binary that contains the function; ``[kernel]`` for the kernel, and words for code compiled at run time."""
     file: Label = ""
     """The source file of the function, if known."""
     line: int = Field(default=0, ge=0, le=2**31)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from runner.contract.function_names import shorten_name
-from runner.contract.profile import Frame, Profile, StackProfile
+from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, Frame, Profile, StackProfile
 
-_SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[")
+_SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[", RUNTIME_MODULE)
 """Prefixes of modules that do not belong to the subject."""
 _FOREIGN_SOURCE = re.compile(r"^/(?:usr|lib\w*|opt|rustc)/|/\.cargo/|/pkg/mod/")
 """Source files of the system, of a toolchain, or of packages."""
@@ -129,8 +129,11 @@ def is_own_frame(frame: Frame) -> bool:
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return the subject's innermost function in a stack, and its line; empty if unknown."""
     own = find_own_frame(frames)
-    has_line = own is not None and own.line and _is_own_source(own)
-    if own is None or not has_line:
+    if own is None:
+        return ""
+    if own.module == COMPILED_MODULE and own.function != "[unknown]" and not own.line:
+        return shorten_name(own.function)
+    if not own.line or not _is_own_source(own):
         return ""
     file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
     return f"{shorten_name(own.function)} at {file}:{own.line}"

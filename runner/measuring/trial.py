@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.contract.level import Number
 from runner.contract.report import (
@@ -191,6 +192,11 @@ class Trial:
         return bool(self._cold)
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables that the case and the caller add."""
+        return self._state.variables
+
+    @property
     def environment(self) -> Environment:
         """The environment at the time when the trial was created."""
         return self._environment
@@ -221,6 +227,11 @@ class Trial:
         """The program, and the files of the work tree that it has mapped."""
         tree = self._tree.resolve()
         return [self.program, *(path for path in self._files.paths if path.is_relative_to(tree))]
+
+    @property
+    def mapped_files(self) -> list[Path]:
+        """The program, and all files that it has mapped."""
+        return [self.program, *self._files.paths]
 
     @property
     def answered(self) -> AnsweredLookups:
@@ -302,7 +313,7 @@ class Trial:
     def _execute_traced(self, tracer: LookupTracer | None) -> FaultsByFile | None:
         """Execute the case once with all faults recorded; return them by file, None if that is impossible."""
         recorder = FaultsByFileRecorder()
-        self.execute(recording=Recording((), recorder, tracer))
+        self.execute(recording=Recording((), (recorder,), tracer))
         return recorder.get_result()
 
     def execute(
@@ -339,7 +350,7 @@ class Trial:
         burst = count_processes(
             self._case.command,
             directory=self._tree,
-            state=self._state,
+            state=self._choose_state(recording),
             timeout=self.workload.workload.timeout,
             events=self.workload.metrics.events,
             region=self.workload.run.region,
@@ -368,7 +379,7 @@ class Trial:
             self.workload,
             self.subject.case,
             self._tree,
-            self._state,
+            self._choose_state(recording),
             load_cpus=self._load_cpus,
             sandbox=self._sandbox,
             recording=recording,
@@ -377,6 +388,12 @@ class Trial:
         )
         with start_server(order) as execution:
             yield execution
+
+    def _choose_state(self, recording: Recording | None) -> ProcessState:
+        """Return the state in which the program starts, with the variables of a recording if it has its own."""
+        if recording is None or recording.variables is None:
+            return self._state
+        return replace(self._state, variables=recording.variables)
 
     def can_run_beside(self, other: "Trial") -> bool:
         """Return whether the servers of two trials can be alive at once.

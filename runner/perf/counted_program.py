@@ -186,9 +186,9 @@ class CountedProgram:
             is_recorded_later = self._region or self._order.side_commands
             for perf in (self._perf, *([] if is_recorded_later else self.attach_recorders([pid]))):
                 perf.send_command("enable")
-            if self._order.recording and self._order.recording.tracer:
-                self._order.recording.tracer.attach([pid])
-                self._stack.callback(self._order.recording.tracer.close)
+            for tracer in self._order.recording.tracers if self._order.recording else ():
+                tracer.attach([pid])
+                self._stack.callback(tracer.close)
         except AttachError as error:
             raise FaultwatchError(
                 f"perf failed: {error}", "run `faultwatch doctor` to see what this host forbids"

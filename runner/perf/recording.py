@@ -1,7 +1,7 @@
 """Attaches perf record to a running program, enabled and disabled on command like the counters."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -52,11 +52,18 @@ class Follower(Protocol):
 
 
 class Recording(Struct, frozen=True):
-    """Everything to record of one execution."""
+    """Everything to record of one execution.
+
+    Attributes
+    ----------
+    variables
+        The variables of the program, in place of those of its case; None for those.
+    """
 
     plans: tuple[RecordPlan, ...]
-    tracer: Tracer | None = None
+    tracers: tuple[Tracer, ...] = ()
     follower: Follower | None = None
+    variables: Mapping[str, str] | None = None
 
 
 class Recorder(ControlledPerf):

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from runner.contract import profile as contract
 from runner.profile.anatomy import CodePlace
+from runner.profile.compiled_code import is_compiled
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import SourceLine
 from runner.profile.stack_folding import FrameTable, expand_inlined
@@ -15,7 +16,7 @@ def locate_places(table: FrameTable, places: Iterable[CodePlace]) -> dict[CodePl
     places = set(places)
     offsets_of: dict[str, set[int]] = defaultdict(set)
     for place in places:
-        if place.module.startswith("/") and place.offset:
+        if place.module.startswith("/") and place.offset and not is_compiled(place.module):
             offsets_of[place.module].add(place.offset)
     lines = {module: table.lines(module, offsets) for module, offsets in offsets_of.items()}
     return {place: _make_frame(place, lines.get(place.module, {})) for place in places}

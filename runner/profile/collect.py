@@ -2,8 +2,9 @@
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,10 +16,11 @@ from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, Stac
 from runner.contract.report import Reading, Sample
 from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
-from runner.perf.recording import Recording, RecordPlan
+from runner.perf.recording import Recording, RecordPlan, Tracer
 from runner.profile import recording_plan
 from runner.profile.anatomy import Dissection
 from runner.profile.code_places import locate_places
+from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
@@ -54,6 +56,8 @@ class Collector(Struct):
         The words before tools that read recordings and binaries, see :func:`build_reader_prefix`.
     table
         The frames of all stacks.
+    cleanup
+        Removes what the program leaves behind for the profile, at its end.
     without_callers
         The kinds of stacks that nearly all consist of a single frame.
     """
@@ -64,18 +68,23 @@ class Collector(Struct):
     scratch: Path
     within: list[str]
     table: FrameTable
+    cleanup: ExitStack
     remarks: list[str] = field(default_factory=list)
     without_callers: list[StackKind] = field(default_factory=list)
 
     @classmethod
     def for_trial(
-        cls, trial: Trial, call_graph: CallGraph, permissions: RecordingPermissions, scratch: Path
+        cls,
+        trial: Trial,
+        call_graph: CallGraph,
+        permissions: RecordingPermissions,
+        scratch: Path,
+        cleanup: ExitStack,
     ) -> "Collector":
         """Return a new, empty collector for the profile of a trial."""
         within = build_reader_prefix(trial.sandbox, scratch, trial.tree)
-        return cls(
-            trial, call_graph, permissions, scratch, within, FrameTable(partial(find_source_lines, within=within))
-        )
+        table = FrameTable(partial(find_source_lines, within=within))
+        return cls(trial, call_graph, permissions, scratch, within, table, cleanup)
 
     def record_faults(self, expected: ExpectedCounts) -> tuple[StackProfile, Anatomy, Census, Sample]:
         """Record each fault with its address in one execution, and some with their stacks in another.
@@ -93,24 +102,27 @@ class Collector(Struct):
             plans.append(RecordPlan(recording_plan.build_calls_options(), calls))
             self.remarks.append(f"one fault in {period} was recorded, so it is unknown which pages were touched before")
         strace = None if self.permissions.tracepoints else StraceRecording(self.scratch / "calls.strace")
-        sample = self.trial.execute(recording=Recording(tuple(plans), strace))
+        code = self._follow_compiled_code()
+        sample = self._execute_recorded(plans, code, *([strace] if strace else []))
         counted = sample.processes[0] if sample.processes else sample.readings
         faults = int(_get_value(counted, "page-faults") or 0)
         # In parallel: reading half a million faults takes as long as the next execution, of which nothing is timed.
         with ThreadPoolExecutor(1) as background:
-            dissecting = background.submit(self._dissect_faults, period, addresses, calls, strace)
+            dissecting = background.submit(self._dissect_faults, period, addresses, calls, strace, code)
             stacks = self._record_fault_stacks(expected, faults)
             dissection = dissecting.result()
         census = dissection.build_census("strace" if strace else "tracepoints")
         return stacks, dissection.build_anatomy(faults, partial(locate_places, self.table)), census, sample
 
     def _dissect_faults(
-        self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None
+        self, period: int, addresses: Path, calls: Path | None, strace: StraceRecording | None, code: CompiledCode
     ) -> Dissection:
         """Return the recorded faults by memory and touch, with the calls that map memory."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine))
         dissection.add_events(
-            self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ())),
+            code.name_functions(
+                self._read_events(addresses, *ADDRESS_FIELDS, *(TRACE_FIELDS if self.permissions.tracepoints else ()))
+            ),
             strace.read_calls() if strace else (),
         )
         if calls:
@@ -124,8 +136,9 @@ class Collector(Struct):
             recording_plan.compute_stacks_period(expected.faults, self.call_graph),
         )
         options = recording_plan.build_stack_options("page-faults", apart, self.call_graph)
-        self.trial.execute(recording=Recording((RecordPlan(options, stacks),)))
-        weighed = count_stacks(self._read_events(stacks, *STACK_FIELDS))
+        code = self._follow_compiled_code()
+        self._execute_recorded([RecordPlan(options, stacks)], code)
+        weighed = count_stacks(code.name_functions(self._read_events(stacks, *STACK_FIELDS)))
         return self._build_stack_profile(StackKind.FAULTS, weighed, apart, stacks, counted)
 
     def record_times(self, expected: ExpectedCounts) -> tuple[StackProfile, StackProfile]:
@@ -140,12 +153,25 @@ class Collector(Struct):
                 off_cpu,
             ),
         )
-        self.trial.execute(recording=Recording(plans))
-        running = count_stacks(self._read_events(on_cpu, *STACK_FIELDS))
-        waiting = sum_blocked_time(self._read_events(off_cpu, *STACK_FIELDS))
+        code = self._follow_compiled_code()
+        self._execute_recorded(plans, code)
+        running = count_stacks(code.name_functions(self._read_events(on_cpu, *STACK_FIELDS)))
+        waiting = sum_blocked_time(code.name_functions(self._read_events(off_cpu, *STACK_FIELDS)))
         return (
             self._build_stack_profile(StackKind.ON_CPU, running, clock, on_cpu, running.samples * clock),
             self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off_cpu, waiting.stacks.total() * apart),
+        )
+
+    def _follow_compiled_code(self) -> CompiledCode:
+        """Return what names the functions that one execution compiles."""
+        code = CompiledCode(is_private=self.trial.sandbox is not None)
+        self.cleanup.callback(code.remove_maps)
+        return code
+
+    def _execute_recorded(self, plans: Sequence[RecordPlan], *tracers: Tracer) -> Sample:
+        """Execute the case with what records it, while its runtime writes the names of what it compiles."""
+        return self.trial.execute(
+            recording=Recording(tuple(plans), tracers, variables=add_map_variables(self.trial.variables))
         )
 
     def _read_events(self, file: Path, *fields: str) -> Iterator[Event]:
@@ -197,8 +223,8 @@ def collect_profile(
     expected = compute_expected_counts(counted.processes[0] if counted.processes else counted.readings)
     # Record: the faults, then the CPU time and the waiting.
     chosen, reason = (call_graph, ()) if call_graph else choose_unwinding(trial)
-    with make_scratch_folder() as folder:
-        collector = Collector.for_trial(trial, chosen, permissions, folder)
+    with make_scratch_folder() as folder, ExitStack() as cleanup:
+        collector = Collector.for_trial(trial, chosen, permissions, folder, cleanup)
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
         faults, anatomy, census, recorded = collector.record_faults(expected)

@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec import Struct, field
 
 from runner.contract import profile as contract
+from runner.profile.compiled_code import is_compiled, parse_compiled_frame
 from runner.profile.recording_plan import CallGraph
 from runner.profile.script_parser import Event, Lost, ScriptFrame, Stacked, Switched
 from runner.profile.source_lines import SourceLine
@@ -139,7 +140,7 @@ class FrameTable(Struct):
         offsets_by_module: dict[str, set[int]] = defaultdict(set)
         for stack in stacks:
             for frame, offset in _list_calls(stack):
-                if frame.module.startswith("/"):
+                if frame.module.startswith("/") and not is_compiled(frame.module):
                     offsets_by_module[frame.module].add(offset)
         return {
             (module, offset): lines
@@ -150,6 +151,8 @@ class FrameTable(Struct):
 
 def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[contract.Frame]:
     """Return a frame and the functions inlined into it, innermost first. The outermost keeps perf's name."""
+    if compiled := parse_compiled_frame(frame):
+        return [compiled]
     module = frame.module if is_user_frame(frame) else KERNEL
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]

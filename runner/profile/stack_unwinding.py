@@ -1,20 +1,35 @@
 """Chooses how the stacks of a program are unwound: by frame pointers or by unwind tables."""
 
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
 from runner.measuring.trial import Trial
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.recording_plan import CallGraph
 from runner.profile.stack_folding import make_relative
 
+_COMPILING_RUNTIME = re.compile(r"libjvm\.so|node|nodejs|libnode\.so[\d.]*|libcoreclr\.so")
+"""Files of the runtimes that compile functions with frame pointers, or are asked to, and have them themselves."""
+
 
 def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
-    """Return how to unwind the stacks of a case, and a remark if it is a Go program, even if a shell starts it."""
-    go = find_go_file(trial.own_files)
-    if go is None:
-        return choose_call_graph(trial.program), ()
-    name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
-    return "fp", (
-        (
-            f"stacks are unwound with frame pointers (--call-graph fp), because {name} is a Go program, and Go "
-            f"keeps them"
-        ),
-    )
+    """Return how to unwind the stacks of a case, with a remark if that follows from a runtime in it.
+
+    A shell may have started the program, so all files that it maps are looked at.
+    """
+    if go := find_go_file(trial.own_files):
+        name = make_relative(str(go.resolve()), f"{trial.tree.resolve()}/")
+        return "fp", (_format_remark(f"{name} is a Go program, and Go keeps them"),)
+    if runtime := find_compiling_runtime(trial.mapped_files):
+        return "fp", (_format_remark(f"{runtime} compiles code at run time, which has no unwind tables"),)
+    return choose_call_graph(trial.program), ()
+
+
+def find_compiling_runtime(files: Iterable[Path]) -> str:
+    """Return the name of the first file that belongs to a runtime that compiles code; empty if there is none."""
+    return next((file.name for file in files if _COMPILING_RUNTIME.fullmatch(file.name)), "")
+
+
+def _format_remark(reason: str) -> str:
+    return f"stacks are unwound with frame pointers (--call-graph fp), because {reason}"

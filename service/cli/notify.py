@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import click
 
+from service.cli.opened_database import open_database
+
 
 @click.command(short_help="Send the notifications that are due.")
 def notify() -> None:
@@ -15,14 +17,11 @@ def notify() -> None:
     from service.config import notifications as settings  # noqa: PLC0415
     from service.config.settings import Config  # noqa: PLC0415
     from service.notify import delivery  # noqa: PLC0415
-    from service.store.engine.database import Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade_database  # noqa: PLC0415
 
     config = Config.from_environment()
     channels = settings.load_notification_settings(config.home, config.notifications.file)
-    database = Database(config.database_url)
-    upgrade_database(database)
-    result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
+    with open_database(may_be_new=True) as database:
+        result = delivery.run_round(database, channels, os.environ, datetime.now(UTC))
     click.echo(f"{result.sent} sent through {len(channels.channel)} channels, {len(result.failed)} of them failed")
     for reason in result.failed:
         click.echo(f"not sent: {reason}; it will be retried", err=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from service.cli.opened_database import connect_database, open_database
 from service.cli.progress import show_progress
 from service.errors import ServiceError
 from service.schemas.audit import AuditAction
@@ -26,25 +27,18 @@ if TYPE_CHECKING:
 
 _RETENTION_NICENESS = 10
 """Of retention, which nobody waits for: the service on the same machine goes first."""
+_MAX_DAYS = 36_500
 _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
-
-
-def _read_database_address() -> str:
-    from service.config.settings import Config
-
-    return Config.from_environment().database_url
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
     """Back the database up to FILE. The service may run."""
-    from service.store.engine.database import Database
     from service.store.maintenance.backup import backup as run
 
-    database = Database(_read_database_address())
-    with show_progress("backing up") as report_progress:
+    with connect_database() as database, show_progress("backing up") as report_progress:
         run(database, file, report_progress)
     click.echo(f"{database.name} was backed up to {file}: {file.stat().st_size:,} bytes")
 
@@ -54,20 +48,18 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if it has more runs than the backup. Those runs are lost.",
+    help="Replace the database even if it has more runs than the backup, or is none. What it has is lost.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
-    from service.store.engine.database import Database
     from service.store.engine.upgrade import upgrade_database
     from service.store.maintenance.backup import restore as run
 
-    database = Database(_read_database_address())
-    with show_progress("loading") as report_progress:
-        run(database, file, replace, report_progress)
-    upgrade_database(database)
-    _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
-    database.close()
+    with connect_database() as database:
+        with show_progress("loading") as report_progress:
+            run(database, file, replace, report_progress)
+        upgrade_database(database)
+        _record_in_audit_log(database, AuditAction.DATA_RESTORED, file.name, {"replace": replace})
     click.echo(f"{database.name} was restored from {file}")
 
 
@@ -92,28 +84,27 @@ def restore(file: Path, replace: bool) -> None:
 )
 def export(kind: str, subject: str | None, output: Path | None) -> None:
     """Export everything that was measured."""
-    from service.store.engine.database import Database
+    from service.store.maintenance.complete_files import explain_write_errors, write_completely
 
-    database = Database(_read_database_address())
-    if kind in {"parquet", "pyperf"}:
+    if kind in {"parquet", "pyperf"} and output is None:
+        raise ServiceError("This format needs a folder", f"--format {kind}", "Choose a folder with --output.")
+    with open_database(may_be_new=False) as database:
+        _refuse_unknown_subjects(database, [] if subject is None else [subject])
         if output is None:
-            raise ServiceError("This format needs a folder", f"--format {kind}", "Choose a folder with --output.")
-        write = _write_columns if kind == "parquet" else _write_suites
-        click.echo(write(database, subject, output))
-    elif output is None:
-        _write_lines(database, kind, subject, sys.stdout)
-    else:
-        part = output.with_name(f".{output.name}.part")
-        with part.open("w", encoding="utf-8", newline="") as stream:
-            _write_lines(database, kind, subject, stream)
-        part.replace(output)
-    database.close()
+            _write_lines(database, kind, subject, sys.stdout)
+        elif kind in {"parquet", "pyperf"}:
+            write = _write_columns if kind == "parquet" else _write_suites
+            with explain_write_errors(output):
+                click.echo(write(database, subject, output))
+        else:
+            with write_completely(output) as part, part.open("w", encoding="utf-8", newline="") as stream:
+                _write_lines(database, kind, subject, stream)
 
 
 @click.command(short_help="Shrink old reports and profiles; levels, drifts and events stay.")
 @click.option(
     "--days",
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MAX_DAYS),
     default=90,
     show_default=True,
     metavar="N",
@@ -121,7 +112,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 )
 @click.option(
     "--samples-days",
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help=(
         "In runs that are older than this, reduce noisy metrics to their level, and judged ones to level and "
@@ -130,7 +121,7 @@ def export(kind: str, subject: str | None, output: Path | None) -> None:
 )
 @click.option(
     "--profiles-days",
-    type=click.IntRange(1),
+    type=click.IntRange(1, _MAX_DAYS),
     metavar="N",
     help="Delete profiles that are older than this. By default, all profiles stay.",
 )
@@ -145,26 +136,25 @@ def retain(
     With --samples-days, judged counts keep all of their samples, other judged metrics keep three samples, and all other
     metrics keep only the level.
     """
-    from service.store.engine.database import Database
     from service.store.maintenance.retention import RetentionRule, estimate_rule
     from service.store.maintenance.retention import apply_rule as run
 
-    database, now = Database(_read_database_address()), datetime.now(UTC)
-    _refuse_unknown_subjects(database, subjects)
+    now = datetime.now(UTC)
     thin, reduce, profiles = (
         None if age is None else now - timedelta(days=age) for age in (days, samples_days, profiles_days)
     )
     rule = RetentionRule(thin, reduce, profiles, subjects)
-    if dry_run:
-        result = estimate_rule(database, rule)
-    else:
-        os.nice(_RETENTION_NICENESS)
-        with show_progress("thinning reports") as report_progress:
-            result = run(database, rule, report_progress)
-        ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
-        chosen = {name: age for name, age in ages.items() if age is not None}
-        _record_in_audit_log(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
-    database.close()
+    with open_database(may_be_new=False) as database:
+        _refuse_unknown_subjects(database, subjects)
+        if dry_run:
+            result = estimate_rule(database, rule)
+        else:
+            os.nice(_RETENTION_NICENESS)
+            with show_progress("thinning reports") as report_progress:
+                result = run(database, rule, report_progress)
+            ages = {"days": days, "samples_days": samples_days, "profiles_days": profiles_days}
+            chosen = {name: age for name, age in ages.items() if age is not None}
+            _record_in_audit_log(database, AuditAction.DATA_THINNED, ", ".join(subjects), {**chosen, **asdict(result)})
     click.echo(_describe_retention(result, dry_run=dry_run))
 
 
@@ -190,20 +180,18 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
 
     Only a backup can bring them back. The service may run, but nobody should send runs of the subject in the meantime.
     """
-    from service.store.engine.database import Database
     from service.store.maintenance import subject_deletion as deletion
 
     # Rows are deleted in the order of their references; to check those, SQLite would read all points for each run.
-    database = Database(_read_database_address(), checks_references=False)
-    _refuse_unknown_subjects(database, [subject])
-    counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
-    click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
-    if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
-        with show_progress("deleting") as report_progress:
-            deletion.delete_subject(database, subject, report_progress)
-        _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
-        click.echo(f"{subject} was deleted")
-    database.close()
+    with open_database(may_be_new=False, checks_references=False) as database:
+        _refuse_unknown_subjects(database, [subject])
+        counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
+        click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
+        if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
+            with show_progress("deleting") as report_progress:
+                deletion.delete_subject(database, subject, report_progress)
+            _record_in_audit_log(database, AuditAction.SUBJECT_FORGOTTEN, subject, counts)
+            click.echo(f"{subject} was deleted")
 
 
 def _refuse_unknown_subjects(database: Database, names: Collection[str]) -> None:
@@ -255,13 +243,15 @@ def _write_columns(database: Database, subject: str | None, folder: Path) -> str
 def _write_suites(database: Database, subject: str | None, folder: Path) -> str:
     """Write each run as a pyperf suite file into a folder; return how many there are."""
     from service.store.maintenance import export as exports
+    from service.store.maintenance.complete_files import write_completely
 
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     with database.reading() as session, show_progress("exporting runs") as report_progress:
         total = exports.count_rows(session, "pyperf", subject)
         for run_id, text in exports.list_suites(session, subject):
-            (folder / f"{run_id}.json").write_text(text, encoding="utf-8")
+            with write_completely(folder / f"{run_id}.json") as part:
+                part.write_text(text, encoding="utf-8")
             count += 1
             report_progress(count, total)
     return f"{count:,} suite files are in {folder}"

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import click
 
+from service.cli.opened_database import open_database
 from service.errors import ServiceError
 from service.rules.access.scope import Scope
 from service.rules.access.token_limits import TokenLimits
 from service.schemas.audit import AuditAction
-
-if TYPE_CHECKING:
-    from service.store.engine.database import Database
 
 
 @click.group(short_help="Create, list and revoke tokens.")
@@ -75,7 +72,7 @@ def create_token(
     now, limits = datetime.now(UTC), TokenLimits(hosts or None, subjects or None, repositories or None)
     detail = {"name": name, "scopes": scopes, "days": days, **tokens.list_limits(limits)}
     try:
-        with _open_database().writing() as session:
+        with open_database(may_be_new=True) as database, database.writing() as session:
             issued = tokens.issue_token(session, name, [Scope(scope) for scope in scopes], days, now, limits=limits)
             audit.record_entry(
                 session, audit.find_local_actor(), AuditAction.TOKEN_MADE, f"token {issued.id}", detail, now=now
@@ -92,7 +89,7 @@ def list_all_tokens(as_json: bool) -> None:
     from service.store import tokens  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    with _open_database().reading() as session:
+    with open_database(may_be_new=True) as database, database.reading() as session:
         rows: list[dict[str, str]] = [
             {
                 "id": row.id,
@@ -119,7 +116,7 @@ def revoke(token_id: str) -> None:
     from service.store import audit, tokens  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    with _open_database().writing() as session:
+    with open_database(may_be_new=True) as database, database.writing() as session:
         row = tokens.revoke_token(session, token_id, now)
         if row is not None:
             detail = {"name": row.name}
@@ -129,14 +126,3 @@ def revoke(token_id: str) -> None:
     if row is None:
         raise ServiceError("There is no such token", token_id, "List the tokens with: faultwatch-service token list")
     click.echo(f"{token_id} was revoked.")
-
-
-def _open_database() -> Database:
-    """Open the configured database, upgraded to this version."""
-    from service.config.settings import Config  # noqa: PLC0415
-    from service.store.engine.database import BUSY_SECONDS_AT_START, Database  # noqa: PLC0415
-    from service.store.engine.upgrade import upgrade_database  # noqa: PLC0415
-
-    database = Database(Config.from_environment().database_url, BUSY_SECONDS_AT_START)
-    upgrade_database(database)
-    return database

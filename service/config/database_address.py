@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from service.errors import ServiceError
 
 _MASK = "***"
+_DRIVERS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+    "postgres": "postgresql+psycopg",  # some tools still write it
+}
+"""What an address may begin with, and the driver that is used."""
 
 
 def parse_address(address: str) -> URL:
-    """Return an address as SQLAlchemy has it.
+    """Return an address as SQLAlchemy has it, with its driver.
 
     Raises
     ------
-    sqlalchemy.exc.ArgumentError
-        If it is not an address.
-    ValueError
-        If it names no port where it should.
+    ServiceError
+        If it is no address, or that of another database. The message has nothing of the address: it may be secret.
     """
+    try:
+        url = _parse(address)
+    except (ArgumentError, ValueError):
+        url = None
+    if url is None or url.drivername not in _DRIVERS:
+        raise ServiceError(
+            "This is not the address of a database of SQLite or PostgreSQL",
+            "DATABASE_URL",
+            "Write sqlite:////path/to/file.db or postgresql://user:password@host/name, with %40 for @ in a password.",
+        )
+    return url.set(drivername=_DRIVERS[url.drivername])
+
+
+def hide_password(url: URL) -> str:
+    """Return an address to be shown, with ``***`` in place of what is secret."""
+    query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
+    shown = url.set(drivername=url.get_backend_name(), query=query).render_as_string(hide_password=True)
+    return shown.replace(quote(_MASK), _MASK)
+
+
+def _parse(address: str) -> URL:
     try:
         return make_url(address)
     except ValueError:
@@ -24,13 +56,6 @@ def parse_address(address: str) -> URL:
         if "," not in address:
             raise
         return _parse_several_servers(address)
-
-
-def hide_password(address: str) -> str:
-    """Return an address to be shown, with ``***`` in place of what is secret."""
-    url = parse_address(address)
-    query = {name: _MASK if "pass" in name.lower() else value for name, value in url.query.items()}
-    return url.set(query=query).render_as_string(hide_password=True)
 
 
 def _parse_several_servers(address: str) -> URL:

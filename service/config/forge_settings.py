@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Self
-from urllib.parse import urlsplit
-
-from pydantic import AfterValidator, model_validator
 
 from runner.contract.gate import ForgeKind
-from service.config.setting_fields import SecretFile, Settings
-from service.errors import ServiceError
+from service.config.setting_fields import BaseAddress, SecretFile, Settings
 
 WebhookSecret = Annotated[bytes, SecretFile("The webhook's secret", min_length=16)]
 """With which a forge proves that it sent a webhook."""
 Token = Annotated[str, SecretFile(is_token=True)]
 """With which the service calls a forge."""
-BaseAddress = Annotated[str, AfterValidator(lambda address: address.rstrip("/"))]
-"""An address to which paths are added."""
 
 
 class ForgeSettings(Settings):
@@ -52,11 +46,3 @@ class TokenForge(ForgeSettings):
     """The address of the forge, without the path of the API."""
     token: Token
     secret: WebhookSecret
-
-    @model_validator(mode="after")
-    def _check_address(self) -> Self:
-        """Check that the setting is the address of a server."""
-        if urlsplit(self.url).scheme not in {"http", "https"} or not urlsplit(self.url).hostname:
-            variable = type(self).model_fields["url"].validation_alias
-            raise ServiceError("This is not the address of a forge", f"{variable}={self.url}", "Write https://HOST.")
-        return self

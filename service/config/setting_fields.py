@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
+from urllib.parse import urlsplit
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -100,11 +101,28 @@ def _parse_seconds(text: object) -> object:
     return timedelta(seconds=int(text)) if isinstance(text, str) else text
 
 
+def _check_address(address: str) -> str:
+    """Return the address of a server without a slash at its end; refuse what is none, and one with a password."""
+    parts = urlsplit(address)
+    if address and not (
+        parts.scheme in {"http", "https"}
+        and parts.hostname
+        and parts.port != 0
+        and not (parts.username or parts.password or parts.query or parts.fragment)
+    ):
+        raise ValueError("not an address")
+    return address.rstrip("/")
+
+
 Words = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_words)]
 """Separated by commas or spaces."""
 YesOrNo = Annotated[bool, BeforeValidator(_parse_yes_or_no)]
 Seconds = Annotated[timedelta, BeforeValidator(_parse_seconds)]
 """A whole number of seconds."""
+BaseAddress = Annotated[str, AfterValidator(_check_address)]
+"""An address to which paths are added."""
+ADDRESS_UNIT = "`http://HOST` or `https://HOST`, without a user or a password"
+"""What such a setting may be."""
 
 
 def declare_setting(
@@ -217,9 +235,9 @@ class Settings(BaseSettings):
             name = str(error.errors(include_url=False)[0]["loc"][0])
             unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
             valid = unit.replace("`", "") or "a valid value"
-            raise ServiceError(
-                "A setting is not valid", f"{name}={environment.get(name, '')}", f"Set it to {valid}, or unset it."
-            ) from None
+            value = environment.get(name, "")
+            where = name if "@" in value else f"{name}={value}"  # an address may have a password
+            raise ServiceError("A setting is not valid", where, f"Set it to {valid}, or unset it.") from None
         return cls(**values | dict(cls._read_secrets(environment)), **others)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import socket
 from collections.abc import Iterable, Mapping
@@ -15,9 +16,19 @@ from pydantic_settings import NoDecode
 from runner.contract.gate import ForgeKind
 from runner.contract.report import make_safe_name
 from service.config.access import Access
-from service.config.forge_settings import BaseAddress, ForgeSettings
+from service.config.forge_settings import ForgeSettings
 from service.config.notifications import NotificationFile
-from service.config.setting_fields import SECRET, Seconds, SecretFile, Settings, Words, YesOrNo, declare_setting
+from service.config.setting_fields import (
+    ADDRESS_UNIT,
+    SECRET,
+    BaseAddress,
+    Seconds,
+    SecretFile,
+    Settings,
+    Words,
+    YesOrNo,
+    declare_setting,
+)
 from service.config.trusted_jobs import TrustedJobs
 
 SESSION_KEY = "session.key"
@@ -40,10 +51,23 @@ def _add_loopback(words: object) -> object:
     return (*LOOPBACK, *words.replace(",", " ").split()) if isinstance(words, str) else words
 
 
-def _hide_database_password(config: Config) -> str:
-    from service.config.database_address import hide_password  # noqa: PLC0415 - SQLAlchemy: --help needs none
+def _check_database_address(address: str) -> str:
+    """Return an address of a database; refuse what is none."""
+    from service.config.database_address import parse_address  # noqa: PLC0415 - SQLAlchemy: --help needs none
 
-    return hide_password(config.database_url)
+    parse_address(address)
+    return address
+
+
+def _hide_database_password(config: Config) -> str:
+    from service.config.database_address import hide_password, parse_address  # noqa: PLC0415 - as above
+
+    return hide_password(parse_address(config.database_url))
+
+
+def _check_addresses(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return addresses of machines as requests have them; refuse names and networks."""
+    return tuple(str(ipaddress.ip_address(word)) for word in words)
 
 
 _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=1))]
@@ -61,7 +85,7 @@ class Config(Settings):
         usual="`~/.local/share/faultwatch`",
     )
     """The folder of all data."""
-    database_url: str = declare_setting(
+    database_url: Annotated[str, AfterValidator(_check_database_address)] = declare_setting(
         "DATABASE_URL",
         "Database",
         default_factory=lambda settings: f"sqlite:///{settings['home'] / 'faultwatch.db'}",
@@ -135,8 +159,8 @@ class Config(Settings):
     )
     """The time without a new run after which a host counts as idle. The service orders work by itself only on idle
     hosts."""
-    proxies: Words = declare_setting(
-        "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="words", unset="on this machine"
+    proxies: Annotated[Words, AfterValidator(_check_addresses)] = declare_setting(
+        "FAULTWATCH_PROXIES", "Proxies", (), usual="none", unit="IP addresses", unset="on this machine"
     )
     """Addresses of trusted proxies on other machines. A trusted proxy states for whom it sends a request."""
     session_key: Annotated[bytes | None, SecretFile("The session key", min_length=32, is_optional=True)] = (
@@ -150,7 +174,7 @@ class Config(Settings):
         )
     )
     """The file with the key that signs the cookies of browsers. Machines that share a database need the same key."""
-    address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", usual="none")
+    address: BaseAddress = declare_setting("FAULTWATCH_ADDRESS", "Address", "", usual="none", unit=ADDRESS_UNIT)
     """The address at which people and runners reach the service, for links."""
     forges: dict[ForgeKind, ForgeSettings] = Field(default_factory=dict)
     """The forges that are turned on."""

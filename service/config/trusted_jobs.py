@@ -11,7 +11,7 @@ from pydantic_settings import NoDecode
 
 from service.config.access import GITHUB
 from service.config.claim_patterns import matches_repository, matches_workflow
-from service.config.setting_fields import Settings, Words, declare_setting
+from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, Settings, Words, declare_setting
 from service.errors import ServiceError
 
 
@@ -72,8 +72,8 @@ class TrustedJobs(Settings):
         "FAULTWATCH_ACTIONS_RUNNERS", "Runners", ("self-hosted",), usual="`self-hosted`", unit="words"
     )
     """The kinds of runners whose jobs may sign in."""
-    issuer: Annotated[str, AfterValidator(lambda issuer: issuer.rstrip("/"))] = declare_setting(
-        "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub"
+    issuer: BaseAddress = declare_setting(
+        "FAULTWATCH_ACTIONS_ISSUER", "Issuer", GITHUB, usual="GitHub", unit=ADDRESS_UNIT
     )
     """The issuer that signs identities."""
     subjects: Annotated[tuple[tuple[str, str], ...], NoDecode, BeforeValidator(_parse_subjects)] = declare_setting(

@@ -55,7 +55,6 @@ def before(schema: str, folder: Path) -> Path:
         pytest.skip("the history is not there: a shallow clone, or an archive")
     with subprocess.Popen(["git", "-C", str(ROOT), "archive", f"{added[-1]}^"], stdout=subprocess.PIPE) as archive:
         subprocess.run(["tar", "--extract", "--directory", str(folder)], stdin=archive.stdout, check=True)
-    (folder / "node_modules").symlink_to(ROOT / "node_modules")
     assert schema not in schemas(folder)
     return folder
 
@@ -67,7 +66,6 @@ def after(folder: Path) -> Path:
         if name.startswith(("service/", "runner/", "templates/", "workloads/")) and (ROOT / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, folder / name)
-    (folder / "node_modules").symlink_to(ROOT / "node_modules")
     (folder / PLACE / "9999_expand.py").write_text(NEXT.format(newest=schemas(ROOT)[-1]))
     return folder
 

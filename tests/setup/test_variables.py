@@ -23,6 +23,7 @@ OF_SERVICE = [
 SERVICE = {variable.name for variable in OF_SERVICE}
 SET_FOR_OTHERS = {variable.name for variable in of_runner.VARIABLES_FOR_PROGRAMS}
 OF_OTHERS = {
+    "GITHUB_API_URL",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_URL",
     "CI_JOB_URL",

@@ -1,4 +1,4 @@
-"""Runs workflows on this machine with act; two of GitHub's own actions are stood in for, the rest is real."""
+"""Runs workflows on this machine with act; GitHub's own actions are stood in for, the rest is real."""
 
 import os
 import re
@@ -37,8 +37,36 @@ runs:
   steps:
     - shell: bash
       env: {FILE: "${{ inputs.path }}", NAME: "${{ inputs.name }}"}
-      run: if [ -e "$FILE" ]; then cp "$FILE" "$KEPT/$NAME.json"; fi
+      run: |
+        # One file is kept by the name of the artifact, several by their own in its folder.
+        mapfile -t files < <(grep . <<<"$FILE")
+        if [ "${#files[@]}" = 1 ]; then
+          if [ -e "$FILE" ]; then cp "$FILE" "$KEPT/$NAME.json"; fi
+        else
+          mkdir -p "$KEPT/$NAME"
+          for file in "${files[@]}"; do if [ -e "$file" ]; then cp "$file" "$KEPT/$NAME"; fi; done
+        fi
 """
+_DOWNLOAD = """
+name: download-artifact
+description: Brings the files back that upload-artifact kept.
+inputs: {name: {}, path: {}, run-id: {}, github-token: {}}
+runs:
+  using: composite
+  steps:
+    - shell: bash
+      env: {FOLDER: "${{ inputs.path }}", NAME: "${{ inputs.name }}"}
+      run: mkdir -p "$FOLDER" && cp "$KEPT/$NAME"/* "$FOLDER"
+"""
+_CACHE = """
+name: cache
+description: Keeps nothing.
+inputs: {path: {}, key: {}}
+runs:
+  using: composite
+  steps: [{shell: bash, run: "true"}]
+"""
+_STAND_INS = {"checkout": _CHECKOUT, "upload-artifact": _UPLOAD, "download-artifact": _DOWNLOAD, "cache": _CACHE}
 
 
 @dataclass(frozen=True)
@@ -74,12 +102,14 @@ def act(folder: Path, subject: Path, event: str, workflow: str, *more: str, **en
     folder
         Where everything that it leaves behind goes.
     """
-    for name, action in (("checkout", _CHECKOUT), ("upload-artifact", _UPLOAD)):
+    for name, action in _STAND_INS.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / name / "action.yml").write_text(action)
     kept = folder / "kept"
     kept.mkdir(exist_ok=True)
-    pins = dict(re.findall(r"uses: (actions/\S+)@([0-9a-f]{40})", (ROOT / ".github/workflows/gate.yml").read_text()))
+    templates = (ROOT / "runner/ci/templates").glob("github*.yml")
+    files = [ROOT / ".github/workflows/gate.yml", ROOT / "action.yml", *templates]
+    pins = dict(re.findall(r"uses: (actions/\S+)@([0-9a-f]{40})", "".join(file.read_text() for file in files)))
     own = {"XDG_CACHE_HOME": str(folder / "cache"), "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
     told = {"SUBJECT": str(subject), "KEPT": str(kept), "PYTHONPATH": str(ROOT)}
     told |= {"GITHUB_REPOSITORY": "example/copy-service", "FAULTWATCH_HOST_LOCK": os.environ["FAULTWATCH_HOST_LOCK"]}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runner.contract.gate import ForgeKind
-from service.config.forge_settings import BaseAddress, Token, TokenForge, WebhookSecret
-from service.config.setting_fields import declare_setting
+from service.config.forge_settings import Token, TokenForge, WebhookSecret
+from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, declare_setting
 
 
 class ForgejoSettings(TokenForge):
@@ -15,7 +15,7 @@ class ForgejoSettings(TokenForge):
     off = "FAULTWATCH_FORGEJO_URL is not set."
 
     url: BaseAddress = declare_setting(
-        "FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: the Forgejo features are off"
+        "FAULTWATCH_FORGEJO_URL", "Forgejo address", usual="none: the Forgejo features are off", unit=ADDRESS_UNIT
     )
     """The address of Forgejo or Gitea."""
     token: Token = declare_setting(

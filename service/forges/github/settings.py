@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import Field
 
 from runner.contract.gate import ForgeKind
-from service.config.forge_settings import BaseAddress, ForgeSettings, WebhookSecret
-from service.config.setting_fields import SecretFile, declare_setting
+from service.config.forge_settings import ForgeSettings, WebhookSecret
+from service.config.setting_fields import ADDRESS_UNIT, BaseAddress, SecretFile, declare_setting
 
 
 class GithubSettings(ForgeSettings):
@@ -30,7 +30,7 @@ class GithubSettings(ForgeSettings):
         "FAULTWATCH_GITHUB_SECRET_FILE", "Webhook secret", usual="required for an App", repr=False
     )
     """The file with the secret with which GitHub signs webhooks."""
-    api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com")
+    api: BaseAddress = declare_setting("FAULTWATCH_GITHUB_API", "API", "https://api.github.com", unit=ADDRESS_UNIT)
     """The address of GitHub's API."""
     workflow: str = declare_setting("FAULTWATCH_GITHUB_WORKFLOW", "Workflow", "faultwatch.yml")
     """The repository's workflow that measures a pull request."""

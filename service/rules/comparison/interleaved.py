@@ -45,6 +45,14 @@ from service.rules.comparison.other_place import decide_by_other_place, have_sam
 from service.rules.comparison.page_cache import decide_by_page_cache
 from service.rules.relative_change import percent_change
 
+MIN_CHANGE_OF_VARYING_COUNT = 0.05
+"""The change of a count that varies by itself, in percent of base, that is enough for pairs to exclude.
+
+Signs alone take 140 pairs to show that neither side is favoured. A count that repeats is compared to the fault.
+"""
+MIN_CHANGE_OF_SAME_ANSWERS = 1.0
+"""The same where both programs found the same files, and nothing speaks for a change."""
+
 
 class _MetricResult(NamedTuple):
     verdict: MetricVerdict
@@ -106,12 +114,24 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
     if metric(name).kind is Kind.COUNT and counted:
         repeating = is_repeating(base.values(name)) and is_repeating(head.values(name))
         if metric(name).exact and (repeating or name not in judging.precision):
-            return rules.decide_count(pairs, alpha, request.most, request.worth_proving)
+            return _decide_exact_count(pairs, alpha, request)
         # The host moves other counts as well, so equal counts prove little. But two different levels that repeat do
         # differ.
         if repeating and (decision := rules.decide_count(pairs, alpha)).verdict is Verdict.CHANGED:
             return decision
     return rules.decide_noisy(pairs, judging.get_min_change(name), alpha)
+
+
+def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
+    """Decide whether a count differs; if it varies, whether it changed by as much as matters here."""
+    same_answers = have_same_answers(request)
+    usual = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
+    worth_proving = usual if request.worth_proving is None else request.worth_proving
+    decision = rules.decide_count(pairs, alpha, request.most, worth_proving)
+    if decision.excluded is None or request.worth_proving is not None or not same_answers:
+        return decision
+    sentence = f"{decision.sentence} Both programs found the same files, so no smaller one is looked for."
+    return decision._replace(sentence=sentence)
 
 
 def _list_missing_sides(name: str, request: ComparisonRequest) -> list[str]:

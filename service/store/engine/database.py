@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event
-from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
-from service.config.database_address import parse_address
-from service.errors import ServiceError
+from service.config.database_address import hide_password, parse_address
 from service.store.engine import postgres_writer_order, task_locks, wal
 from service.store.engine.deferred_work import DeferredWork
 from service.store.engine.error_codes import READ_ONLY_TRANSACTION, is_collision
@@ -47,23 +46,19 @@ class Database:
     """A database and its sessions."""
 
     def __init__(self, url: str, busy_seconds: float = BUSY_SECONDS, *, checks_references: bool = True) -> None:
-        try:
-            self.url: URL = _add_driver(parse_address(url))
-            self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
-        except (ArgumentError, ImportError, ValueError) as error:
-            raise ServiceError("Not a database address", "DATABASE_URL", str(error)) from error
+        self.url: URL = parse_address(url)
+        self.engine: Engine = create_engine(self.url, **_choose_engine_options(self.url))
         self._reading_engine = self.engine
         self._ingesting: list[None] = []  # one entry for each ingest under way
         self._write_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         self._checkpoints: DeferredWork | None = None
-        self._file = _find_sqlite_file(self.url)
-        if self._file is not None:
-            self._write_turn = WriteLock(_find_file_beside(self._file, "turn"), busy_seconds).hold
-            checkpoint = partial(wal.checkpoint_wal, self._file, self._write_turn)
+        if self.file is not None:
+            self._write_turn = WriteLock(_find_file_beside(self.file, "turn"), busy_seconds).hold
+            checkpoint = partial(wal.checkpoint_wal, self.file, self._write_turn)
             self._checkpoints = DeferredWork(checkpoint, longest_delay=wal.INTERVAL_SECONDS)
         self._deferred: dict[Callable[[Database], None], DeferredWork] = {}
         if self.is_sqlite:
-            _configure_sqlite(self.engine, self._file, busy_seconds, checks_references=checks_references)
+            _configure_sqlite(self.engine, self.file, busy_seconds, checks_references=checks_references)
         else:
             _configure_postgresql(self.engine)
             self._reading_engine = self.engine.execution_options(
@@ -76,9 +71,15 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database; None if it is in memory or named by a URI, and for PostgreSQL."""
+        name = self.url.database
+        return Path(name) if self.is_sqlite and name and not name.startswith((":", "file:")) else None
+
+    @property
     def name(self) -> str:
         """The database in messages: its file, or its URL without the password."""
-        return (self.url.database or "in memory") if self.is_sqlite else self.url.render_as_string()
+        return (self.url.database or "in memory") if self.is_sqlite else hide_password(self.url)
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -133,8 +134,8 @@ class Database:
         """Run a task in one process at a time: enter with True unless another process or thread runs it."""
         if not self.is_sqlite:
             return task_locks.hold_advisory_lock(self.engine, name)
-        if self._file is not None:
-            return task_locks.hold_file_lock(_find_file_beside(self._file, f"task-{name}"))
+        if self.file is not None:
+            return task_locks.hold_file_lock(_find_file_beside(self.file, f"task-{name}"))
         return nullcontext(True)  # a database in memory belongs to one process
 
     @contextmanager
@@ -159,24 +160,12 @@ class Database:
         self.engine.dispose()
 
 
-def _add_driver(url: URL) -> URL:
-    """Add the driver to a PostgreSQL URL; some tools still write `postgres:`."""
-    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgres", "postgresql"} else url
-
-
 def _choose_engine_options(url: URL) -> dict[str, Any]:
     """Return the options of the engine's connections. Options in the URL take precedence."""
     if url.get_backend_name() != "postgresql":
         return {}
     patience = {name: value for name, value in _PATIENCE.items() if name not in url.query}
     return {"pool_size": CONNECTIONS, "max_overflow": 0, "connect_args": patience}
-
-
-def _find_sqlite_file(url: URL) -> Path | None:
-    """Return the file of a SQLite database; None if it is in memory, and for PostgreSQL."""
-    if url.get_backend_name() != "sqlite" or not url.database or url.database.startswith((":", "file:")):
-        return None
-    return Path(url.database)
 
 
 def _find_file_beside(file: Path, suffix: str) -> Path:

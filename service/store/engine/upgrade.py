@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import time
+from collections.abc import Collection
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
@@ -11,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.error_codes import is_locked
+from service.store.engine.failures import explain_failure, explain_reason
 from service.store.engine.private_files import make_private
 
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
@@ -19,24 +25,8 @@ _PATIENCE, _PAUSE_SECONDS = "200ms", 1.0
 table and waits for another one would be the victim of a deadlock after a second."""
 MAX_SECONDS = 600.0
 """After which an upgrade gives up."""
-_REMEDIES = {
-    "lock timeout": (
-        "A table is constantly in use",
-        "End the long query or backup, or wait until it has finished and try again.",
-    ),
-    "locked": (
-        "The database is locked",
-        "Stop the program that is using the database, or wait until it has finished and try again.",
-    ),
-    "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
-    "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
-    "unable to open": (
-        "The database cannot be opened",
-        "Check that its folder exists and that this user may write there.",
-    ),
-    "not a database": ("The file is not a database", "Move it away, or set FAULTWATCH_HOME to another folder."),
-    "full": ("The disk is full", "Free some space."),
-}
+_OUR_SCHEMA = re.compile(r"\d{4}")
+"""The numbers of our migrations."""
 
 
 def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None:
@@ -54,8 +44,10 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
     Raises
     ------
     ServiceError
-        Where the database is locked, read-only, not a database, or made by a newer version.
+        Where the database is locked, read-only, not a database, or made by a newer version or another program.
     """
+    if database.file is not None:
+        _refuse_file_of_others(database.file)
     _make_folder(database)
     deadline = time.monotonic() + MAX_SECONDS
     while True:
@@ -66,7 +58,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
                 run_migrations(session.connection(), database, accepts_newer=accepts_newer)
         except DBAPIError as error:
             if not is_locked(error) or time.monotonic() > deadline:
-                raise _explain_failure(error, database) from error
+                raise explain_failure(error, database) from error
             time.sleep(_PAUSE_SECONDS)
         else:
             return
@@ -88,9 +80,12 @@ def run_migrations(connection: Connection, database: Database, *, accepts_newer:
     Raises
     ------
     ServiceError
-        The database was made by a newer version.
+        The database was made by a newer version, or by another program.
     """
-    schema = _read_schema(connection)
+    tables = set(inspect(connection).get_table_names())
+    schema = _read_schema(connection, tables)
+    if _is_foreign(tables, schema):
+        raise make_foreign_error(database.name)
     if schema not in {None, *list_known_schemas()}:
         if accepts_newer:
             return
@@ -117,9 +112,70 @@ def _run_alembic(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def _read_schema(connection: Connection) -> str | None:
+def require_data(database: Database) -> None:
+    """Raise if a database was not created before, in this version or another one. Creates nothing.
+
+    Raises
+    ------
+    ServiceError
+        There is none, or it belongs to another program.
+    """
+    if database.file is not None and not _is_missing(database.file):
+        _refuse_file_of_others(database.file)
+        return
+    if database.file is None:
+        with database.engine.connect() as connection:
+            if inspect(connection).has_table("alembic_version"):
+                return
+    remedy = "Set FAULTWATCH_HOME or DATABASE_URL as for the service, which creates it."
+    raise ServiceError("There is no database", database.name, remedy)
+
+
+def make_foreign_error(where: str) -> ServiceError:
+    """Return the error that a database is not Faultwatch's."""
+    return ServiceError(
+        "The database belongs to another program", where, "Set DATABASE_URL to an empty or a new database."
+    )
+
+
+def _is_missing(file: Path) -> bool:
+    """Return whether there is no file, or an empty one, which SQLite takes for a new database."""
+    try:
+        return (file.is_file() and file.stat().st_size == 0) or not file.exists()
+    except OSError:  # SQLite says better why it cannot be opened.
+        return False
+
+
+def _refuse_file_of_others(file: Path) -> None:
+    """Refuse what is not Faultwatch's before anything changes its mode or its journal.
+
+    What cannot be read here is explained when it is opened.
+    """
+    if _is_missing(file):
+        return
+    address = f"file:{quote(str(file.absolute()))}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=0)) as connection:
+            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            schema = None
+            if "alembic_version" in tables:
+                (schema,) = connection.execute("SELECT version_num FROM alembic_version").fetchone() or (None,)
+    except sqlite3.Error as error:
+        if "not a database" in str(error):
+            raise explain_reason(str(error), str(file)) from error
+        return
+    if _is_foreign(tables, schema):
+        raise make_foreign_error(str(file))
+
+
+def _is_foreign(tables: Collection[str], schema: str | None) -> bool:
+    """Return whether a database belongs to another program, which may use Alembic as well."""
+    return bool(tables) and (schema is None or not _OUR_SCHEMA.fullmatch(schema))
+
+
+def _read_schema(connection: Connection, tables: Collection[str]) -> str | None:
     """Return the schema of a database; None if it has none yet."""
-    if not inspect(connection).has_table("alembic_version"):
+    if "alembic_version" not in tables:
         return None
     schema: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return schema
@@ -142,12 +198,3 @@ def _make_folder(database: Database) -> None:
             f"{folder} ({error.strerror})",
             "Set FAULTWATCH_HOME to a folder that this user may write to.",
         ) from error
-
-
-def _explain_failure(error: DBAPIError, database: Database) -> ServiceError:
-    """Return an error of the database with its most likely remedy."""
-    reason = str(error.orig)
-    for symptom, (problem, remedy) in _REMEDIES.items():
-        if symptom in reason:
-            return ServiceError(problem, database.name, remedy)
-    return ServiceError("The database cannot be used", f"{database.name} ({reason})", "Check DATABASE_URL.")

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
-from service.durable_files import sync_folder
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.engine.upgrade import list_known_schemas
+from service.store.engine.upgrade import list_known_schemas, require_data
 from service.store.maintenance import postgres_backup, sqlite_import
+from service.store.maintenance.complete_files import explain_write_errors, write_completely
 
 _PAGES_AT_ONCE = 512
 """Pages copied at a time."""
@@ -32,7 +32,9 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
     """
     if file.exists():
         raise ServiceError("The file exists", str(file), "Choose another name, or move it away.")
-    with _write_completely(file) as part:
+    if database.is_sqlite:
+        require_data(database)
+    with write_completely(file) as part:
         if database.is_sqlite:
             _copy_sqlite(_find_sqlite_file(database), part, progress)
         else:
@@ -54,7 +56,7 @@ def restore(
     file
         The backup. PostgreSQL takes one of SQLite, too.
     replace
-        Whether to replace a database that has runs which the backup lacks.
+        Whether to replace a database that has runs which the backup lacks, and a file that is no database.
     progress
         Called with the numbers of loaded rows and of all rows of the SQLite backup.
     """
@@ -70,40 +72,13 @@ def restore(
         return
     in_backup = _verify_backup(file)
     target = _find_sqlite_file(database)
-    with _write_completely(target) as part:
+    with explain_write_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with write_completely(target) as part:
         shutil.copyfile(file, part)
-        with _lock_unused(target) as n_runs:
-            if n_runs > in_backup and not replace:
-                raise _make_lost_runs_error(str(target), f"{n_runs:,} runs, the backup {in_backup:,}")
+        _require_replaceable(target, in_backup, replace)
         for suffix in ("-wal", "-shm"):  # Files of the replaced database, which SQLite would apply to the new one.
             target.with_name(target.name + suffix).unlink(missing_ok=True)
-
-
-def _make_lost_runs_error(where: str, extra: str) -> ServiceError:
-    """Return the error that a database has runs that the backup lacks."""
-    return ServiceError(
-        "The database has runs that the backup lacks",
-        f"{where} has {extra}",
-        "Repeat the command with --replace to discard them.",
-    )
-
-
-@contextmanager
-def _write_completely(file: Path) -> Iterator[Path]:
-    """Give a file its name only once it is complete and on disk."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part.touch(mode=0o600)
-        yield part
-        with part.open("rb") as stream:
-            os.fsync(stream.fileno())
-        part.replace(file)
-        sync_folder(file.parent)
-    except OSError as error:
-        raise ServiceError("The file cannot be written", f"{file} ({error.strerror})", "Check its folder.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _find_sqlite_file(database: Database) -> Path:
@@ -166,26 +141,39 @@ def _count_runs(connection: sqlite3.Connection) -> int:
     return int(count)
 
 
-@contextmanager
-def _lock_unused(target: Path) -> Iterator[int]:
-    """Lock a database that nobody else has open; yield its number of runs."""
-    if not target.exists():
-        yield 0
+def _require_replaceable(target: Path, in_backup: int, replace: bool) -> None:
+    """Raise if somebody else uses a database, or if a backup with a number of runs must not replace it."""
+    if not target.exists() or target.stat().st_size == 0:
         return
     with closing(sqlite_import.open_file(target, "rw")) as connection:
-        try:
-            # SQLite leaves WAL mode only where this is the only connection.
-            connection.execute("PRAGMA journal_mode = DELETE")
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            raise ServiceError("The database is in use", f"{target} ({error})", _STOP) from error
-        except sqlite3.DatabaseError:
-            yield 0  # not a database, so nothing is lost
-            return
-        try:
-            count = _count_runs(connection)
-        except sqlite3.Error:
-            count = 0
-        yield count
-        connection.execute("ROLLBACK")
+        runs = _count_runs_alone(connection, target)
+    if runs is None and not replace:
+        raise ServiceError(
+            "The file is not a database of Faultwatch",
+            str(target),
+            "Repeat the command with --replace to overwrite it.",
+        )
+    if runs is not None and runs > in_backup and not replace:
+        raise ServiceError(
+            "The database has runs that the backup lacks",
+            f"{target} has {runs:,} runs, the backup {in_backup:,}",
+            "Repeat the command with --replace to discard them.",
+        )
+
+
+def _count_runs_alone(connection: sqlite3.Connection, target: Path) -> int | None:
+    """Return the number of runs of a database that nobody else has open; None if it is not Faultwatch's."""
+    try:
+        # Before anything is changed: a file of somebody else stays as it is.
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not {"alembic_version", "run"} <= tables:
+            return None
+        # SQLite leaves WAL mode only where this is the only connection.
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        return _count_runs(connection)
+    except sqlite3.OperationalError as error:
+        raise ServiceError("The database is in use, or cannot be changed", f"{target} ({error})", _STOP) from error
+    except sqlite3.DatabaseError:
+        return None

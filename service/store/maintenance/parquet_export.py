@@ -57,16 +57,22 @@ def export_columns(
     ------
     ServiceError
         DuckDB is not installed, or the folder was made from another database or for another subject.
+    OSError
+        A file cannot be written.
     """
     duckdb = _import_duckdb()
     folder.mkdir(parents=True, exist_ok=True)
     # What the folder has already.
     state = folder / _STATE
     state_of_export: dict[str, Any] = {"runs": 0, "subject": subject}
-    if state.exists():
-        state_of_export = json.loads(state.read_text(encoding="utf-8"))
     newest = _find_newest_complete_run(database)
-    if state_of_export["subject"] != subject or state_of_export["runs"] > newest:
+    try:
+        if state.exists():
+            state_of_export = json.loads(state.read_text(encoding="utf-8"))
+        is_own = state_of_export["subject"] == subject and state_of_export["runs"] <= newest
+    except (ValueError, TypeError, KeyError):  # of somebody else, or damaged
+        is_own = False
+    if not is_own:
         raise ServiceError("The folder contains another export", str(folder), "Choose an empty folder with --output.")
     # Export the rest, and record the progress after each file.
     first, runs, rows = state_of_export["runs"], 0, 0
@@ -75,9 +81,16 @@ def export_columns(
         with database.reading() as session:
             sample_rows = list(list_samples(session, subject, (start, end)))
         if sample_rows:
-            with duckdb.connect() as connection:
-                connection.execute("SET threads = 1")  # The service has the others.
-                _write_files(connection, sample_rows, folder, f"runs-{start + 1:010}-{{i}}")
+            name = f"runs-{start + 1:010}-{{i}}"
+            try:
+                with duckdb.connect() as connection:
+                    connection.execute("SET threads = 1")  # The service has the others.
+                    _write_files(connection, sample_rows, folder, name)
+            except duckdb.Error as error:
+                raise OSError(" ".join(str(error).split())) from error
+            finally:
+                for part in _list_parts(folder, name):
+                    part.unlink(missing_ok=True)
         runs, rows = runs + len({row.run_id for row in sample_rows}), rows + len(sample_rows)
         part = state.with_suffix(".part")
         part.write_text(json.dumps({"runs": end, "subject": subject}), encoding="utf-8")
@@ -112,8 +125,13 @@ def _write_files(connection: Any, rows: Sequence[SampleRow], folder: Path, name:
         f"COMPRESSION zstd, PARTITION_BY (subject, month), OVERWRITE_OR_IGNORE, FILENAME_PATTERN '{name}', "
         "FILE_EXTENSION 'part')"
     )
-    for part in sorted(folder.glob(f"*/*/{name.replace('{i}', '*')}.part")):
+    for part in _list_parts(folder, name):
         part.replace(part.with_suffix(".parquet"))
+
+
+def _list_parts(folder: Path, name: str) -> list[Path]:
+    """Return the files with a name that are not complete."""
+    return sorted(folder.glob(f"*/*/{name.replace('{i}', '*')}.part"))
 
 
 def _build_arrays(rows: Sequence[SampleRow]) -> dict[str, Any]:

@@ -47,15 +47,15 @@ def show(profile_id: UUID) -> Page:
         other_profiles = _list_other_profiles(session, view.after)
     return Page(
         "profile.html",
-        {"view": view, "others": other_profiles, "scripts": list_scripts(), "missing": vendor.describe_missing()},
+        {"view": view, "others": other_profiles, "scripts": list_scripts()},
         document=lambda: {"profile": view.after, "before": view.before, "diagnosis": view.diagnosis},
         table=lambda: _build_site_table(view),
     )
 
 
 def list_scripts() -> list[str]:
-    """Return the addresses of the scripts of flame graphs; none if they are not installed."""
-    return [] if vendor.describe_missing() else [vendor.find_address(package) for package in vendor.FLAME_SCRIPTS]
+    """Return the addresses of the scripts of flame graphs."""
+    return [vendor.find_address(package) for package in vendor.FLAME_SCRIPTS]
 
 
 def find_pair(

@@ -39,8 +39,7 @@ def show(series_id: int) -> Page:
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
     overlaid = list_overlaid(series)
     drawing = draw_chart(series, overlaid)
-    missing = vendor.describe_missing()
-    can_draw = not missing and (drawing["path"] or drawing["beside"])
+    can_draw = drawing["path"] or drawing["beside"]
     return Page(
         "series.html",
         {
@@ -56,7 +55,6 @@ def show(series_id: int) -> Page:
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
             "scripts": [vendor.find_address(package) for package in vendor.CHART_SCRIPTS] if can_draw else [],
-            "missing": missing,
         },
         document=lambda: series,
         table=lambda: build_point_table(series),

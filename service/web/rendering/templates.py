@@ -45,7 +45,7 @@ def register(app: Flask) -> None:
         "is_anonymous": guard.is_anonymous,
         "may_see": _may_see,
         "signed_in": _get_reader_name,
-        "htmx": _find_htmx_address,
+        "htmx": lambda: vendor.find_address("htmx.org"),
         "moment_element": _build_time_element,
         "commit_element": _build_commit_element,
     }
@@ -59,11 +59,6 @@ def _may_see(endpoint: str) -> bool:
 def _get_reader_name() -> str | None:
     """Return the name of the caller's token; None if the service asks for no tokens."""
     return guard.find_caller().name or None if guard.requires_tokens() else None
-
-
-def _find_htmx_address() -> str | None:
-    """Return the address of htmx; None if it is not installed, and pages do without it."""
-    return None if vendor.describe_missing() else vendor.find_address("htmx.org")
 
 
 def _make_breakable(name: str) -> Markup:

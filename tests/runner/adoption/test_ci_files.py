@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from runner.adoption.ci_files import detect_ci, render_ci_file
+from runner.adoption.ci_files import ACTION, detect_ci, render_ci_file
 from runner.ci.registry import CI_SYSTEMS
 from runner.errors import FaultwatchError
 from tests.runner.adoption.listings import listing
@@ -14,7 +14,7 @@ from tests.runner.commands import git
 
 ROOT = Path(__file__).parents[3]
 FILES = {
-    ".github/workflows/ci.yml": "github",
+    ".github/workflows/ci.yml": "github-hosted",
     ".gitlab-ci.yml": "gitlab",
     ".forgejo/workflows/x.yml": "forgejo",
     ".gitea/workflows/x.yml": "forgejo",
@@ -31,7 +31,7 @@ def test_a_ci_system_is_recognised_by_its_file(file: str, ci: str) -> None:
 @pytest.mark.parametrize(
     ("remote", "ci"),
     [
-        ("https://github.com/a/b", "github"),
+        ("https://github.com/a/b", "github-hosted"),
         ("git@gitlab.example.org:a/b.git", "gitlab"),
         ("ssh://git@codeberg.org/a/b", "forgejo"),
         ("/srv/github/mirror", "shell"),
@@ -46,11 +46,11 @@ def test_without_a_file_the_address_of_the_remote_decides(remote: str, ci: str) 
 def test_of_two_files_the_address_decides() -> None:
     both = listing({".gitlab-ci.yml": "", ".github/workflows/ci.yml": ""})
     assert detect_ci(both, "https://gitlab.com/a/b") == "gitlab"
-    assert detect_ci(both, "https://github.com/a/b") == "github"
-    assert detect_ci(both, "https://example.org/a/b") == "github"
+    assert detect_ci(both, "https://github.com/a/b") == "github-hosted"
+    assert detect_ci(both, "https://example.org/a/b") == "github-hosted"
 
 
-@pytest.mark.parametrize("ci", CI_SYSTEMS)
+@pytest.mark.parametrize("ci", [name for name in CI_SYSTEMS if name != "github-hosted"])
 def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
     file = render_ci_file(ci, listing({}), workload="faultwatch/workload.toml", branch="trunk")
     assert file
@@ -61,6 +61,34 @@ def test_each_file_runs_the_gate_with_the_workload(ci: str) -> None:
     if file.path.endswith(".yml"):
         assert yaml.safe_load(file.text)
     assert ("origin/trunk" in file.text) is (ci == "shell")
+
+
+def test_on_a_machine_of_github_the_action_measures_and_a_second_workflow_comments_on_forks() -> None:
+    file = render_ci_file("github-hosted", listing({}), workload="faultwatch/workload.toml")
+    assert file
+    assert file.second
+    gate, comment = (yaml.safe_load(text) for text in (file.text, file.second.text))
+    measured, written = gate["jobs"]["gate"], comment["jobs"]["comment"]
+    assert measured["runs-on"] == "ubuntu-latest"
+    assert measured["steps"][-1]["uses"] == written["steps"][-1]["uses"] == ACTION
+    assert measured["steps"][-1]["with"] == {"workload": "faultwatch/workload.toml"}
+    # To YAML 1.1 the key "on" is a truth.
+    assert comment[True]["workflow_run"]["workflows"] == [gate["name"]]
+
+
+def test_the_comment_on_a_fork_runs_nothing_of_it_and_may_do_nothing_else() -> None:
+    second = render_ci_file("github-hosted", listing({})).second
+    workflow = yaml.safe_load(second.text)
+    (job,) = workflow["jobs"].values()
+    assert workflow["permissions"] == {}
+    assert job["permissions"] == {"actions": "read", "pull-requests": "write"}
+    assert "checkout" not in second.text
+    assert not any("run" in step for step in job["steps"])
+
+
+def test_folders_that_the_build_reads_reach_the_action() -> None:
+    file = render_ci_file("github-hosted", listing({}), readable=("/opt/a", "/opt/b"))
+    assert yaml.safe_load(file.text)["jobs"]["gate"]["steps"][-1]["with"]["readable"] == "/opt/a:/opt/b"
 
 
 def test_gitlab_names_the_tip_and_not_the_merge_base_which_the_author_chooses() -> None:
@@ -188,10 +216,11 @@ def test_the_shell_script_is_explained_where_another_ci_is_used(file: str) -> No
 def test_what_the_gates_sandbox_has_to_show_is_set_only_where_there_is_something(ci: str) -> None:
     with_folders = render_ci_file(ci, listing({}), readable=("~/.cargo/registry", "/opt/x"))
     assert with_folders
-    assert re.search(r"FAULTWATCH_SANDBOX_READ(: |=)~/.cargo/registry:/opt/x\n", with_folders.text)
+    assert re.search(r"(FAULTWATCH_SANDBOX_READ|readable)(: |=)~/.cargo/registry:/opt/x\n", with_folders.text)
     without = render_ci_file(ci, listing({}))
     assert without
     assert "SANDBOX_READ" not in without.text
+    assert "readable" not in without.text
     assert "Folders outside" not in without.text
     with pytest.raises(FaultwatchError, match="cannot be written"):
         render_ci_file(ci, listing({}), readable=("/opt/x; rm",))
@@ -209,8 +238,8 @@ WITH_SUBMODULES = {".gitmodules": ""}
 def test_submodules_are_fetched_of_base_and_never_of_a_strangers_head(ci: str) -> None:
     without, text = (render_ci_file(ci, listing(files)).text for files in ({}, WITH_SUBMODULES))
     assert "submodule" not in without.replace("GIT_SUBMODULE_STRATEGY: none", "")
-    assert "@" not in re.sub(r"@v4|@[0-9a-f]{40}", "", text)
-    if ci in {"github", "forgejo"}:
+    assert "@" not in re.sub(r"@v4|@v1|@[0-9a-f]{40}", "", text)
+    if ci in {"github-hosted", "github", "forgejo"}:
         base, head = (step["with"] for step in yaml.safe_load(text)["jobs"]["gate"]["steps"] if "checkout" in str(step))
         assert "base.sha" in base["ref"]
         assert "head" not in base["ref"]

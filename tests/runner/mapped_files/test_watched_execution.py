@@ -17,7 +17,7 @@ from runner.process_state.process_state import ProcessState
 def watch_script(script: str, folder: Path) -> tuple[FaultsByFile, int]:
     recorder = FaultsByFileRecorder()
     burst = count_processes(
-        ["sh", "-c", script], directory=folder, state=ProcessState(), timeout=20, recording=Recording((), recorder)
+        ["sh", "-c", script], directory=folder, state=ProcessState(), timeout=20, recording=Recording((), (recorder,))
     )
     faults = recorder.get_result()
     assert faults

@@ -60,6 +60,9 @@ def test_a_file_of_channels_that_cannot_be_read_is_a_line(monkeypatch: pytest.Mo
         ("FAULTWATCH_ACCESS", "closed", "open or tokens"),
         ("FAULTWATCH_JOBS_HERE", "true", "yes or no"),
         ("FAULTWATCH_GITHUB_APP", "my app", "a number"),
+        ("FAULTWATCH_ADDRESS", "foo", "https://HOST"),
+        ("FAULTWATCH_ADDRESS", "https://faults.example.org:x", "https://HOST"),
+        ("FAULTWATCH_PROXIES", "127.0.0.1, foo", "IP addresses"),
     ],
 )
 def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: str, valid: str) -> None:
@@ -68,6 +71,17 @@ def test_a_value_that_is_not_valid_is_refused_with_its_name(name: str, value: st
     assert f"{name}={value}" in str(refused.value)
     assert valid in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["FAULTWATCH_ADDRESS", "FAULTWATCH_GITLAB_URL"])
+def test_an_address_with_a_password_is_refused_without_showing_it(name: str) -> None:
+    with pytest.raises(ServiceError, match=name) as refused:
+        read_config({name: "https://me:s3cret@faults.example.org"})
+    assert "s3cret" not in str(refused.value)
+
+
+def test_the_addresses_of_proxies_are_written_as_requests_have_them() -> None:
+    assert read_config({"FAULTWATCH_PROXIES": "192.0.2.1 2001:DB8:0::1"}).proxies == ("192.0.2.1", "2001:db8::1")
 
 
 def test_an_empty_variable_is_not_set_and_case_matters() -> None:

@@ -72,6 +72,10 @@ class GitHub:
     faults: list[Fault] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     ids: int = 1000
+    author: dict[str, Any] = field(default_factory=lambda: BOT)
+    """Who writes with the tokens."""
+    label: str = "octo-org:change"
+    """The branch of the head, with its owner."""
 
     def propose(self, number: int, base: str, head: str) -> None:
         """Have another pull request, of which nothing was said yet."""
@@ -88,7 +92,8 @@ class GitHub:
         number = self.next_id()
         app = {"performed_via_github_app": {"id": APP}} if user is None else {}
         url = f"{self.shown or self.url}/repos/{self.repository}/issues/comments/{number}"
-        comment = {"id": number, "url": url, "body": body, "user": user or BOT, **app}
+        shown = f"{self.shown or self.url}/{self.repository}/pull/{self.number}#issuecomment-{number}"
+        comment = {"id": number, "url": url, "html_url": shown, "body": body, "user": user or self.author, **app}
         self.comments[number] = comment
         return comment
 
@@ -172,6 +177,11 @@ def _app(hub: GitHub) -> Flask:
     @app.get(f"{repo}/pulls/<int:number>")
     def get_pull(number: int) -> Any:
         return pull() if number == hub.number else _problem(404, "Not Found")
+
+    @app.get(f"{repo}/pulls")
+    def list_pulls() -> Any:
+        is_meant = request.args.get("head") == hub.label and request.args.get("state") == hub.state
+        return jsonify([pull()] if is_meant else [])
 
     @app.get(f"{repo}/commits/<sha>/pulls")
     def pulls_of(sha: str) -> Any:

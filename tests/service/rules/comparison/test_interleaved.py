@@ -300,3 +300,37 @@ def test_where_the_levels_hide_what_the_pairs_show_the_sentence_says_by_how_much
     moved = faults(shuffled, [value + 1 if value == 9 else 7 + 2 * (place > 5) for place, value in enumerate(shuffled)])
     assert moved.direction == "regression"
     assert (moved.change or 0) > 0
+
+
+def test_a_count_that_varies_little_is_the_same_as_soon_as_one_that_repeats() -> None:
+    base, head = [6_426 + (place % 3 == 0) for place in range(20)], [6_426 + (place % 4 == 0) for place in range(20)]
+    verdict = faults(base, head)
+    assert (verdict.verdict, verdict.threshold) == (SAME, pytest.approx(6_426 * 0.0005, rel=0.01))
+    assert verdict.sentence.endswith("a change by 3.21 is excluded.")
+    assert faults(base[:19], head[:19]).verdict is MORE
+
+
+def test_one_fault_more_is_found_in_a_count_that_varies_by_one() -> None:
+    chance = random.Random(7)
+    base = [6_426 + (chance.random() < 0.2) for _ in range(40)]
+    assert faults(base, [count + 1 for count in base]).verdict is CHANGED
+
+
+def test_a_count_that_varies_much_is_not_the_same_after_twenty_pairs() -> None:
+    chance = random.Random(7)
+    base, head = ([round(chance.gauss(6_426, 60)) for _ in range(20)] for _ in range(2))
+    assert faults(base, head).verdict is MORE
+
+
+def test_programs_that_found_the_same_files_need_to_exclude_a_large_change_alone() -> None:
+    chance = random.Random(7)
+    base, head = ([round(chance.gauss(6_426, 6)) for _ in range(20)] for _ in range(2))
+    files = ProgramFiles(own_bytes="a" * 16, system_bytes="b" * 16)
+
+    def judge(files: ProgramFiles | None) -> MetricVerdict:
+        sides = [run({"minor-faults": side}, files=files) for side in (base, head)]
+        return of(decide_comparison(ComparisonRequest(base=sides[0], head=sides[1])), "minor-faults")
+
+    assert judge(None).verdict is MORE
+    assert judge(files).verdict is SAME
+    assert judge(files).sentence.endswith("Both programs found the same files, so no smaller one is looked for.")

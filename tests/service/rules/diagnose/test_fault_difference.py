@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from runner.contract.diagnosis import DiagnosisRequest, Difference, DifferencePart, FaultCause
 from runner.contract.profile import (
+    COMPILED_MODULE,
     Access,
     Anatomy,
     FaultKind,
@@ -101,7 +102,7 @@ def test_of_the_changed_lines_the_one_that_grew_most_is_named_beside_the_line_th
 
 
 def test_code_of_a_jit_without_names_is_called_so_and_not_by_the_file_that_would_name_it() -> None:
-    compiled = Frame(function="[unknown]", module="/tmp/perf-4711.map")
+    compiled = Frame(function="[unknown]", module=COMPILED_MODULE)
     difference = explain(profiled(new(10, compiled)), profiled(new(90, compiled)))
     assert difference.parts[0].place == "code compiled at run time"
 

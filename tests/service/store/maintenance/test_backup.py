@@ -154,6 +154,31 @@ def test_a_backup_does_not_overwrite_a_file(database: Database, tmp_path: Path) 
     assert (tmp_path / "copy").read_text() == "something else"
 
 
+@pytest.mark.parametrize("is_database", [True, False])
+def test_what_is_not_ours_is_replaced_only_on_demand(database: Database, tmp_path: Path, is_database: bool) -> None:
+    backup(database, tmp_path / "copy")
+    file = tmp_path / "own"
+    if is_database:
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("CREATE TABLE photo (name)")
+    else:
+        file.write_text("a shopping list, and more than a hundred bytes of it " * 20)
+    before = file.read_bytes()
+    other = Database(f"sqlite:///{file}")
+    with pytest.raises(ServiceError, match="--replace"):
+        restore(other, tmp_path / "copy")
+    assert file.read_bytes() == before
+    restore(other, tmp_path / "copy", replace=True)
+    upgrade_database(other)
+    other.close()
+
+
+def test_a_backup_makes_no_folder(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(ServiceError, match="cannot be written"):
+        backup(database, tmp_path / "mistyped" / "copy")
+    assert not (tmp_path / "mistyped").exists()
+
+
 def test_a_backup_of_a_newer_version_is_refused(database: Database, tmp_path: Path) -> None:
     backup(database, tmp_path / "copy")
     with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:

@@ -2,10 +2,8 @@ import json
 import re
 from pathlib import Path
 
-import pytest
 from flask.testing import FlaskClient
 
-from service.web import vendor
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.extreme_reports import series_id
@@ -75,11 +73,3 @@ def test_long_series_show_the_newest_runs_first(extremes: FlaskClient) -> None:
 
 def test_an_unknown_series_is_a_page_that_says_so(client: FlaskClient) -> None:
     assert "There is no such series" in read(client, "/series/4711", 404)
-
-
-def test_missing_packages_are_told_with_the_remedy(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vendor, "NODE_MODULES", vendor.NODE_MODULES / "none")
-    text = read(client, "/series/1")
-    assert "The chart cannot be drawn." in text
-    assert "Run `npm ci`" in text
-    assert "Hand memory back" in text

@@ -1,0 +1,196 @@
+"""Names the functions that a runtime compiled while the program ran: those of JavaScript, Java, .NET and Python.
+
+Their code has no file in which perf could look. The runtimes can write its addresses and names into a *map*,
+``/tmp/perf-PID.map``, if a variable asks for it. In a sandbox that folder is the program's own and ends with it, so it
+is opened while the program waits to be started, and read after its end.
+
+The format is ``START SIZE NAME`` on each line, the numbers in hexadecimal digits; see ``tools/perf/Documentation/
+jit-interface.txt`` in the sources of Linux.
+"""
+
+import os
+import re
+import stat
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from runner.contract import profile as contract
+from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE
+from runner.profile.script_parser import Event, Fault, ScriptFrame, Stacked, split_place
+
+MAP_VARIABLES: Mapping[str, str] = {
+    "NODE_OPTIONS": "--perf-basic-prof-only-functions",
+    "JAVA_TOOL_OPTIONS": (
+        "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit "
+        "-XX:+PreserveFramePointer"
+    ),
+    "DOTNET_PerfMapEnabled": "1",
+    "PYTHONPERFSUPPORT": "1",
+}
+"""The variables by which runtimes write their maps. Older versions and other programs ignore them."""
+UNKNOWN_FUNCTION = "[unknown]"
+_MAP_FOLDER = "/tmp"  # noqa: S108 - where all runtimes write their maps
+_MAP_NAME = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
+_MAP_MODULE = re.compile(rf"{_MAP_FOLDER}/{_MAP_NAME.pattern}", re.ASCII)
+_MAX_MAPS, _MAX_MAP_BYTES = 64, 64 << 20
+"""The program writes its maps itself, so it decides how many there are and how long."""
+_ENTRY = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) ([^\r\n]{1,1000})", re.ASCII)
+_V8_NAME = re.compile(r"\w+:[*~^+]?(?P<function>\S*) (?:file://)?(?P<file>.+?):(?P<line>\d{1,9})(?::\d+)?", re.ASCII)
+_PYTHON_NAME = re.compile(r"py::(?P<function>.+?):(?P<file>[/<].*)")
+_JAVA_NAME = re.compile(r"\S+ (?P<function>(?P<name>[\w.$<>]+)\(.*\))")
+_JAVA_LIBRARY = re.compile(r"(?:java|javax|jdk|sun|com\.sun)\..*")
+_NODE_LIBRARY = "node:"
+
+
+class CodeMap:
+    """The functions of one map. An address that was used again belongs to the function that came last."""
+
+    def __init__(self, content: bytes) -> None:
+        entries = [
+            (start, start + size, _decode(match[3]))
+            for match in _ENTRY.finditer(content)
+            for start, size in [(int(match[1], 16), int(match[2], 16))]
+        ]
+        # A stable sort keeps those with the same start in the order in which they were written.
+        self._entries = sorted(entries, key=lambda entry: entry[0])
+        self._starts = [start for start, _, _ in self._entries]
+
+    def find_name(self, address: int) -> str:
+        """Return the name of the function at an address; empty if there is none."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return ""
+        _, end, name = self._entries[index]
+        return name if address < end else ""
+
+
+class CompiledCode:
+    """Collects the maps of the processes of one execution, and names their functions in its events.
+
+    Attributes
+    ----------
+    is_private
+        Whether the folder of the maps is the program's own. If not, perf itself finds the maps there.
+    """
+
+    def __init__(self, *, is_private: bool) -> None:
+        self.is_private = is_private
+        self._folders: list[int] = []
+        self._maps: list[CodeMap] = []
+        self._processes: set[int] = set()
+
+    def attach(self, processes: Sequence[int]) -> None:
+        """Open the own folder in which processes will write their maps, which keeps it after their end."""
+        for process in processes if self.is_private else ():
+            with suppress(OSError):
+                folder = f"/proc/{process}/root{_MAP_FOLDER}"
+                self._folders.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+
+    def close(self) -> None:
+        """Read the maps that were written."""
+        for folder in self._folders:
+            self._maps += map(CodeMap, _read_maps(folder))
+            os.close(folder)
+        self._folders.clear()
+
+    def name_functions(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield events with the names of functions that perf did not know."""
+        for event in events:
+            if isinstance(event, Stacked):
+                self._processes.add(event.pid)
+                yield self._name_stack(event)
+            elif isinstance(event, Fault):
+                self._processes.add(event.pid)
+                yield self._name_fault(event)
+            else:
+                yield event
+
+    def remove_maps(self) -> None:
+        """Remove the maps of the processes whose events were read, if they do not end with the program's own folder."""
+        for process in () if self.is_private else self._processes:
+            with suppress(OSError):
+                Path(_MAP_FOLDER, f"perf-{process}.map").unlink()
+
+    def _name_stack(self, event: Stacked) -> Stacked:
+        if not any(_is_unnamed(frame.function, frame.module) for frame in event.frames):
+            return event
+        frames = tuple(
+            frame._replace(function=self._find_name(frame.offset))
+            if _is_unnamed(frame.function, frame.module)
+            else frame
+            for frame in event.frames
+        )
+        return replace(event, frames=frames)
+
+    def _name_fault(self, event: Fault) -> Fault:
+        function, module = split_place(event.place)
+        if not _is_unnamed(function, module):
+            return event
+        return event._replace(place=f"{self._find_name(event.ip)} ({module})")
+
+    def _find_name(self, address: int) -> str:
+        """Return the name of the function at an address, if the maps agree on it.
+
+        Which map is that of a process is unknown: it bears the number that the process has within its sandbox.
+        """
+        names = {code_map.find_name(address) for code_map in self._maps} - {""}
+        return names.pop() if len(names) == 1 else UNKNOWN_FUNCTION
+
+
+def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
+    """Return a function that was compiled at run time, with the file and line that its name contains.
+
+    None if the frame is not such a function. Node names the line where the function begins.
+    """
+    if not is_compiled(frame.module):
+        return None
+    for pattern in (_V8_NAME, _PYTHON_NAME, _JAVA_NAME):
+        if match := pattern.fullmatch(frame.function):
+            parts = match.groupdict(default="")
+            file = parts.get("file", "")
+            is_library = file.startswith(_NODE_LIBRARY) or _JAVA_LIBRARY.fullmatch(parts.get("name", ""))
+            return contract.Frame(
+                function=(parts["function"] or "(anonymous)")[:4000],
+                module=RUNTIME_MODULE if is_library else COMPILED_MODULE,
+                file=file[:4000],
+                line=int(parts.get("line") or 0),
+            )
+    module = COMPILED_MODULE if frame.function == UNKNOWN_FUNCTION else RUNTIME_MODULE
+    return contract.Frame(function=frame.function[:4000], module=module)
+
+
+def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a program with those that ask for maps; options that it has itself stay before them."""
+    asked = {
+        name: f"{variables[name]} {value}" if name.endswith("_OPTIONS") and variables.get(name) else value
+        for name, value in MAP_VARIABLES.items()
+    }
+    return {**variables, **asked}
+
+
+def is_compiled(module: str) -> bool:
+    """Return whether a module, as perf names it, is code without a file that a runtime compiled."""
+    return _MAP_MODULE.fullmatch(module) is not None
+
+
+def _is_unnamed(function: str, module: str) -> bool:
+    return function == UNKNOWN_FUNCTION and is_compiled(module)
+
+
+def _decode(name: bytes) -> str:
+    return "".join(char for char in name.decode("utf-8", errors="replace") if char.isprintable())
+
+
+def _read_maps(folder: int) -> Iterator[bytes]:
+    """Yield the content of the maps in a folder, in which a program can have put anything."""
+    names = sorted(name for name in os.listdir(folder) if _MAP_NAME.fullmatch(name))
+    for name in names[:_MAX_MAPS]:
+        with suppress(OSError):
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            with os.fdopen(file, "rb") as content:
+                if stat.S_ISREG(os.fstat(file).st_mode):
+                    yield content.read(_MAX_MAP_BYTES)

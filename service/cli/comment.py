@@ -1,0 +1,88 @@
+"""``faultwatch-service comment``: the comment of a gate, written by a job of GitHub Actions."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from service.errors import ServiceError
+
+_MAX_REPORT_BYTES = 64 << 20
+"""The report can come from a stranger's job."""
+_PUBLIC_API = "https://api.github.com"
+
+# The commands import lazily, so that --help stays fast.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Write the comment of a gate, in a job of GitHub Actions.")
+@click.argument("report", type=click.Path(path_type=Path))
+def comment(report: Path) -> None:
+    """Write the comment of a gate on its pull request, or edit the one that an earlier job wrote.
+
+    REPORT is the file that `faultwatch gate --report FILE` wrote. The pull request is that of the event of this job,
+    or of the workflow run that has ended. GITHUB_TOKEN is the token; the job needs `permissions: pull-requests: write`.
+    """
+    from pydantic import ValidationError
+
+    from runner.contract.gate import GateReport
+    from service.forges.github.job_comment import (
+        JobCommentError,
+        connect_repository,
+        read_event,
+        write_job_comment,
+    )
+
+    token, name = _read_variable("GITHUB_TOKEN"), _read_variable("GITHUB_REPOSITORY")
+    try:
+        gate = GateReport.model_validate_json(_read_file(report, "--report of `faultwatch gate` writes it."))
+    except ValidationError as error:
+        raise ServiceError(
+            f"{report} is not the report of a gate",
+            error.errors()[0]["msg"],
+            "--report of `faultwatch gate` writes it.",
+        ) from None
+    try:
+        reported = read_event(_read_event_file())
+        if reported is None:
+            click.echo("This job is not about a pull request, so there is no comment to write.")
+            return
+        repository = connect_repository(token, os.environ.get("GITHUB_API_URL") or _PUBLIC_API, name)
+        address = write_job_comment(repository, name, reported, gate)
+    except JobCommentError as error:
+        raise ServiceError("The comment was not written", str(error), "The summary of the job has its text.") from None
+    click.echo(address or "The pull request is closed or has another head by now, so its comment stays as it is.")
+
+
+def _read_variable(name: str) -> str:
+    value = os.environ.get(name, "")
+    if not value:
+        raise ServiceError(f"{name} is not set", "this is no job of GitHub Actions", "Set it, or run this in a job.")
+    return value
+
+
+def _read_event_file() -> dict[str, Any]:
+    file = Path(_read_variable("GITHUB_EVENT_PATH"))
+    remedy = "GitHub Actions writes it for each job."
+    try:
+        payload = json.loads(_read_file(file, remedy))
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict):
+        raise ServiceError("GITHUB_EVENT_PATH names no event", str(file), remedy)
+    return payload
+
+
+def _read_file(file: Path, remedy: str) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(_MAX_REPORT_BYTES + 1)
+    except OSError as error:
+        raise ServiceError(f"{file} cannot be read", error.strerror or str(error), remedy) from None
+    if len(content) > _MAX_REPORT_BYTES:
+        raise ServiceError(f"{file} is too large", f"more than {_MAX_REPORT_BYTES >> 20} MiB", remedy)
+    return content

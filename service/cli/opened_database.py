@@ -1,0 +1,67 @@
+"""The one way in which a command opens the database: of this version, and each failure in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from service.store.engine.database import Database
+
+# The store is imported when a command runs, so that --help stays fast.
+# ruff: noqa: PLC0415
+
+
+@contextmanager
+def open_database(*, may_be_new: bool, checks_references: bool = True) -> Iterator[Database]:
+    """Open the configured database, upgraded to this version.
+
+    Parameters
+    ----------
+    may_be_new
+        Whether to create a database that does not exist. A command that only reads or deletes has nothing to do there.
+    checks_references
+        Whether SQLite checks foreign keys.
+
+    Raises
+    ------
+    ServiceError
+        The database is missing, locked, away, of a newer version or of another program; or it fails later.
+    """
+    from service.config.settings import Config
+    from service.store.engine.database import BUSY_SECONDS_AT_START, Database
+    from service.store.engine.failures import explain_failures
+    from service.store.engine.upgrade import require_data, upgrade_database
+
+    url = Config.from_environment().database_url
+    # Somebody waits for the answer, so a lock is reported soon. The work itself has more patience with the service.
+    first = Database(url, BUSY_SECONDS_AT_START)
+    try:
+        with explain_failures(first):
+            if not may_be_new:
+                require_data(first)
+        upgrade_database(first)
+    finally:
+        first.close()
+    database = Database(url, checks_references=checks_references)
+    try:
+        with explain_failures(database):
+            yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def connect_database() -> Iterator[Database]:
+    """Name the configured database to a command that works on it as it is: a backup, a restore."""
+    from service.config.settings import Config
+    from service.store.engine.database import Database
+    from service.store.engine.failures import explain_failures
+
+    database = Database(Config.from_environment().database_url)
+    try:
+        with explain_failures(database):
+            yield database
+    finally:
+        database.close()

@@ -1,0 +1,167 @@
+"""Writes the comment of a gate with the token of a job of GitHub Actions, where no service and no App do.
+
+A job of a pull request from a fork may not write. There, a second workflow runs when the first one has ended, with code
+of the repository alone, and reads the report of the first one. That report comes from a stranger: it is data, is shown
+as text, and is believed about no other head than the one that GitHub names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from github import Auth, Github, GithubException
+from github.IssueComment import IssueComment
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from runner.contract.gate import GateReport, Project
+from service.forges import comment_text
+from service.rules.gate.verdict import judge_gate
+
+JOB_AUTHOR = "github-actions[bot]"
+"""Who writes with the token of a job."""
+_TIMEOUT_SECONDS = 30
+_FORBIDDEN_STATUSES = frozenset({401, 403})
+
+
+class _Payload(BaseModel):
+    """A part of the payload of an event (GitHub Docs, "Webhook events and payloads")."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Owner(_Payload):
+    login: str
+
+
+class _HeadRepository(_Payload):
+    owner: _Owner
+
+
+class _Head(_Payload):
+    sha: str
+
+
+class _PullRequest(_Payload):
+    number: int = Field(ge=1)
+    head: _Head
+
+
+class _WorkflowRun(_Payload):
+    head_sha: str
+    head_branch: str
+    head_repository: _HeadRepository
+    html_url: str = ""
+
+
+class _Event(_Payload):
+    pull_request: _PullRequest | None = None
+    workflow_run: _WorkflowRun | None = None
+
+
+class ReportedHead(NamedTuple):
+    """What the event that started a job says about the pull request.
+
+    Attributes
+    ----------
+    commit
+        The head that was measured.
+    number
+        The number of the pull request; None if the event does not name it.
+    label
+        ``owner:branch`` of the head, by which the pull request is found then.
+    log_url
+        The address of the workflow run that measured; empty for the own one.
+    """
+
+    commit: str
+    number: int | None = None
+    label: str = ""
+    log_url: str = ""
+
+
+class JobCommentError(Exception):
+    """The comment cannot be written; the message says why, in one line."""
+
+
+def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
+    """Return the head that an event is about; None for an event without a pull request, such as a push.
+
+    Raises
+    ------
+    JobCommentError
+        The payload is not one of GitHub.
+    """
+    try:
+        event = _Event.model_validate(payload)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        raise JobCommentError(f"the event of this job has no usable {where}") from None
+    if event.pull_request:
+        return ReportedHead(event.pull_request.head.sha, event.pull_request.number)
+    if run := event.workflow_run:
+        return ReportedHead(run.head_sha, None, f"{run.head_repository.owner.login}:{run.head_branch}", run.html_url)
+    return None
+
+
+def connect_repository(token: str, api: str, name: Project) -> Repository:
+    """Return a repository, with the token of a job."""
+    github = Github(auth=Auth.Token(token), base_url=api, timeout=_TIMEOUT_SECONDS, retry=None, lazy=True)
+    return github.get_repo(name)
+
+
+def write_job_comment(repository: Repository, name: Project, reported: ReportedHead, report: GateReport) -> str:
+    """Write the comment of a gate on its pull request, or edit the one of an earlier job; return its address.
+
+    Returns
+    -------
+    The address of the comment; empty if the head is no longer that of an open pull request, so nobody needs it.
+
+    Raises
+    ------
+    JobCommentError
+        The report is about another head, or GitHub refuses.
+    """
+    if report.head != reported.commit:
+        raise JobCommentError(
+            f"the report is about {report.head[:10]}, but the workflow run is about {reported.commit[:10]}"
+        )
+    try:
+        pull = _find_pull_request(repository, reported)
+        if pull is None or pull.head.sha != reported.commit:
+            return ""
+        links = comment_text.build_links("", report.base, report.head, reported.log_url or report.log_url)
+        marker = comment_text.build_marker(name, pull.number)
+        body = comment_text.build_comment(judge_gate(report), links, marker)
+        comment = _find_comment(pull, marker)
+        if comment is None:
+            return pull.create_issue_comment(body).html_url
+        if comment.body != body:
+            comment.edit(body)
+        return comment.html_url
+    except GithubException as error:
+        message = (error.data or {}).get("message") or error.message or "no reason was given"
+        remedy = "; the job needs `permissions: pull-requests: write`" if error.status in _FORBIDDEN_STATUSES else ""
+        raise JobCommentError(f"GitHub answered {error.status}: {message}{remedy}") from None
+
+
+def _find_pull_request(repository: Repository, reported: ReportedHead) -> PullRequest | None:
+    """Return the pull request that an event is about; None if none is open any more."""
+    if reported.number is not None:
+        return repository.get_pull(reported.number)
+    candidates = repository.get_pulls(state="open", head=reported.label)
+    return next((pull for pull in candidates if pull.head.sha == reported.commit), None)
+
+
+def _find_comment(pull: PullRequest, marker: str) -> IssueComment | None:
+    """Return the comment that an earlier job wrote: anybody can copy the marker, but not the author."""
+    return next(
+        (
+            comment
+            for comment in pull.get_issue_comments()
+            if comment.user.login == JOB_AUTHOR and marker in (comment.body or "")
+        ),
+        None,
+    )

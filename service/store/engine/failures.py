@@ -1,0 +1,66 @@
+"""Explains errors of the database to whoever started a command: one line with the most likely remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DatabaseError, DBAPIError, InternalError, OperationalError
+
+from service.errors import ServiceError
+from service.store.engine.database import Database
+
+_REMEDIES = {
+    "lock timeout": (
+        "A table is constantly in use",
+        "End the long query or backup, or wait until it has finished and try again.",
+    ),
+    "locked": (
+        "The database is locked",
+        "Stop the program that is using the database, or wait until it has finished and try again.",
+    ),
+    "readonly": ("The database is read-only", "Make the file and its folder writable for this user."),
+    "read-only": ("The database is read-only", "Make the file and its folder writable for this user."),
+    "unable to open": (
+        "The database cannot be opened",
+        "Check that it is a file whose folder exists, and that this user may write there.",
+    ),
+    "not a database": ("The file is not a database", "Move it away, or set FAULTWATCH_HOME to another folder."),
+    "malformed": ("The database is damaged", "Restore a backup with `faultwatch-service restore FILE --replace`."),
+    "full": ("The disk is full", "Free some space."),
+    "No space left": ("The disk is full", "Free some space."),
+    "disk I/O error": ("The disk cannot be read or written", "Free some space, and check the disk."),
+    "refused": ("The database does not answer", "Start PostgreSQL, or correct DATABASE_URL."),
+}
+
+
+@contextmanager
+def explain_failures(database: Database) -> Iterator[None]:
+    """Turn errors of the database that are not bugs into errors that a person can act on."""
+    try:
+        yield
+    except DBAPIError as error:
+        if not _is_of_the_host(error):
+            raise
+        raise explain_failure(error, database) from error
+
+
+def explain_failure(error: DBAPIError, database: Database) -> ServiceError:
+    """Return an error of the database with its most likely remedy."""
+    return explain_reason(str(error.orig), database.name)
+
+
+def explain_reason(reason: str, where: str) -> ServiceError:
+    """Return what a driver says about a database as an error with its most likely remedy."""
+    reason = " ".join(reason.split())
+    for symptom, (problem, remedy) in _REMEDIES.items():
+        if symptom in reason:
+            return ServiceError(problem, where, remedy)
+    return ServiceError("The database cannot be used", f"{where} ({reason})", "Check DATABASE_URL.")
+
+
+def _is_of_the_host(error: DBAPIError) -> bool:
+    """Return whether the host, the server or the file is to blame and not a statement, as where it cannot connect."""
+    return (
+        isinstance(error, OperationalError | InternalError) or type(error) is DatabaseError or error.statement is None
+    )

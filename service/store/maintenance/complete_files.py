@@ -1,0 +1,46 @@
+"""Writes files that are complete and on disk, or missing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from service.durable_files import sync_folder
+from service.errors import ServiceError
+
+
+@contextmanager
+def write_completely(file: Path) -> Iterator[Path]:
+    """Give a file its name only once it is complete and on disk; the caller writes to the path that is yielded.
+
+    Raises
+    ------
+    ServiceError
+        The folder does not exist, the name is that of a folder, or the file cannot be written.
+    """
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    with explain_write_errors(file):
+        if file.is_dir():
+            raise IsADirectoryError(None, "Is a directory", str(file))
+        try:
+            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600))
+            yield part
+            with part.open("rb") as stream:
+                os.fsync(stream.fileno())
+            part.replace(file)
+            sync_folder(file.parent)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def explain_write_errors(target: Path) -> Iterator[None]:
+    """Turn the system's errors into one that names the file or the folder to be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ServiceError(
+            "The file cannot be written", f"{target} ({error.strerror or error})", "Check its folder, and the disk."
+        ) from error
