@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 _RETENTION_NICENESS = 10
 """Of retention, which nobody waits for: the service on the same machine goes first."""
 _MAX_DAYS = 36_500
+_FORGOTTEN = {
+    "revision": "revisions",
+    "run": "runs",
+    "series": "series",
+    "drift": "drifts",
+    "event": "events",
+    "decision": "decisions",
+    "profile": "profiles",
+    "job": "jobs",
+}
+"""What people know of a subject, by the table; the rows of all others follow from these."""
 _ROWS_SHOWN = 10_000
 """Rows after which the progress is shown again."""
 
@@ -186,7 +197,8 @@ def forget(subject: str, dry_run: bool, yes: bool) -> None:
     with open_database(may_be_new=False, checks_references=False) as database:
         _refuse_unknown_subjects(database, [subject])
         counts = {name: count for name, count in deletion.count_stored(database, subject).items() if count}
-        click.echo(f"{subject} has {', '.join(f'{count:,} × {name}' for name, count in counts.items()) or 'nothing'}")
+        shown = [f"{_FORGOTTEN[name]}: {count:,}" for name, count in counts.items() if name in _FORGOTTEN]
+        click.echo(f"{subject} has {', '.join(shown) or 'nothing'}")
         if not dry_run and (yes or click.confirm("Delete all of it?", default=False)):
             with show_progress("deleting") as report_progress:
                 deletion.delete_subject(database, subject, report_progress)

@@ -22,7 +22,7 @@ from service.schemas.profile_summaries import ProfileList, ProfileWithoutStacks
 from service.store import shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Environment, Host, Revision, StoredProfile, Subject
-from service.store.revisions import revisions
+from service.store.revisions import named_commits, revisions
 
 _COMPRESSION_LEVEL = 3
 """gzip level: somebody waits for it."""
@@ -57,10 +57,11 @@ class ProfileFilter:
 
     def list_conditions(self) -> list[ColumnElement[bool]]:
         """Return the conditions."""
+        of_commit = named_commits.match_commit(self.revision or "")
         of_names = (
             (StoredProfile.subject_id, select(Subject.id).where(Subject.name == self.subject), self.subject),
             (StoredProfile.case_id, select(Case.id).where(Case.name == self.case), self.case),
-            (StoredProfile.revision_id, select(Revision.id).where(Revision.commit == self.revision), self.revision),
+            (StoredProfile.revision_id, select(Revision.id).where(of_commit), self.revision),
             (StoredProfile.host_id, select(Host.id).where(Host.name == self.host), self.host),
         )
         return [column.in_(ids) for column, ids, value in of_names if value is not None]

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar
 
 from service.text.csv_cells import escape_cells
+from service.text.moments import format_moment
 
 Row = TypeVar("Row", bound=NamedTuple)
 
@@ -74,8 +75,8 @@ def _write_line(values: Iterable[object]) -> str:
 def _format_plain_value(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
-    return value.isoformat() if isinstance(value, datetime) else value
+    return format_moment(value) if isinstance(value, datetime) else value
 
 
 def _read_json(value: object) -> object:
-    return value.isoformat() if isinstance(value, datetime) else value
+    return format_moment(value) if isinstance(value, datetime) else value

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from apiflask import APIFlask, HTTPError
-from flask import Response, jsonify
+from flask import Response, jsonify, request
 from pydantic import BaseModel
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
@@ -110,7 +110,10 @@ def _answer_invalid(error: HTTPError) -> Response:
 
 def answer_http_error(error: HTTPException) -> Response:
     """Answer an error of the web framework: no such page, wrong method, too large, not JSON."""
-    response = _build_response(error.code or 500, error.description or error.name)
+    detail = error.description or error.name
+    if error.code == HTTPStatus.NOT_FOUND and request.path.startswith("/api/"):
+        detail = f"There is nothing at {request.path}. /openapi.json lists all addresses; the ids of runs are UUIDs."
+    response = _build_response(error.code or 500, detail)
     for name, value in error.get_headers():
         if name.lower() not in {"content-type", "content-length"}:
             response.headers[name] = value

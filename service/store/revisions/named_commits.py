@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from service.rules.series import commit_name_syntax
@@ -23,6 +23,14 @@ class NamedCommit(NamedTuple):
     commit: str
     title: str
     subject: str
+
+
+def match_commit(text: str) -> ColumnElement[bool]:
+    """Return the condition that a revision is the commit with this hash, or one whose hash begins so."""
+    if not _HASH.fullmatch(text.lower()):
+        return Revision.commit == text
+    # Not LIKE, for which SQLite reads every commit: it ignores the case of letters.
+    return and_(Revision.commit >= text.lower(), Revision.commit < f"{text.lower()}g")
 
 
 def find_commits(session: Session, text: str, subject: str | None = None) -> list[NamedCommit]:

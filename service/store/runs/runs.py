@@ -21,6 +21,7 @@ from service.schemas.history import FailureSummary, RunPage, RunSummary
 from service.store import shared_rows
 from service.store.engine import bulk
 from service.store.models import UNMEASURED, Case, Environment, Host, Revision, Run, RunCount, StoredReport, Subject
+from service.store.revisions import named_commits
 from service.store.runs.stored_reports import unpack_report
 
 Condition = ColumnElement[bool] | TextClause
@@ -40,14 +41,14 @@ class RunFilter:
     def list_ids(self, session: Session) -> dict[str, list[int]]:
         """Return the ids that columns of a run may have, by the columns' names, the most selective first."""
         filters = (
-            ("revision_id", Revision.id, Revision.commit, self.revision),
-            ("case_id", Case.id, Case.name, self.case),
-            ("host_id", Host.id, Host.name, self.host),
-            ("subject_id", Subject.id, Subject.name, self.subject),
+            ("revision_id", Revision.id, named_commits.match_commit, self.revision),
+            ("case_id", Case.id, Case.name.__eq__, self.case),
+            ("host_id", Host.id, Host.name.__eq__, self.host),
+            ("subject_id", Subject.id, Subject.name.__eq__, self.subject),
         )
         return {
-            column: list(session.scalars(select(identity).where(name == value)))
-            for column, identity, name, value in filters
+            column: list(session.scalars(select(identity).where(match(value))))
+            for column, identity, match, value in filters
             if value is not None
         }
 

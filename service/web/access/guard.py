@@ -69,9 +69,10 @@ def _check_request() -> AnyResponse | None:
         and request.accept_mimetypes.accept_html
     ):
         return redirect(url_for("access.form", to=request.full_path.rstrip("?")))
+    what = "The token is unknown, expired or revoked. " if "Authorization" in request.headers else ""
     raise ProblemError(
         HTTPStatus.UNAUTHORIZED,
-        f"Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",
+        f"{what}Send a token with the scope {scope}: Authorization: Bearer {PREFIX}_…",
         headers={"WWW-Authenticate": 'Bearer realm="Faultwatch"'},
     )
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from apiflask import APIFlask
 
-from service.web.api.document.operations import TOKEN, complete_description, list_operations, list_tags
+from service.web.api.document.operations import (
+    PROBLEMS,
+    TOKEN,
+    complete_description,
+    list_operations,
+    list_problem_statuses,
+    list_tags,
+)
 from service.web.api.document.schemas import REFERENCE, build_schemas
 from service.web.problems import MEDIA_TYPE, Problem
 
@@ -55,5 +62,8 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
     for operation in documented:
         document = spec["paths"][operation.path][operation.method]
         complete_description(operation, document, schemas, by_query)
+        for status in list_problem_statuses(operation, document):
+            own = document["responses"].get(str(status), {})
+            document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | own
         document["responses"]["default"] = _PROBLEM
     return spec

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from apiflask import APIBlueprint
 from flask import Response
+from pydantic import Field
 
 from runner.contract import Outcome, Receipts, Report, ReportList, build_suite
 from service.pipeline import ingest_reports, judging_schedule
@@ -31,7 +32,7 @@ class RunQuery(PageQuery):
 
     subject: str | None = None
     case: str | None = None
-    revision: str | None = None
+    revision: str | None = Field(default=None, description="The commit: its hash, or the first digits of it.")
     outcome: Outcome | None = None
     host: str | None = None
     quarantined: bool | None = None

@@ -19,6 +19,7 @@ from flask import Blueprint, Response, current_app, render_template, request
 from pydantic import TypeAdapter
 
 from service.text.csv_cells import escape_cells
+from service.text.moments import format_moment
 from service.web.rendering import not_modified
 
 _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
@@ -128,7 +129,8 @@ def write_csv(table: Table) -> str:
     writer = csv.writer(text)
     writer.writerow(table.columns)
     writer.writerows(
-        escape_cells(value.isoformat() if isinstance(value, datetime) else value for value in row) for row in table.rows
+        escape_cells(format_moment(value) if isinstance(value, datetime) else value for value in row)
+        for row in table.rows
     )
     return text.getvalue()
 

@@ -89,10 +89,30 @@ _PATH_PARAMETERS = {
     "subject": "The repository under test, by name.",
 }
 
+PROBLEMS: Mapping[int, str] = {
+    401: "No token, or one that is unknown, expired or revoked",
+    403: "The token lacks the scope, or may not do this for this subject, host or repository",
+    404: "There is nothing with this id or name",
+    409: "It conflicts with what is stored",
+    413: "The body is too large",
+    422: "A field has a wrong value; `errors` names each",
+    429: "Too many wrong tokens: Retry-After says when to try again",
+    503: "The service is busy, or its database is away: Retry-After says when to try again",
+}
+"""What the statuses of problems mean."""
+_CONFLICTS = {"events.decide", "profiles.put", "runs.put"}
+"""Endpoints that what is stored may forbid, besides the steps of a job."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation: its endpoint, and the models of its query, body and answer; None if it has none."""
+    """One operation: its endpoint, and the models of its query, body and answer; None if it has none.
+
+    Attributes
+    ----------
+    uuids
+        The parameters of the path that are UUIDs.
+    """
 
     path: str
     method: str
@@ -101,6 +121,7 @@ class Operation:
     query: type[BaseModel] | None
     body: type[BaseModel] | None
     answer: type[BaseModel] | None
+    uuids: frozenset[str]
 
     @property
     def noun(self) -> str:
@@ -119,7 +140,25 @@ def list_operations(app: Flask, prefix: str = "api.") -> Iterator[Operation]:
         path = re.sub(r"<(?:[^<>]*:)?(\w+)>", r"{\1}", rule.rule)
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             answer = models.get("response", {}).get("schema")
-            yield Operation(path, method.lower(), rule.endpoint, view, query, models.get("body"), answer)
+            uuids = frozenset(re.findall(r"<uuid:(\w+)>", rule.rule))
+            yield Operation(path, method.lower(), rule.endpoint, view, query, models.get("body"), answer, uuids)
+
+
+def list_problem_statuses(operation: Operation, document: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the statuses of the problems that an operation can answer, besides those that any request can."""
+    if document["security"]:
+        yield from (401, 403, 429)
+    if "{" in operation.path:
+        yield 404
+    if operation.endpoint.removeprefix("api.") in _CONFLICTS or (
+        "{job_id}" in operation.path and operation.method == "post"
+    ):
+        yield 409
+    if operation.body is not None:
+        yield 413
+    if operation.body is not None or operation.query is not None:
+        yield 422
+    yield 503
 
 
 def complete_description(
@@ -142,6 +181,8 @@ def complete_description(
     in_path = [entry for entry in document.get("parameters", ()) if entry["in"] == "path"]
     for parameter in in_path:
         parameter["description"] = _PATH_PARAMETERS[parameter["name"]]
+        if parameter["name"] in operation.uuids:
+            parameter["schema"]["format"] = "uuid"
     document["parameters"] = [*in_path, *_list_query_parameters(operation.query, queries)]
     example = EXAMPLES.get(document["operationId"])
     if operation.body is not None:

@@ -91,6 +91,30 @@ def test_every_operation_tells_of_problems(document: dict[str, Any]) -> None:
             assert "application/problem+json" in operation["responses"]["default"]["content"]
 
 
+def test_an_operation_names_the_problems_that_it_can_answer(document: dict[str, Any]) -> None:
+    def list_statuses(path: str, method: str) -> set[str]:
+        return {status for status in document["paths"][path][method]["responses"] if status >= "4"} - {"default"}
+
+    assert list_statuses("/api/v1/health", "get") == {"503"}
+    assert list_statuses("/api/v1/runs", "get") == {"401", "403", "422", "429", "503"}
+    store = {"401", "403", "404", "409", "413", "422", "429", "503"}
+    assert list_statuses("/api/v1/runs/{run_id}", "put") == store
+    assert list_statuses("/api/v1/jobs/{job_id}/pause", "post") == store
+    assert "409" not in list_statuses("/api/v1/jobs", "post")
+    assert all(
+        "application/problem+json" in response["content"]
+        for item in document["paths"].values()
+        for operation in item.values()
+        for status, response in operation["responses"].items()
+        if status >= "4"
+    )
+
+
+def test_a_parameter_that_is_a_uuid_is_described_as_one(document: dict[str, Any]) -> None:
+    (run_id,) = document["paths"]["/api/v1/runs/{run_id}"]["get"]["parameters"]
+    assert run_id["schema"] == {"type": "string", "format": "uuid"}
+
+
 def test_every_operation_has_an_id_a_description_and_a_scope(document: dict[str, Any]) -> None:
     operations = [operation for item in document["paths"].values() for operation in item.values()]
     ids = [operation["operationId"] for operation in operations]

@@ -66,6 +66,8 @@ def test_runs_are_filtered_and_paged_newest_first(api: Api) -> None:
     assert page["total"] == 5
     assert [item["run_id"] for item in page["items"]] == [str(measured[3].run_id), str(measured[2].run_id)]
     assert api.get("/runs", revision=reports.commit(1))["total"] == 2
+    assert api.get("/runs", revision=reports.commit(1)[:12])["total"] == 7, "they begin alike"
+    assert api.get("/runs", revision="f" * 12)["total"] == 0
     assert api.get("/runs", subject="nobody")["total"] == 0
     (failed,) = api.get("/runs", outcome="failed")["items"]
     assert failed["failure"] == {"stage": "build", "message": "cc: error"}
