@@ -14,7 +14,7 @@ from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, S
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
-from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
+from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, anatomy, area, profile, stacks
 
 AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}
 UNMAPPED = {Touch.FIRST: 100, Touch.AFTER_MUNMAP: 9_900}
@@ -369,6 +369,14 @@ def test_data_that_is_copied_after_a_fork_is_named_with_who_writes_it() -> None:
 def test_the_few_pages_that_any_fork_copies_are_no_finding() -> None:
     assert rules(forked(2_000, 100)) == []
     assert rules(forked(9_900, 0)) == []
+
+
+def test_reference_counts_of_a_python_interpreter_are_no_data() -> None:
+    kernel = Frame(function="do_syscall_64", module="[kernel]")
+    python = (*FRAMES, Frame(function="PyGC_Collect", module="/usr/bin/python3.11"), kernel)
+    assert rules(forked(2_600, 2, frames=python)) == []
+    assert rules(forked(9_900, 2, frames=python)) == ["copies-after-fork"]
+    assert rules(forked(2_600, 2)) == ["copies-after-fork"]
 
 
 def read_by_page(major: int, advice: dict[str, int], file: str = "data.db") -> Profile:
