@@ -9,8 +9,10 @@ from service.rules.diagnose.rule import Rule
 
 MIN_MAPPED_AGAIN = 1024
 """Faults on pages that another process had touched, from which shared memory is large."""
-MIN_MAPPED_SHARE = 0.25
+MIN_MAPPED_SHARE = 0.2
 """Their share of all faults."""
+_FIRST_TOUCHES = (Touch.FIRST, Touch.AFTER_FORK)
+"""The first touches of a process: a fork copies no tables of shared mappings."""
 
 
 def _count_mapped_again(facts: Facts) -> int:
@@ -20,7 +22,7 @@ def _count_mapped_again(facts: Facts) -> int:
     """
     if facts.anatomy.period != 1:
         return 0
-    return max(0, facts.count_faults({Memory.SHARED}, Touch.FIRST) - facts.anatomy.shared_pages)
+    return max(0, facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES) - facts.anatomy.shared_pages)
 
 
 def _is_mapped_by_each(facts: Facts) -> bool:
@@ -36,12 +38,12 @@ def _estimate_one_map_saving(facts: Facts) -> float:
 def _describe_shared(facts: Facts) -> tuple[str, ...]:
     """Return as evidence the faults on shared memory, its pages, and who touches them."""
     pages = facts.anatomy.shared_pages
-    faults = facts.count_faults({Memory.SHARED}, Touch.FIRST)
+    faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
     return (
         f"{faults:,} first touches of shared memory on {pages:,} pages: the memory is there, but each process has "
         "a page table of its own",
         f"those on pages that another process had touched take {_estimate_one_map_saving(facts):.0%} of the CPU time",
-        *facts.describe_top_site("of these first touches are", {Touch.FIRST}, {Memory.SHARED}),
+        *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),
     )
 
 

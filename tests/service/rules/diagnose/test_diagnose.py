@@ -541,9 +541,14 @@ def test_processes_that_each_map_the_same_shared_pages() -> None:
     assert "10,000 first touches of shared memory on 4,000 pages" in finding.evidence[0]
 
 
+def test_what_a_child_touches_of_shared_memory_after_its_fork_it_maps_for_the_first_time() -> None:
+    rows = (Memory.SHARED, Touch.FIRST, 2_000), (Memory.SHARED, Touch.AFTER_FORK, 8_000)
+    assert rules(of_kinds(*rows, shared_pages=4_000)) == ["shared-memory"]
+
+
 def test_shared_memory_that_one_process_fills_is_new_memory() -> None:
     assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=10_000)) == []
-    assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=8_000)) == []
+    assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=8_500)) == []
     # One fault in ten was recorded, so more pages were touched than are known.
     assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=1_000, period=10)) == []
 
