@@ -296,6 +296,7 @@ def test_a_stack_is_known_when_its_end_becomes_a_guard() -> None:
     # A range without access where nothing was guards nothing.
     above = mapped(STACK_BASE + 4 * PAGE, 256)
     assert memories(above, guard, address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
+    assert memories(above, guard, guard, address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
     assert memories(stack, reserved(STACK_BASE, 99), address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
 
 
