@@ -1,16 +1,19 @@
 """Whether the diagnosis names what is wrong, from real profiles.
 
 Run as ``make bench-diagnosis``. Each shipped workload's bad case must get the diagnosis of its report first and its
-good case none, three times in a row; profiles must count what the counters count; regressions whose place is known must
+good case none, three times in a row; small programs with a planted trouble must get its rule, and their cured
+neighbours not; profiles must count what the counters count; regressions whose place is known must
 lead the differential table; a profile of half a million faults must be uploaded in 15 seconds, and a flame graph of
 50,000 stacks open in one. A case that cannot run here is skipped and says why. ``python -m bench.diagnosis PART…`` runs
-some parts (a workload's name, culprits, speed, flame), ``--continue`` those that an interrupted run left. The last line
-is one JSON object; the exit status is 1 where something does not hold. Mutations of the workloads and programs that are
-well: ``python -m bench.verdicts diagnosis``.
+some parts (a workload's name, planted, culprits, speed, flame), ``--continue`` those that an interrupted run left. The
+last line is one JSON object; the exit status is 1 where something does not hold. Mutations of the workloads and
+programs that are well: ``python -m bench.verdicts diagnosis``.
 """
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +26,8 @@ from pathlib import Path
 from bench.diagnosis_cases import PAIRS, Pair
 from bench.diagnosis_culprits import PLANTED, leads, zlib
 from bench.diagnosis_flame import opening, with_stacks
+from bench.diagnosis_planted import TROUBLES, Planted
+from bench.diagnosis_programs import Program, workload_of
 from bench.diagnosis_speed import fault_profile
 from bench.diagnosis_yard import FAILURES, WORKLOADS, Yard
 from bench.report import finish, steps
@@ -33,6 +38,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.trial import Bench
 from runner.settings import load_settings
 from runner.workload import Workload, load_workload
+from runner.workload.remedy import apply_remedy
 from service.rules.diagnose.diagnosis import diagnose_profile
 from tests.e2e.browser import chromium
 
@@ -123,6 +129,48 @@ def _lead(ledger: Ledger, name: str, wrong: str) -> None:
         ledger.misses.append(f"{name}: {wrong}")
 
 
+def planted(yard: Yard, ledger: Ledger) -> None:
+    """Profile small programs in trouble and well; where a setting cures one, count what it leaves of the faults."""
+    named = 0
+    for about in TROUBLES:
+        if missing := [words[0] for words in (about.build, about.run) if words and not _is_installed(words[0])]:
+            _skip(ledger, about.title, FaultwatchError(f"{missing[0]} is not installed"))
+            continue
+        for is_well in (False, True):
+            folder = yard.scratch / f"planted-{about.file}-{is_well}"
+            folder.mkdir()
+            (folder / about.file).write_text(about.source)
+            if build := (is_well and about.well_build) or about.build:
+                subprocess.run(build, cwd=folder, check=True, capture_output=True)
+            arguments = ["well"] if is_well and not about.well_build else []
+            workload = workload_of(Program(about.title, [*about.run, *arguments]), folder)
+            diagnosis = diagnose_profile(DiagnosisRequest(profile=yard.profile(workload, {}, folder)))
+            found = [finding.rule for finding in diagnosis.findings]
+            right = (about.rule in found) != is_well
+            named += right
+            name = f"{about.title}, {'well' if is_well else 'in trouble'}"
+            print(f"  {'right' if right else 'WRONG'}  {name}: {', '.join(found) or 'nothing'}", flush=True)
+            if not right:
+                ledger.misses.append(f"{name}: {', '.join(found) or 'nothing'}")
+            if about.cure and not is_well:
+                _cure(yard, ledger, about, workload, folder)
+    ledger.figures["planted_right"] = named
+
+
+def _cure(yard: Yard, ledger: Ledger, about: Planted, workload: Workload, folder: Path) -> None:
+    """Count the faults with the setting that cures a program: at most half of them may be left."""
+    assert about.cure is not None
+    cured = apply_remedy(workload, dict([about.cure]))
+    before, after = (yard.trial(one, {}, folder).execute().readings["page-faults"].value for one in (workload, cured))
+    print(f"         {'='.join(about.cure)}: {before:,} → {after:,} faults", flush=True)
+    if 2 * (after or 0) > (before or 0):
+        ledger.misses.append(f"{about.title}: {'='.join(about.cure)} leaves {after} of {before} faults")
+
+
+def _is_installed(program: str) -> bool:
+    return program.startswith("./") or shutil.which(program) is not None
+
+
 def speed(yard: Yard, ledger: Ledger) -> None:
     """Time one profile of half a million faults: recording, dissecting, folding and uploading."""
     workload = load_workload(WORKLOADS / "tensor_copy")
@@ -165,6 +213,7 @@ def _skip(ledger: Ledger, name: str, error: Exception) -> None:
 
 PARTS: Mapping[str, Callable[[Yard, Ledger], None]] = {
     **{about.workload: partial(pair, about=about) for about in PAIRS},
+    "planted": planted,
     "culprits": culprits,
     "speed": speed,
     "flame": flame,

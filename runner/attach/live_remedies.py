@@ -40,7 +40,7 @@ def fit_diagnosis(diagnosis: Diagnosis, program: LiveProgram, anatomy: Anatomy |
 
 def is_in_heap(anatomy: Anatomy) -> bool:
     """Return whether the largest part of the faults is in the heap of the C library."""
-    return max(anatomy.by_memory, key=lambda kind: anatomy.by_memory[kind], default=None) is Memory.HEAP
+    return max(anatomy.by_memory, key=lambda kind: anatomy.by_memory[kind], default=None) in {Memory.HEAP, Memory.ARENA}
 
 
 def can_work(settings: Mapping[str, str], program: LiveProgram) -> bool:

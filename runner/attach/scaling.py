@@ -7,7 +7,7 @@ from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
 from runner.profile.stack_folding import distribute
 
 Entry = TypeVar("Entry", Site, FaultKind)
-_KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK)
+_KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
 """What a page without a returning call was before: only a recording of all faults tells."""
 
 
@@ -27,6 +27,9 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "unplaced": 0,
             "major": round(anatomy.major * factor),
             "pages": round(anatomy.pages * factor),
+            "forks": round(anatomy.forks * factor),
+            "threads": round(anatomy.threads * factor),
+            "shared_pages": round(anatomy.shared_pages * factor),
             "by_memory": distribute(anatomy.by_memory, counted),
             "by_touch": distribute(anatomy.by_touch, counted),
             "by_access": distribute(anatomy.by_access, counted),
@@ -63,7 +66,7 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     sites = [part for site in sampled.sites for part in _split_by_touch(site, split)]
     sites.sort(key=lambda site: -site.faults)
     access = distribute(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
-    pages = sampled.counted * complete.pages // complete.counted if complete.counted else sampled.pages
+    factor = sampled.counted / complete.counted if complete.counted else 1.0
     return sampled.model_copy(
         update={
             "by_touch": dict(sorted(touches.items(), key=lambda item: -item[1])),
@@ -71,7 +74,8 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
             "kinds": tuple(part for kind in sampled.kinds for part in _split_by_touch(kind, split)),
             "forks": forks,
             "sites": tuple(sites),
-            "pages": pages,
+            "pages": round(complete.pages * factor) if complete.counted else sampled.pages,
+            "shared_pages": round(complete.shared_pages * factor),
             "period": 1,
             "major": sampled.counted * complete.major // complete.counted if complete.counted else 0,
         }

@@ -58,6 +58,7 @@ class FaultCause(StrEnum):
     COPIED = "copied after fork"
     FILE_PAGES = "file pages"
     IMAGE = "program and libraries"
+    AFTER_READ = "read before it was written"
     AGAIN = "touched again"
     UNKNOWN_TOUCH = "memory"
     """Not every fault was recorded, so it is unknown whether this was the first touch."""

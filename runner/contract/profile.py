@@ -77,8 +77,11 @@ class Memory(StrEnum):
     """The kind of memory to which a page belongs."""
 
     HEAP = "heap"
+    ARENA = "malloc arena"
+    """The heap of a thread: glibc's malloc gives each one its own, besides that of the first."""
     ANONYMOUS = "anonymous mmap"
     STACK = "stack"
+    """The stack of the first thread, or of another one."""
     FILE_TEXT = "file text"
     FILE_DATA = "file data"
     SHARED = "shared"
@@ -98,6 +101,9 @@ class Touch(StrEnum):
     AGAIN = "again"
     """The page had faulted before, and the program had not given it back: the kernel had taken it, or write-protected
     it."""
+    AFTER_READ = "after read"
+    """The program had only read the page of its own memory: a read maps the kernel's page of zeros, so the first write
+    faults once more."""
     UNKNOWN = "unknown"
     """Not every fault was recorded, so it is unknown whether this was the first touch."""
 
@@ -174,6 +180,10 @@ class Anatomy(Strict):
     """The places with the most major faults. What was there before is unknown."""
     forks: Count = 0
     """Number of processes that the program forked."""
+    threads: Count = 0
+    """Number of threads that the program started."""
+    shared_pages: Count = 0
+    """Number of distinct pages of shared memory that faulted. Each process that touches one faults on it."""
     sites: tuple[Site, ...] = Field(default=(), max_length=1000)
     """The places with the most faults; the rest is ``elsewhere``."""
     elsewhere: Count = 0

@@ -107,10 +107,6 @@ class Room(Struct, frozen=True):
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
-SHORTAGE_WORDS = ("left too", "made more than")
-"""How the clauses of :func:`describe_shortage` begin."""
-
-
 def describe_shortage(before: Room, now: Room) -> str:
     """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
     if now.bytes < min(MIN_FREE_BYTES, before.bytes // 2):

@@ -44,6 +44,11 @@ class Finished(Struct, frozen=True):
     why: str = ""
 
     @property
+    def timed_out(self) -> bool:
+        """Whether the program was ended at its deadline."""
+        return self.status is None and not self.why
+
+    @property
     def problem(self) -> str:
         """Why the program failed, as the second half of a sentence; empty if it succeeded."""
         if self.why:

@@ -34,12 +34,15 @@ class SideResult(Struct, frozen=True):
         The end of its standard output and of its standard error.
     seconds
         From its start to its end.
+    timed_out
+        Whether it was ended at its deadline.
     """
 
     problem: str
     output: str
     error: str
     seconds: float
+    timed_out: bool = False
 
 
 class SideCommands:
@@ -130,7 +133,7 @@ class SideCommands:
         if not has_ended or self._ended is None:
             limit = deadline - began
             problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit:.0f} s"
-            return SideResult(problem, output, error, time.monotonic() - began)
+            return SideResult(problem, output, error, time.monotonic() - began, timed_out=not program.has_ended)
         status = os.waitstatus_to_exitcode(self._ended[0])
         problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
         return SideResult(problem if status else "", output, error, self._ended[1])

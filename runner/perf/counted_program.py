@@ -163,7 +163,8 @@ class CountedProgram:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
         why = self._guard.problem if self._guard else ""
         ending = self.launch.ending
-        return replace(finished, why=why, status=finished.status if ending is None else ending.status)
+        has_own_status = ending is not None and finished.status is not None  # None: it was ended at the deadline
+        return replace(finished, why=why, status=ending.status if ending and has_own_status else finished.status)
 
     def _prepare(self, pid: int) -> None:
         """Attach everything that counts to a program that is about to start."""

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
-from runner.execution.disk_guard import SHORTAGE_WORDS
-from runner.execution.execute import TIMEOUT_WORDS, Finished, Program, execute_together
+from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
@@ -219,7 +218,7 @@ def raise_on_failure(command: Sequence[str], problem: str, finished: Finished, g
     if problem:
         limited = f" (memory limit {group.show()} bytes)" if "SIGKILL" in problem and group.show() != "none" else ""
         message = f"`{shlex.join(command)}` {problem}{limited}"
-        was_stopped = bool(limited) or any(stop in problem for stop in (TIMEOUT_WORDS, *SHORTAGE_WORDS))
+        was_stopped = bool(limited or finished.why) or finished.timed_out
         log = _format_log(finished.output, finished.error)
         raise ExecutionFailure(message, log, temporary=is_temporary(finished), was_stopped=was_stopped)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from runner.contract import profile as contract
 from runner.contract.profile import Access, Anatomy, Area, Call, Census, FaultKind, Memory, Site, Touch
@@ -34,8 +33,12 @@ _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
 _ENTRY_PREFIX = "syscalls:sys_enter_"
-_OTHER_MEMORY = Memory.OTHER.value
+_OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
+_PRIVATE_KINDS = frozenset({Memory.HEAP.value, Memory.ARENA.value, Memory.ANONYMOUS.value, Memory.STACK.value})
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
+_AFTER_MUNMAP = Touch.AFTER_MUNMAP.value
+_FAULT_AROUND_BYTES = 1 << 16
+"""A read fault on a file maps the pages around it as well, in parts of this size."""
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
@@ -93,6 +96,7 @@ class Dissection(Struct):
     calls: Counter[str] = field(default_factory=Counter)
     advice: Counter[str] = field(default_factory=Counter)
     forks: int = 0
+    threads: int = 0
     _bytes: Counter[str] = field(default_factory=Counter)
     _maps: dict[int, ProcessMappings] = field(default_factory=dict)
     _pages: dict[int, PageStates] = field(default_factory=dict)
@@ -104,6 +108,10 @@ class Dissection(Struct):
     _stretches: dict[tuple[int, int, int], _Stretch] = field(default_factory=dict)
     _processes: dict[int, int] = field(default_factory=dict)
     """The process of each thread that has faulted."""
+    _shared_pages: set[int] = field(default_factory=set)
+    """The pages of shared memory that faulted in some process."""
+    _file_parts: set[tuple[int, str, int]] = field(default_factory=set)
+    """The parts of mapped files that faulted, by process."""
     _forked: set[int] = field(default_factory=set)
     """The processes that were forked, or have forked."""
     _breaks: dict[int, int] = field(default_factory=dict)
@@ -131,16 +139,19 @@ class Dissection(Struct):
                 case Traced():
                     self._add_tracepoint(event)
                 case Mapped():
-                    mapping = MemoryMapping.from_event(event)
+                    mappings = self._get_mappings(event.pid)
+                    mapping = mappings.identify_thread_memory(MemoryMapping.from_event(event))
                     # The kernel names the heap only after it has grown.
                     if mapping.end == self._breaks.get(event.pid) and mapping.memory is Memory.ANONYMOUS:
-                        mapping = replace(mapping, memory=Memory.HEAP, kind=Memory.HEAP.value)
-                    self._get_mappings(event.pid).add(mapping)
+                        mapping = mapping.with_memory(Memory.HEAP)
+                    mappings.add(mapping)
                 case Forked() if event.pid != event.parent:
                     self._maps[event.pid] = self._get_mappings(event.parent).copy()
                     self._pages[event.pid] = self._get_pages(event.parent).fork()
                     self._forked |= {event.pid, event.parent}
                     self.forks += 1
+                case Forked() if self.recorded:
+                    self.threads += 1  # Those before the first fault are older than the recording.
                 case Executed():
                     self._maps[event.pid] = ProcessMappings()
                     self._pages[event.pid] = self._create_page_states()
@@ -196,6 +207,8 @@ class Dissection(Struct):
             kinds=_merge_small_files(+kinds),
             major_sites=self._locate_major_sites(locate),
             forks=self.forks,
+            threads=self.threads,
+            shared_pages=len(self._shared_pages),
             sites=sites,
             elsewhere=counted - sum(site.faults for site in sites),
             areas=self._build_areas(),
@@ -222,7 +235,16 @@ class Dissection(Struct):
             self._major[mapping.memory if mapping else Memory.OTHER] += 1
             self._major_places[pid, ip, place, kind, file] += 1
             return
-        how = self._get_pages(pid).record_fault(address // self.page_size)
+        page = address // self.page_size
+        only_read = kind in _PRIVATE_KINDS and self.access.is_read(code)
+        how = self._get_pages(pid).record_fault(page, only_read=only_read)
+        if kind == _SHARED_MEMORY:
+            self._shared_pages.add(page)
+            if how == _AFTER_FORK:
+                # A fork copies no tables of shared mappings: the child maps each page at its own first touch.
+                how = _FIRST_TOUCH
+        if mapping is not None and file and self._is_new_in_file(pid, mapping, address) and how == _AFTER_MUNMAP:
+            how = _FIRST_TOUCH  # Another file, or another part of it, was mapped here.
         if self.joined and how == _FIRST_TOUCH and self.access.is_present(code):
             # The page is older than the recording; a write to a present page copies it.
             how = _AFTER_FORK if pid in self._forked else _REPEATED_TOUCH
@@ -238,6 +260,13 @@ class Dissection(Struct):
                 stretch.mapping = mapping
             stretch.faults += self.period
             stretch.last = time
+
+    def _is_new_in_file(self, pid: int, mapping: MemoryMapping, address: int) -> bool:
+        """Return whether a process touches a part of a file for the first time, and remember that it does."""
+        part = pid, mapping.name, (address - mapping.start + mapping.offset) // _FAULT_AROUND_BYTES
+        is_new = part not in self._file_parts
+        self._file_parts.add(part)
+        return is_new
 
     def _locate_instruction(self, pid: int, ip: int, place: str) -> Instruction:
         """Return an instruction with its file and its offset there."""

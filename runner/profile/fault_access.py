@@ -81,6 +81,10 @@ class FaultAccess(Struct):
         """Return whether the page of a fault was in memory, and only the access was not allowed: a copy on write."""
         return code is not None and has_error_codes(self.machine) and bool(code & _PRESENT_FLAG)
 
+    def is_read(self, code: int | None) -> bool:
+        """Return whether a fault is known to be of a read, from the error code alone."""
+        return code is not None and has_error_codes(self.machine) and classify_error_code(code) is Access.READ
+
     def _read_instruction(self, file: str, offset: int) -> int | None:
         """Return the word of an instruction in a file, from the cache if it was read before."""
         place = file, offset

@@ -10,6 +10,12 @@ from runner.contract.profile import Memory
 from runner.profile.script_parser import Mapped
 
 _SHARED_MEMORY_PREFIXES = ("/dev/zero", "/dev/shm/", "/memfd:", "/SYSV", "/anon_hugepage")  # noqa: S108 - names that the kernel gives
+_ARENA_BYTES = 64 << 20
+"""glibc's malloc reserves arenas of this size, at multiples of it (``HEAP_MAX_SIZE``)."""
+_MAX_NEW_ARENA_BYTES = 4 << 20
+"""An arena begins with less than this, unlike the areas that Go's runtime reserves in the same size."""
+_MAX_GUARD_BYTES = 1 << 16
+"""The largest guard below the stack of a thread: one page."""
 _KERNEL_MAPPINGS = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
 
@@ -23,12 +29,19 @@ class MemoryMapping(Struct, frozen=True):
     kind: str
     """``memory`` as a string: members of an enumeration hash slowly, and each fault looks it up."""
     name: str
+    reserved: bool = False
+    """Whether the range may not be accessed: it keeps addresses free, or guards what is above it."""
 
     @classmethod
     def from_event(cls, event: Mapped) -> "MemoryMapping":
         """Return the mapping of an event."""
         memory = classify_memory(event)
-        return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name)
+        reserved = event.protection.startswith("---")
+        return cls(event.start, event.start + event.size, event.offset, memory, memory.value, event.name, reserved)
+
+    def with_memory(self, memory: Memory) -> "MemoryMapping":
+        """Return the mapping as one of another kind of memory."""
+        return replace(self, memory=memory, kind=memory.value)
 
     @property
     def file(self) -> str:
@@ -61,10 +74,30 @@ class ProcessMappings(Struct):
     def add(self, new: MemoryMapping) -> None:
         """Add a mapping; it replaces what it overlaps."""
         first, last = self._find_overlapping(new.start, new.end)
+        guards_stack = self._becomes_guard(new)
         mappings = [part for old in self._all[first:last] for part in _cut_outside(old, new.start, new.end)]
         mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
         self._all[first:last] = mappings
         self._starts[first:last] = [mapping.start for mapping in mappings]
+        if guards_stack:
+            self._mark_stack(new.end)
+
+    def identify_thread_memory(self, new: MemoryMapping) -> MemoryMapping:
+        """Return anonymous memory that is about to be added as the stack or the arena of a thread, if it is one.
+
+        A stack has a guard right below, and is mapped together with it. An arena is the accessible beginning of a range
+        that malloc has reserved.
+        """
+        if new.memory is not Memory.ANONYMOUS or new.reserved:
+            return new
+        before, below = self.find(new.start), self.find(new.start - 1)
+        if new.start % _ARENA_BYTES == 0:
+            grows = before is not None and before.memory is Memory.ARENA
+            begins = before is not None and before.reserved and new.end - new.start < _MAX_NEW_ARENA_BYTES
+            return new.with_memory(Memory.ARENA) if grows or begins else new
+        if below is not None and below.reserved and new.start - below.start <= _MAX_GUARD_BYTES:
+            return new.with_memory(Memory.STACK)
+        return new
 
     def __iter__(self) -> Iterator[MemoryMapping]:
         return iter(self._all)
@@ -79,6 +112,19 @@ class ProcessMappings(Struct):
     def copy(self) -> "ProcessMappings":
         """Return the mappings that a child starts with."""
         return ProcessMappings(list(self._starts), list(self._all))
+
+    def _becomes_guard(self, new: MemoryMapping) -> bool:
+        """Return whether the end of anonymous memory is made inaccessible, as the JVM guards its threads' stacks."""
+        before = self.find(new.start)
+        is_small = new.reserved and new.end - new.start <= _MAX_GUARD_BYTES
+        return is_small and before is not None and before.memory is Memory.ANONYMOUS and not before.reserved
+
+    def _mark_stack(self, start: int) -> None:
+        """Take the memory that begins above a guard as the stack of a thread."""
+        index = bisect_right(self._starts, start) - 1
+        above = self._all[index]
+        if above.start == start and above.memory is Memory.ANONYMOUS and not above.reserved:
+            self._all[index] = above.with_memory(Memory.STACK)
 
     def _find_overlapping(self, start: int, end: int) -> tuple[int, int]:
         """Return the range of indices of the mappings that may overlap an address range."""

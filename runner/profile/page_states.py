@@ -12,6 +12,10 @@ _RETURNING_ADVICE = {4, 8, 9, 21}
 """Advice of madvise: DONTNEED, FREE, REMOVE, PAGEOUT."""
 # Strings: each fault looks them up, and members of an enumeration hash slowly.
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
+_AFTER_READ = Touch.AFTER_READ.value
+
+_HOLDING_DATA = frozenset({_REPEATED_TOUCH, _AFTER_FORK})
+"""What a page was that has data in it, which a read maps again: not the page of zeros."""
 
 
 class PageStates(Struct):
@@ -29,13 +33,13 @@ class PageStates(Struct):
     _shared: set[int] = field(default_factory=set)
     """Pages that were present at a fork, and have not faulted since: another process may have them too."""
 
-    def record_fault(self, page: int) -> str:
-        """Record a fault; return the previous state of the page: the value of a :class:`Touch`."""
+    def record_fault(self, page: int, *, only_read: bool = False) -> str:
+        """Record a fault, perhaps of a read of private memory; return the page's previous state: a :class:`Touch`."""
         before = self._state.get(page, _FIRST_TOUCH)
         if page in self._shared:
             self._shared.discard(page)
             before = _AFTER_FORK
-        self._state[page] = _REPEATED_TOUCH
+        self._state[page] = _AFTER_READ if only_read and before not in _HOLDING_DATA else _REPEATED_TOUCH
         return before
 
     def fork(self) -> "PageStates":
@@ -104,10 +108,10 @@ class JoinedPageStates(PageStates):
 
     _returned: ProcessMappings = field(default_factory=ProcessMappings)
 
-    def record_fault(self, page: int) -> str:
+    def record_fault(self, page: int, *, only_read: bool = False) -> str:
         """Record a fault; return the previous state of the page, as far as it can be known."""
         is_new = page not in self._state
-        before = PageStates.record_fault(self, page)
+        before = PageStates.record_fault(self, page, only_read=only_read)
         returned = self._returned.find(page * self.page_size) if is_new else None
         return returned.kind if returned else before
 

@@ -19,7 +19,6 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
-from runner.execution.execute import TIMEOUT_WORDS
 from runner.execution.execution_log import log_command
 from runner.execution.launch import Start, resolve_program
 from runner.execution.launcher import get_launcher
@@ -333,9 +332,8 @@ class ServerExecution:
                 for title, text in (("standard error", result.error), ("standard output", result.output))
                 if text.strip()
             )
-            raise ExecutionFailure(
-                f"{what}: `{shlex.join(command)}` {result.problem}", log, was_stopped=TIMEOUT_WORDS in result.problem
-            )
+            message = f"{what}: `{shlex.join(command)}` {result.problem}"
+            raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
     def _start_side_command(self, command: Sequence[str], deadline: float) -> SideResult:

@@ -18,7 +18,7 @@ from runner.dependencies.watch import LookupTracer
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.execute import TIMEOUT_WORDS, execute
+from runner.execution.execute import execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
@@ -57,6 +57,8 @@ class BuildFailure(Exception):
         The state of this host is the reason, so another attempt can succeed.
     lacks_programs
         Whether the build was not tried, because this host lacks programs that the workload requires.
+    timed_out
+        Whether the build exceeded its time limit.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class BuildFailure(Exception):
         temporary: bool = False,
         stage: Stage = Stage.BUILD,
         lacks_programs: bool = False,
+        timed_out: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -74,11 +77,7 @@ class BuildFailure(Exception):
         self.build = build
         self.temporary = temporary
         self.lacks_programs = lacks_programs
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the build exceeded its time limit."""
-        return TIMEOUT_WORDS in self.message
+        self.timed_out = timed_out
 
 
 class Builder(Struct, frozen=True):
@@ -453,7 +452,7 @@ def run_build_command(
     offline = "" if hint or sandbox else _explain_missing_network(result.output)
     failure = f"`{written}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
-        raise BuildFailure(failure, build, temporary=True)
+        raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
 
 

@@ -26,8 +26,12 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 
 
 def _is_lock_contended(facts: Facts) -> bool:
-    """Return whether threads wait long for the mmap lock while they map or unmap memory."""
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and facts.count_calls(*_MAPPING_CALLS) >= MIN_CALLS
+    """Return whether threads wait long for the mmap lock while they map or unmap memory.
+
+    Apart from their own stacks, which a thread takes with one call and gives back with another.
+    """
+    calls = facts.count_calls(*_MAPPING_CALLS) - 2 * facts.anatomy.threads
+    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and calls >= MIN_CALLS
 
 
 def _estimate_lock_saving(facts: Facts) -> float:

@@ -8,8 +8,13 @@ from service.rules.diagnose import (
     contention,
     file_windows,
     forked_memory,
+    growing_buffers,
+    relocations,
     returned_memory,
+    shared_memory,
     storage_faults,
+    thread_memory,
+    zero_pages,
 )
 from service.rules.diagnose.fault_difference import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
@@ -23,6 +28,12 @@ RULES: tuple[Rule, ...] = (
     returned_memory.TEMPORARY_BUFFERS,
     file_windows.FILE_WINDOWS,
     forked_memory.COPIES_AFTER_FORK,
+    shared_memory.SHARED_MEMORY,
+    growing_buffers.GROWING_BUFFER,
+    zero_pages.READ_BEFORE_WRITE,
+    thread_memory.THREAD_PER_TASK,
+    thread_memory.MORE_ARENAS,
+    relocations.RELOCATIONS,
     storage_faults.READ_AHEAD_OFF,
     storage_faults.COLD_START,
     storage_faults.MEMORY_LIMIT,

@@ -35,10 +35,11 @@ _MIN_CHANGED_SHARE = 0.01
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
 _NUMBER = re.compile(r"\d{3,}")
 """Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
-_RETURNED = {
+_TOUCHED_BEFORE = {
     Touch.AFTER_MADVISE: FaultCause.AFTER_MADVISE,
     Touch.AFTER_MUNMAP: FaultCause.AFTER_MUNMAP,
     Touch.AFTER_BRK: FaultCause.AFTER_BRK,
+    Touch.AFTER_READ: FaultCause.AFTER_READ,
 }
 _UNKNOWN_FUNCTION = "[unknown]"
 _Group = tuple[FaultCause, str]
@@ -105,8 +106,8 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
         return FaultCause.COPIED
     if memory in {Memory.FILE_TEXT, Memory.FILE_DATA}:
         return FaultCause.FILE_PAGES
-    if touch in _RETURNED:
-        return _RETURNED[touch]
+    if touch in _TOUCHED_BEFORE:
+        return _TOUCHED_BEFORE[touch]
     return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
 
 
@@ -220,6 +221,7 @@ def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> 
         FaultCause.COPIED: f"copies {more} pages that it shares with a forked process",
         FaultCause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
         FaultCause.IMAGE: f"touches {more} pages of the program and its libraries",
+        FaultCause.AFTER_READ: f"writes to {more} pages that it had read before it wrote to them",
         FaultCause.AGAIN: f"touches {more} pages again that it had not given back",
         FaultCause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
         FaultCause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",

@@ -12,21 +12,23 @@ from service.rules.diagnose.rule import Rule
 
 MIN_COPIED_PER_FORK = 256
 """Copied pages per fork from which data is copied: any fork copies some tens of pages of stack and C library."""
+MIN_COPIED_BY_INTERPRETER = 4096
+"""The same for Python, whose children write the reference counts of the interpreter's own objects: 16 MiB."""
 _COPY_FUNCTION = re.compile(r"(?:do_)?wp_page(?:_copy)?|__wp_page_copy_user|do_cow_fault")
-_COPIED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
+_COPIED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK, Memory.FILE_DATA)
 
 
 def _count_copied(facts: Facts) -> int:
     """Return how many faults copied a page that another process shared since a fork."""
-    return sum(
-        kind.faults for kind in facts.anatomy.kinds if kind.touch is Touch.AFTER_FORK and kind.memory in _COPIED_MEMORY
-    )
+    return facts.count_faults(_COPIED_MEMORY, Touch.AFTER_FORK)
 
 
 def _copies_much(facts: Facts) -> bool:
     """Return whether the program forks while it holds data that one of the processes then writes."""
     forks = facts.anatomy.forks
-    return forks > 0 and _count_copied(facts) >= MIN_COPIED_PER_FORK * forks
+    is_python = identify_runtime(facts.profile) is Runtime.PYTHON
+    least = MIN_COPIED_BY_INTERPRETER if is_python else MIN_COPIED_PER_FORK
+    return forks > 0 and _count_copied(facts) >= least * forks
 
 
 def _estimate_copy_saving(facts: Facts) -> float | None:

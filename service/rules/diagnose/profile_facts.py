@@ -27,7 +27,7 @@ _MEMORY_CALLS = re.compile(
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
-OWN_MEMORY = frozenset({Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED})
+OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED})
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
@@ -83,7 +83,7 @@ class Facts:
             _compute_cost_shares(profile, profile.on_cpu) if timed and profile.on_cpu else (0.0, {})
         )
         if timed and not _may_show_kernel(profile):
-            fault_cost = _compute_system_share(profile)
+            fault_cost = compute_system_share(profile)
         locking, calling = _find_frames(profile, _LOCK_FUNCTION), _find_frames(profile, _MEMORY_CALLS)
         storage, faulting = _find_frames(profile, _STORAGE_FUNCTION), _find_frames(profile, _FAULT_FUNCTION)
         return cls(
@@ -136,6 +136,10 @@ class Facts:
         """Return the share of the faults of some touches in some kinds of memory, as far as sites are known."""
         sites = (site for site in self.anatomy.sites if site.memory in memory and site.touch in touches)
         return sum(site.faults for site in sites) / self.faults if self.faults else 0.0
+
+    def count_faults(self, memory: Collection[Memory], *touches: Touch) -> int:
+        """Return the number of faults of some touches in some kinds of memory; 0 if kinds are not known."""
+        return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
     @property
     def program_share(self) -> float:
@@ -249,7 +253,7 @@ def _may_show_kernel(profile: Profile) -> bool:
     return not modules or any(module.startswith("[kernel") for module in modules)
 
 
-def _compute_system_share(profile: Profile) -> float:
+def compute_system_share(profile: Profile) -> float:
     """Return the share of the CPU time that was spent in the kernel: the most that faults can have cost."""
     times = [_find_first_value(profile, f"region:{name}-time", f"{name}-time") for name in ("sys", "user")]
     return times[0] / sum(times) if sum(times) else 0.0

@@ -14,7 +14,7 @@ MIN_SINGLE_READS = 64
 MIN_READ_GROWTH = 4
 """The factor in major faults from which read-ahead was lost: it reads up to 32 pages at once."""
 _SWAP_REFAULTS, _FILE_REFAULTS = "cgroup:workingset_refault_anon", "cgroup:workingset_refault_file"
-_SWAPPED_MEMORY = (Memory.HEAP, Memory.ANONYMOUS, Memory.STACK)
+_SWAPPED_MEMORY = (Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.STACK)
 """Memory whose pages come from storage only if they were swapped out."""
 
 

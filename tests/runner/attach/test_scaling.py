@@ -70,3 +70,11 @@ def test_pages_that_had_been_in_memory_are_copies_if_the_process_forks() -> None
 def test_the_refault_ratio_survives_scaling() -> None:
     anatomy = make_anatomy({Touch.AGAIN: 100}, pages=10)
     assert scale_anatomy(anatomy, 5000).refault_ratio == pytest.approx(10)
+
+
+def test_forks_threads_and_shared_pages_grow_with_the_faults() -> None:
+    facts = {"forks": 3, "threads": 5, "shared_pages": 40}
+    complete = make_anatomy({Touch.FIRST: 100}, pages=50).model_copy(update=facts)
+    scaled = scale_anatomy(complete, 1000)
+    assert (scaled.forks, scaled.threads, scaled.shared_pages) == (30, 50, 400)
+    assert merge_anatomies(complete, make_anatomy({Touch.FIRST: 500})).shared_pages == 200

@@ -83,7 +83,7 @@ class SlowHost(Host):
     def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
         if proposal.command.startswith("slow"):
             self.built.append(proposal.command)
-            raise BuildFailure("`cmake` did not finish within 900 s", Build())
+            raise BuildFailure("`cmake` did not finish", Build(), timed_out=True)
         return super().build(proposal)
 
 

@@ -115,8 +115,15 @@ def test_the_log_of_a_failure_has_what_the_program_said(programs: Path) -> None:
 
 
 def test_a_program_that_hangs_is_ended(programs: Path) -> None:
-    with pytest.raises(ExecutionFailure, match=r"did not finish within 0\.5 s"):
+    with pytest.raises(ExecutionFailure, match=r"did not finish within 0\.5 s") as caught:
         run(programs, "sleep", "60", timeout=0.5)
+    assert caught.value.was_stopped
+
+
+def test_a_program_that_only_says_so_was_not_stopped(programs: Path) -> None:
+    with pytest.raises(ExecutionFailure) as caught:
+        run(programs, "sh", "-c", "echo did not finish within 5 s >&2; exit 3 # did not finish within 5 s")
+    assert not caught.value.was_stopped
 
 
 def test_limits_and_personality_of_the_caller_do_not_reach_the_program(programs: Path) -> None:

@@ -262,3 +262,95 @@ def test_giving_back_a_vast_range_is_as_quick_as_what_was_touched() -> None:
     pages.record_fault(7)
     pages.record_call("munmap", {"addr": 0, "len": 1 << 60})
     assert pages.record_fault(7) == Touch.AFTER_MUNMAP
+
+
+def memories(*events: Event, address: int) -> Memory:
+    """Return the memory of a fault at an address after some events."""
+    (memory,) = dissected([*events, fault(address)]).build_anatomy(1, named).by_memory
+    return memory
+
+
+STACK_BASE, ARENA = 0x7F00_1000_0000, 64 << 20
+
+
+def reserved(start: int, pages: int) -> Mapped:
+    return mapped(start, pages, protection="---p")
+
+
+def test_the_stack_of_a_thread_is_known_by_the_guard_below_it() -> None:
+    reservation = reserved(STACK_BASE, 2049)
+    stack = mapped(STACK_BASE + PAGE, 2048)
+    assert memories(reservation, stack, address=STACK_BASE + 2000 * PAGE) is Memory.STACK
+    # As perf lists the mappings of a process that runs already.
+    assert memories(reserved(STACK_BASE, 1), stack, address=STACK_BASE + 9 * PAGE) is Memory.STACK
+    assert memories(stack, address=STACK_BASE + 9 * PAGE) is Memory.ANONYMOUS
+    # What is far above the beginning of a range without access is no stack.
+    assert memories(reservation, mapped(STACK_BASE + 99 * PAGE, 9), address=STACK_BASE + 99 * PAGE) is Memory.ANONYMOUS
+
+
+def test_a_stack_is_known_when_its_end_becomes_a_guard() -> None:
+    stack, guard = mapped(STACK_BASE, 256), reserved(STACK_BASE, 4)
+    assert memories(stack, guard, address=STACK_BASE + 200 * PAGE) is Memory.STACK
+    # The JVM takes the pages of the guard once more before.
+    assert memories(stack, mapped(STACK_BASE, 4), guard, address=STACK_BASE + 200 * PAGE) is Memory.STACK
+    # A range without access where nothing was guards nothing.
+    above = mapped(STACK_BASE + 4 * PAGE, 256)
+    assert memories(above, guard, address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
+    assert memories(above, guard, guard, address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
+    assert memories(stack, reserved(STACK_BASE, 99), address=STACK_BASE + 200 * PAGE) is Memory.ANONYMOUS
+
+
+def test_an_arena_begins_a_reserved_range_of_64_mib_and_grows() -> None:
+    start = 5 * ARENA
+    reservation, first, grown = reserved(start - 9 * PAGE, 32768), mapped(start, 33), mapped(start, 4000)
+    assert memories(reservation, first, address=start) is Memory.ARENA
+    assert memories(reservation, first, grown, address=start + 3999 * PAGE) is Memory.ARENA
+    # Go's runtime takes 4 MiB of what it reserved.
+    assert memories(reservation, mapped(start, 1024), address=start) is Memory.ANONYMOUS
+    assert memories(first, address=start) is Memory.ANONYMOUS
+
+
+def test_a_write_after_reads_of_new_memory_is_no_second_touch_of_data() -> None:
+    read, write = 4, 7  # error codes
+    events = [
+        mapped(0x10000, 8),
+        fault(0x10000, code=read),
+        fault(0x10000, code=write),
+        fault(0x10000, code=write),
+        # A page with data is read again: it is no page of zeros.
+        fault(0x10000, code=read),
+        fault(0x10000, code=write),
+    ]
+    touches = {Touch.FIRST: 1, Touch.AFTER_READ: 1, Touch.AGAIN: 3}
+    assert dissected(events).build_anatomy(5, named).by_touch == touches
+    of_file = [mapped(0x10000, 8, "/srv/data"), fault(0x10000, code=read), fault(0x10000, code=write)]
+    assert dissected(of_file).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AGAIN: 1}
+    returned = call("madvise", "start: 0x10000, len_in: 0x1000, behavior: 0x00000004")
+    again = [*events[:2], returned, fault(0x10000, code=write)]
+    assert dissected(again).build_anatomy(2, named).by_touch == {Touch.FIRST: 1, Touch.AFTER_MADVISE: 1}
+
+
+def test_threads_that_start_are_counted_and_those_before_the_recording_are_not() -> None:
+    before, after = [Forked(1, 1)] * 3, [Forked(1, 1)] * 2
+    anatomy = dissected([*before, mapped(0x10000, 8), fault(0x10000), *after, Forked(2, 1)]).build_anatomy(1, named)
+    assert (anatomy.threads, anatomy.forks) == (2, 1)
+
+
+def test_each_process_touches_shared_memory_first_and_its_pages_are_counted_once() -> None:
+    shared = mapped(0x10000, 8, "/dev/zero (deleted)", "rw-s")
+    events = [shared, fault(0x10000), fault(0x11000), Forked(2, 1), *(fault(0x10000, pid=pid) for pid in (2, 2))]
+    anatomy = dissected(events).build_anatomy(4, named)
+    # A fork copies no tables of shared mappings.
+    assert anatomy.by_touch == {Touch.FIRST: 3, Touch.AGAIN: 1}
+    assert anatomy.by_memory == {Memory.SHARED: 4}
+    assert anatomy.shared_pages == 2
+
+
+def test_another_file_where_one_was_unmapped_is_touched_for_the_first_time() -> None:
+    unmapped = call("munmap", "addr: 0x10000, len: 0x8000")
+    one, other = mapped(0x10000, 8, "/srv/one"), mapped(0x10000, 8, "/srv/other")
+    events = [one, fault(0x10000), unmapped, other, fault(0x10000), unmapped, one, fault(0x10000)]
+    assert dissected(events).build_anatomy(3, named).by_touch == {Touch.FIRST: 2, Touch.AFTER_MUNMAP: 1}
+    later = Mapped(1, 0x10000, 8 * PAGE, 1 << 20, "r--p", "/srv/one")
+    events = [one, fault(0x10000), unmapped, later, fault(0x10000)]
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}

@@ -134,6 +134,7 @@ def test_what_the_host_did_to_a_build_is_not_remembered(
     with pytest.raises(BuildFailure, match=said) as caught:
         builder.build(repository, head, recipe)
     assert caught.value.temporary
+    assert caught.value.timed_out == said.startswith("did not finish")
     marker.touch()
     assert not builder.build(repository, head, recipe)[1].cached
 

@@ -14,12 +14,13 @@ from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, S
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
-from tests.service.profiles import FAULTING, MAIN, STORAGE, anatomy, area, profile, stacks
+from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, anatomy, area, profile, stacks
 
 AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}
 UNMAPPED = {Touch.FIRST: 100, Touch.AFTER_MUNMAP: 9_900}
 NEW = {Touch.FIRST: 65_536}
 PAIRS = {"mmap": 500, "munmap": 500}
+GROWTH = "void std::vector<long, std::allocator<long> >::_M_realloc_insert<long>(long&&)"
 
 
 def findings(profile: Profile, before: Profile | None = None) -> list[Finding]:
@@ -370,6 +371,14 @@ def test_the_few_pages_that_any_fork_copies_are_no_finding() -> None:
     assert rules(forked(9_900, 0)) == []
 
 
+def test_reference_counts_of_a_python_interpreter_are_no_data() -> None:
+    kernel = Frame(function="do_syscall_64", module="[kernel]")
+    python = (*FRAMES, Frame(function="PyGC_Collect", module="/usr/bin/python3.11"), kernel)
+    assert rules(forked(2_600, 2, frames=python)) == []
+    assert rules(forked(9_900, 2, frames=python)) == ["copies-after-fork"]
+    assert rules(forked(2_600, 2)) == ["copies-after-fork"]
+
+
 def read_by_page(major: int, advice: dict[str, int], file: str = "data.db") -> Profile:
     """Return a profile with major faults in one mapped file, for which it waits."""
     site = Site(
@@ -428,6 +437,185 @@ def test_buffers_are_recognised_without_operations_where_pages_come_and_go_or_mo
     assert rules(once, profile(anatomy({Touch.FIRST: 100}), calls=PAIRS, operations=None)) == ["temporary-buffers"]
 
 
+def of_kinds(*rows: tuple[Memory, Touch, int], cost: float = 0.4, **changes: Any) -> Profile:
+    """Return a profile with some faults of each kind of memory and of touch."""
+    libc = FaultKind(memory=Memory.FILE_TEXT, touch=Touch.FIRST, file="/usr/lib/libc.so.6", faults=0)
+    kinds = (*(FaultKind(memory=memory, touch=touch, faults=faults) for memory, touch, faults in rows), libc)
+    frame = Frame(function="copy", file="/srv/copy.c", line=7)
+    sites = tuple(Site(frame=frame, memory=memory, touch=touch, faults=faults) for memory, touch, faults in rows)
+    touches: dict[Touch, int] = {}
+    for _, touch, faults in rows:
+        touches[touch] = touches.get(touch, 0) + faults
+    facts = {name: changes.pop(name) for name in ("threads", "shared_pages", "period", "forks") if name in changes}
+    memory = dict.fromkeys((Memory.OTHER,), sum(touches.values()))
+    return profile(anatomy(touches, kinds=kinds, sites=sites, by_memory=memory, **facts), cost=cost, **changes)
+
+
+def with_threads(threads: int, refaults: int, **changes: Any) -> Profile:
+    """Return a profile of threads that come and go, on stacks that are emptied between them."""
+    times = {"sys-time": 0.8, "user-time": 0.2}
+    rows = ((Memory.STACK, Touch.FIRST, 100), (Memory.STACK, Touch.AFTER_MADVISE, refaults))
+    return of_kinds(*rows, threads=threads, cost=0.003, readings=times, calls={"madvise": threads}, **changes)
+
+
+def test_threads_that_come_and_go_are_named_with_the_system_time_that_samples_do_not_see() -> None:
+    (finding,) = findings(with_threads(1_000, 9_900))
+    assert finding.rule == "thread-per-task"
+    assert finding.price == pytest.approx(0.8 * 0.99)
+    assert "1,000 threads were started; 9,900 faults, 10 a thread" in finding.evidence[0]
+    assert "9,900 of these faults are in copy" in finding.evidence[2]
+
+
+def test_a_pool_of_threads_and_stacks_that_stay_are_no_finding() -> None:
+    assert rules(with_threads(16, 9_900)) == []
+    assert rules(with_threads(1_000, 900)) == []
+    assert rules(of_kinds((Memory.STACK, Touch.FIRST, 9_900), threads=1_000)) == []
+
+
+def test_threads_that_wait_while_stacks_come_and_go_do_not_wait_for_mapping_calls() -> None:
+    assert rules(with_threads(1_000, 9_900, waited=2.0)) == ["thread-per-task"]
+    assert rules(profile(anatomy(UNMAPPED, Memory.FILE_DATA, threads=16), waited=2.0, calls=PAIRS)) == ["mmap-lock"]
+
+
+def with_arenas(threads: int, pages: int, heap: int = 100, **changes: Any) -> Profile:
+    rows = ((Memory.ARENA, Touch.FIRST, pages), (Memory.HEAP, Touch.FIRST, heap))
+    return of_kinds(*rows, threads=threads, **changes)
+
+
+def test_more_threads_with_an_arena_each_can_share_some() -> None:
+    few, many = with_arenas(2, 1_000, cost=0.1), with_arenas(16, 8_000)
+    (finding,) = findings(many, few)
+    assert finding.rule == "malloc-arenas"
+    assert finding.price == pytest.approx(0.4 * 7_000 / 8_100)
+    assert "2 → 16 threads" in finding.evidence[0]
+    assert finding.remedies[0].settings == {"env.MALLOC_ARENA_MAX": "2"}
+
+
+def test_arenas_are_no_cause_alone_or_where_the_memory_only_moved_or_something_else_grew() -> None:
+    few = with_arenas(2, 1_000)
+    assert rules(with_arenas(16, 8_000)) == []
+    assert rules(with_arenas(2, 8_000), few) == []
+    assert rules(with_arenas(16, 1_200), few) == []
+    assert rules(with_arenas(16, 8_000), with_arenas(2, 1_000, heap=7_000)) == []
+    assert rules(with_arenas(16, 2_000, heap=5_000), few) == []
+
+
+def grown(copied: int, growing: str = GROWTH, *between: str) -> Profile:
+    """Return a profile of which some faults, and as much of the CPU time, are in copying a vector that grows."""
+    names = ("main", growing, *between, "__memmove_avx_unaligned_erms")
+    frames = tuple(Frame(function=name, module="program", file="src/grow.cc", line=5) for name in names)
+    within, share = tuple(range(len(frames))), copied / 10_000
+    made = anatomy({Touch.FIRST: 10_000}, pages=10_000)
+    faults = stacks(StackKind.FAULTS, {(0,): 10_000 - copied, within: copied})
+    on_cpu = stacks(StackKind.ON_CPU, {(0,): round((1 - share) * 1e9), within: round(share * 1e9)})
+    return profile(made, frames=frames, faults=faults, on_cpu=on_cpu, off_cpu=None)
+
+
+@pytest.mark.parametrize(
+    "growing",
+    [
+        "void std::vector<long, std::allocator<long> >::_M_realloc_insert<long>(__gnu_cxx::__normal_iterator<long*>)",
+        "std::vector<Row>::_M_default_append(unsigned long)",
+        "std::__cxx11::basic_string<char, std::char_traits<char> >::_M_mutate(unsigned long, unsigned long)",
+        "void std::__1::vector<int>::__push_back_slow_path<int>(int&&)",
+    ],
+)
+def test_a_container_that_grows_by_copying_is_named_with_its_line(growing: str) -> None:
+    (finding,) = findings(grown(5_000, growing))
+    assert finding.rule == "growing-buffer"
+    assert finding.price == pytest.approx(0.5)
+    assert "5,000 of 10,000 faults" in finding.evidence[0]
+    assert "src/grow.cc:5" in finding.evidence[2]
+
+
+def test_what_a_growing_container_allocates_is_needed_and_other_functions_do_not_grow() -> None:
+    assert rules(grown(5_000, GROWTH, "operator new(unsigned long)")) == []
+    assert rules(grown(5_000, "std::vector<long>::operator=(std::vector<long> const&)")) == []
+    assert rules(grown(1_900)) == []
+
+
+def test_processes_that_each_map_the_same_shared_pages() -> None:
+    (finding,) = findings(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=4_000, forks=8))
+    assert finding.rule == "shared-memory"
+    assert finding.price == pytest.approx(0.4 * 0.6)
+    assert "10,000 first touches of shared memory on 4,000 pages" in finding.evidence[0]
+
+
+def test_what_a_child_touches_of_shared_memory_after_its_fork_it_maps_for_the_first_time() -> None:
+    rows = (Memory.SHARED, Touch.FIRST, 2_000), (Memory.SHARED, Touch.AFTER_FORK, 8_000)
+    assert rules(of_kinds(*rows, shared_pages=4_000)) == ["shared-memory"]
+
+
+def test_shared_memory_that_one_process_fills_is_new_memory() -> None:
+    assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=10_000)) == []
+    assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=8_500)) == []
+    # One fault in ten was recorded, so more pages were touched than are known.
+    assert rules(of_kinds((Memory.SHARED, Touch.FIRST, 10_000), shared_pages=1_000, period=10)) == []
+
+
+def test_new_memory_that_is_read_first_faults_twice() -> None:
+    (finding,) = findings(of_kinds((Memory.ANONYMOUS, Touch.FIRST, 5_000), (Memory.ANONYMOUS, Touch.AFTER_READ, 5_000)))
+    assert finding.rule == "read-before-write"
+    assert finding.price == pytest.approx(0.2)
+    assert "5,000 pages of new memory were read before" in finding.evidence[0]
+    assert {"thp": "always"} in [remedy.settings for remedy in finding.remedies]
+
+
+def test_a_few_pages_that_are_read_first_are_no_finding() -> None:
+    assert rules(of_kinds((Memory.HEAP, Touch.FIRST, 9_000), (Memory.HEAP, Touch.AFTER_READ, 1_000))) == []
+    assert rules(of_kinds((Memory.HEAP, Touch.FIRST, 200), (Memory.HEAP, Touch.AFTER_READ, 200))) == []
+
+
+LINKER = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
+
+
+def relocated(pages: int, module: str = LINKER, memory: Memory = Memory.FILE_DATA, file: str = "bin/large") -> Profile:
+    """Return a profile of a start at which the dynamic linker touches pages of a program's data."""
+    frame = Frame(function="elf_dynamic_do_Rela", module=module)
+    site = Site(frame=frame, memory=memory, touch=Touch.FIRST, file=file, faults=pages)
+    return profile(anatomy({Touch.FIRST: pages}, memory, sites=(site,)), cost=0.4)
+
+
+@pytest.mark.parametrize("module", [LINKER, "/lib/ld-musl-x86_64.so.1", "/lib64/ld64.so.2", "/lib/ld-2.31.so"])
+def test_a_start_that_writes_many_addresses(module: str) -> None:
+    (finding,) = findings(relocated(1_000, module))
+    assert finding.rule == "relocations"
+    assert finding.price == pytest.approx(0.4)
+    assert "1,000 pages (3.91 MiB)" in finding.evidence[0]
+    assert "large 1,000" in finding.evidence[1]
+
+
+@pytest.mark.parametrize(("file", "remedy"), [("bin/large", "without -pie"), ("/usr/lib/libLLVM-14.so.1", "dlopen")])
+def test_remedies_for_relocations_fit_the_program_or_the_library(file: str, remedy: str) -> None:
+    (finding,) = findings(relocated(1_000, file=file))
+    assert remedy in finding.remedies[0].text
+
+
+def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
+    (finding,) = findings(relocated(400), relocated(300))
+    assert finding.price == pytest.approx(0.1)
+    assert "300 → 400 pages" in finding.evidence[0]
+    assert rules(relocated(1_000), relocated(950)) == []
+
+
+def test_a_usual_start_and_what_the_program_itself_touches_are_no_relocations() -> None:
+    assert rules(relocated(300)) == []
+    assert rules(relocated(1_000, "/srv/bin/program")) == []
+    assert rules(relocated(1_000, "/usr/lib/libgold.so.1")) == []
+    assert rules(relocated(1_000, memory=Memory.FILE_TEXT)) == []
+
+
+def test_calls_that_return_what_nobody_touches_again_cost_no_more_than_the_faults() -> None:
+    few = anatomy({Touch.FIRST: 9_900, Touch.AFTER_MADVISE: 100})
+    frames = (Frame(function="main"), Frame(function="exc_page_fault"), Frame(function="__x64_sys_madvise"))
+    weights = {(0,): 60 * 10**7, (0, 1): 10 * 10**7, (0, 2): 30 * 10**7}
+    calls = {"madvise": 99}
+    told: dict[str, Any] = {"frames": frames, "on_cpu": stacks(StackKind.ON_CPU, weights), "off_cpu": None}
+    assert rules(profile(few, calls=calls, **told)) == []
+    (finding,) = findings(profile(anatomy(AGAIN), calls=calls, **told))
+    assert finding.price == pytest.approx(0.198)
+
+
 @st.composite
 def random_profiles(draw: st.DrawFn) -> Profile:
     """Draw any profile: of few or many faults, with or without what was recorded, with contradictions."""
@@ -435,7 +623,16 @@ def random_profiles(draw: st.DrawFn) -> Profile:
     memory = draw(st.sampled_from(list(Memory)))
     areas = draw(st.lists(st.builds(area, memory=st.just(memory), threads=st.integers(0, 9)), max_size=1))
     major = draw(st.dictionaries(st.sampled_from(list(Memory)), st.integers(1, 99), max_size=2))
-    made = anatomy(touch, memory, areas=tuple(areas), major=sum(major.values()), major_by_memory=major)
+    made = anatomy(
+        touch,
+        memory,
+        areas=tuple(areas),
+        major=sum(major.values()),
+        major_by_memory=major,
+        kinds=tuple(FaultKind(memory=memory, touch=kind, faults=faults) for kind, faults in touch.items()),
+        threads=draw(st.sampled_from([0, 16, 1000])),
+        shared_pages=draw(st.integers(0, 10**5)),
+    )
     unrecorded: dict[str, Any] = draw(st.fixed_dictionaries({}, optional={"on_cpu": st.none(), "census": st.none()}))
     return profile(
         made,
@@ -508,7 +705,9 @@ def test_no_rule_speaks_without_its_condition_and_its_price(made: Profile, befor
 def _check_stories(made: Profile, before: Profile | None, found: Sequence[Finding]) -> None:
     """The conditions once more, from the profile alone: what a reader would check before believing the story."""
     sites = made.anatomy.sites if made.anatomy else ()
-    touches = {site.touch for site in sites if site.memory in {Memory.HEAP, Memory.ANONYMOUS, Memory.SHARED}}
+    own = {Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHARED}
+    touches = {site.touch for site in sites if site.memory in own}
+    kinds = {(kind.memory, kind.touch) for kind in made.anatomy.kinds} if made.anatomy else set()
     calls = {name for name, call in made.census.calls.items() if call.calls} if made.census else set()
     for finding in found:
         match finding.rule:
@@ -542,6 +741,17 @@ def _check_stories(made: Profile, before: Profile | None, found: Sequence[Findin
                 assert any(refaults) or (made.anatomy and made.anatomy.major_by_memory)
             case "huge-pages" | "loader":
                 assert before is not None
+            case "malloc-arenas":
+                assert before is not None
+                assert (Memory.ARENA, Touch.FIRST) in kinds
+            case "thread-per-task":
+                assert made.anatomy is not None
+                assert made.anatomy.threads
+                assert kinds & {(Memory.STACK, Touch.AFTER_MADVISE), (Memory.STACK, Touch.AFTER_MUNMAP)}
+            case "shared-memory":
+                assert (Memory.SHARED, Touch.FIRST) in kinds
+            case "read-before-write":
+                assert kinds & {(kind, Touch.AFTER_READ) for kind in own}
             case _:
                 raise AssertionError(finding.rule)
 

@@ -136,6 +136,8 @@ def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
         (Memory.FILE_DATA, Touch.AFTER_MUNMAP, False, FaultCause.FILE_PAGES),
         (Memory.HEAP, Touch.AFTER_BRK, False, FaultCause.AFTER_BRK),
         (Memory.STACK, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.ARENA, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.ANONYMOUS, Touch.AFTER_READ, False, FaultCause.AFTER_READ),
         (Memory.SHARED, Touch.AGAIN, False, FaultCause.AGAIN),
         (Memory.ANONYMOUS, Touch.UNKNOWN, False, FaultCause.UNKNOWN_TOUCH),
         (Memory.OTHER, Touch.FIRST, False, FaultCause.OTHER),

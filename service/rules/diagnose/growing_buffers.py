@@ -1,0 +1,81 @@
+"""Recognises a large buffer that grows by being copied into a larger one, again and again.
+
+Containers of C++ do. glibc's realloc remaps a large block, which copies nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Frame, Stack, StackProfile
+from runner.contract.profile_difference import find_own_line
+from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.rule import Rule
+
+MIN_COPYING_SHARE = 0.2
+"""The share of the faults that copying must have; where a buffer doubles, it has about half."""
+MIN_COPIED_PAGES = 256
+"""Faults from which buffers are large: 1 MiB."""
+_GROWING = re.compile(
+    r"(?:void |.*&? )?std::(?:__\w+::)*(?:vector|basic_string)<.*>::"
+    r"(?:_M_realloc_(?:insert|append)|_M_default_append|_M_fill_insert|_M_range_insert|_M_insert_aux|_M_mutate"
+    r"|__(?:push|emplace)_back_slow_path|__append|__grow_by\w*)\b.*"
+)
+_ALLOCATING = re.compile(r"operator new.*|(?:_int_|__libc_|je_|tc_)?(?:m|c)alloc|sysmalloc.*|(?:__GI_)?_*m(?:re)?map")
+
+
+def _list_copying_stacks(facts: Facts, stacks: StackProfile | None) -> Iterator[Stack]:
+    """Yield the stacks in which a buffer that grows is copied. What its allocation touches is needed anyway."""
+    frames = facts.profile.frames
+    growing = {index for index, frame in enumerate(frames) if _GROWING.fullmatch(frame.function)}
+    allocating = {index for index, frame in enumerate(frames) if _ALLOCATING.fullmatch(frame.function)}
+    for stack in stacks.stacks if stacks else ():
+        if not growing.isdisjoint(stack.frames) and allocating.isdisjoint(stack.frames):
+            yield stack
+
+
+def _count_copying_faults(facts: Facts) -> int:
+    return sum(stack.weight for stack in _list_copying_stacks(facts, facts.profile.faults))
+
+
+def _grows_by_copying(facts: Facts) -> bool:
+    """Return whether a large part of the faults is in the copying of buffers that grow."""
+    faults = _count_copying_faults(facts)
+    return faults >= MIN_COPIED_PAGES and faults >= MIN_COPYING_SHARE * facts.faults
+
+
+def _estimate_reserve_saving(facts: Facts) -> float:
+    """Return the share of the CPU time in copying, with its faults: a buffer of the right size is never copied."""
+    on_cpu = facts.profile.on_cpu
+    if not facts.timed or on_cpu is None:
+        return 0.0
+    return sum(stack.weight for stack in _list_copying_stacks(facts, on_cpu)) / on_cpu.total
+
+
+def _describe_growth(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults of the copying, its price, and the line of the program whose buffer grows."""
+    faults = _count_copying_faults(facts)
+    heaviest = max(_list_copying_stacks(facts, facts.profile.faults), key=lambda stack: stack.weight, default=None)
+    frames: list[Frame] = [facts.profile.frames[index] for index in heaviest.frames] if heaviest else []
+    line = find_own_line(frames)
+    return (
+        f"{faults:,} of {facts.faults:,} faults are in copying a buffer into a larger one",
+        f"copying takes {_estimate_reserve_saving(facts):.0%} of the CPU time",
+        *([f"the buffer grows in {line}"] if line else []),
+    )
+
+
+GROWING_BUFFER = Rule(
+    name="growing-buffer",
+    title="A large buffer grows by being copied",
+    condition=_grows_by_copying,
+    max_saving=_estimate_reserve_saving,
+    evidence=_describe_growth,
+    remedies=lambda _: (
+        Remedy(text="give the buffer its size before it is filled: reserve(), with_capacity, or one allocation"),
+        Remedy(text="where the size is unknown: keep the buffer and clear() it, or use blocks that stay (std::deque)"),
+    ),
+    report="a vector that doubles: all pages of the old block are copied into new ones, which fault first",
+)

@@ -1,0 +1,88 @@
+"""Recognises a start at which the dynamic linker copies many pages of the program, to write addresses into them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory
+from service.rules.diagnose.profile_facts import Facts, compute_cpu_share
+from service.rules.diagnose.rule import Rule
+from service.text.numbers import format_amount
+
+MIN_RELOCATED_PAGES = 512
+"""Pages of data that the dynamic linker touches, from which a start is slow because of them: 2 MiB of addresses."""
+MIN_MORE_PAGES = 64
+"""The same, of more than before a change."""
+_LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
+_RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
+
+
+def _rank_files(facts: Facts) -> list[tuple[str, int]]:
+    """Return of how many pages of data of each file the dynamic linker touches, the most first."""
+    sums: Counter[str] = Counter()
+    for site in facts.anatomy.sites:
+        if site.memory is Memory.FILE_DATA and _LINKER.search(site.frame.module):
+            sums[site.file] += site.faults
+    return sums.most_common()
+
+
+def _count_relocated(facts: Facts) -> int:
+    return sum(pages for _, pages in _rank_files(facts))
+
+
+def _count_more(facts: Facts) -> int:
+    """Return by how many they are more than before the change; all of them if there is no side before."""
+    return _count_relocated(facts) - (0 if facts.before is None else _count_relocated(facts.before))
+
+
+def _relocates_much(facts: Facts) -> bool:
+    return _count_more(facts) >= (MIN_RELOCATED_PAGES if facts.before is None else MIN_MORE_PAGES)
+
+
+def _estimate_start_saving(facts: Facts) -> float | None:
+    """Return the share of the CPU time in which addresses are written, with the faults; of a change, its part."""
+    if not facts.timed or not facts.faults:
+        return None
+    relocated = _count_relocated(facts)
+    cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.fault_cost * relocated / facts.faults)
+    return cost * _count_more(facts) / relocated if relocated else 0.0
+
+
+def _describe_relocations(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the pages that the dynamic linker touches, and the files that have most of them."""
+    relocated = _count_relocated(facts)
+    before = "" if facts.before is None else f"{_count_relocated(facts.before):,} → "
+    files = _rank_files(facts)
+    size = format_amount(relocated * facts.page_size)
+    return (
+        f"the dynamic linker touches {before}{relocated:,} pages ({size}) of data of the program and its libraries, "
+        "and copies those into which it writes addresses",
+        "most of them: " + ", ".join(f"{file.rpartition('/')[2]} {number:,}" for file, number in files[:3]),
+        f"this takes {_estimate_start_saving(facts) or 0:.0%} of the CPU time",
+    )
+
+
+def _suggest_fewer_relocations(facts: Facts) -> tuple[Remedy, ...]:
+    """Return what fits the file with most of them: the program itself, or a library."""
+    library = ".so" in _rank_files(facts)[0][0]
+    link = "load the library only where it is used (dlopen), or export less of it (-fvisibility=hidden, -Bsymbolic)"
+    if not library:
+        link = "link the program without -pie, or static: its own addresses are then known when it is linked"
+    return (
+        Remedy(text=link),
+        Remedy(text="keep addresses out of large constant tables: offsets or arrays of characters need no relocation"),
+        Remedy(text="start one process that stays or forks, instead of one for each task"),
+    )
+
+
+RELOCATIONS = Rule(
+    name="relocations",
+    title="The start copies pages to write addresses into them",
+    condition=_relocates_much,
+    max_saving=_estimate_start_saving,
+    evidence=_describe_relocations,
+    remedies=_suggest_fewer_relocations,
+    report="large programs as position-independent executables: megabytes of tables are copied at every start",
+)

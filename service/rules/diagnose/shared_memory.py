@@ -1,0 +1,65 @@
+"""Recognises shared memory that each process maps page by page."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory, Touch
+from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.rule import Rule
+
+MIN_MAPPED_AGAIN = 1024
+"""Faults on pages that another process had touched, from which shared memory is large."""
+MIN_MAPPED_SHARE = 0.2
+"""Their share of all faults."""
+_FIRST_TOUCHES = (Touch.FIRST, Touch.AFTER_FORK)
+"""The first touches of a process: a fork copies no tables of shared mappings."""
+
+
+def _count_mapped_again(facts: Facts) -> int:
+    """Return how many first touches of a process were on pages of shared memory that another one had touched.
+
+    Known only if each fault was recorded.
+    """
+    if facts.anatomy.period != 1:
+        return 0
+    return max(0, facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES) - facts.anatomy.shared_pages)
+
+
+def _is_mapped_by_each(facts: Facts) -> bool:
+    """Return whether several processes fault on the same pages of shared memory."""
+    again = _count_mapped_again(facts)
+    return again >= MIN_MAPPED_AGAIN and again >= MIN_MAPPED_SHARE * facts.faults
+
+
+def _estimate_one_map_saving(facts: Facts) -> float:
+    return facts.fault_cost * _count_mapped_again(facts) / facts.faults if facts.faults else 0.0
+
+
+def _describe_shared(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the faults on shared memory, its pages, and who touches them."""
+    pages = facts.anatomy.shared_pages
+    faults = facts.count_faults({Memory.SHARED}, *_FIRST_TOUCHES)
+    return (
+        f"{faults:,} first touches of shared memory on {pages:,} pages: the memory is there, but each process has "
+        "a page table of its own",
+        f"those on pages that another process had touched take {_estimate_one_map_saving(facts):.0%} of the CPU time",
+        *facts.describe_top_site("of these first touches are", _FIRST_TOUCHES, {Memory.SHARED}),
+    )
+
+
+SHARED_MEMORY = Rule(
+    name="shared-memory",
+    title="Each process maps the shared memory page by page",
+    condition=_is_mapped_by_each,
+    max_saving=_estimate_one_map_saving,
+    evidence=_describe_shared,
+    remedies=lambda _: (
+        Remedy(
+            text="back the shared memory with huge pages: MAP_HUGETLB or SHM_HUGETLB, huge_pages=on in PostgreSQL; "
+            "MADV_HUGEPAGE where /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
+        ),
+        Remedy(text="let processes live longer (a pool of connections): each new one faults on every page again"),
+        Remedy(text="map what a process will need at once, when it starts: MADV_POPULATE_READ"),
+    ),
+    report="a database with a process for each connection: each faults on every buffer that it reads",
+)

@@ -1,0 +1,126 @@
+"""Recognises memory that each thread has for itself: its stack, and its arena of malloc."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory, Touch
+from service.rules.diagnose.process_contents import Allocator, Runtime, identify_allocator, identify_runtime
+from service.rules.diagnose.profile_facts import Facts, compute_system_share
+from service.rules.diagnose.rule import Rule
+
+MIN_STARTED_THREADS = 64
+"""Threads from which they are started for tasks: a program starts fewer for its processors."""
+MIN_ARENA_PAGES = 256
+"""Pages of arenas more than before, from which they are worth a finding."""
+_STACK_TOUCHES = (Touch.AFTER_MADVISE, Touch.AFTER_MUNMAP)
+"""What the C library does with the stack of a thread that has ended: it empties or unmaps it."""
+
+
+def _count_stack_refaults(facts: Facts) -> int:
+    return facts.count_faults({Memory.STACK}, *_STACK_TOUCHES)
+
+
+def _has_thread_per_task(facts: Facts) -> bool:
+    """Return whether many threads come and go, and each touches pages of a stack that one before it had given back."""
+    return MIN_STARTED_THREADS <= facts.anatomy.threads <= _count_stack_refaults(facts)
+
+
+def _estimate_pool_saving(facts: Facts) -> float:
+    """Return the part of the system time that belongs to these faults, with starting and ending the threads.
+
+    Samples of the CPU time do not tell: each thread begins a new period, and ends before it is over.
+    """
+    return compute_system_share(facts.profile) * _count_stack_refaults(facts) / facts.faults if facts.faults else 0.0
+
+
+def _describe_started_threads(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the threads, their stacks' faults, and who touches most."""
+    threads, refaults = facts.anatomy.threads, _count_stack_refaults(facts)
+    return (
+        f"{threads:,} threads were started; {refaults:,} faults, {refaults / threads:,.0f} a thread, are on stacks "
+        "that a thread before had used",
+        f"{compute_system_share(facts.profile):.0%} of the CPU time is system time: threads start, fault and end",
+        *facts.describe_top_site("of these faults are", _STACK_TOUCHES, {Memory.STACK}),
+    )
+
+
+_POOLS = {
+    Runtime.PYTHON: "concurrent.futures.ThreadPoolExecutor",
+    Runtime.JVM: "an ExecutorService, or virtual threads",
+}
+
+
+def _suggest_pool(facts: Facts) -> tuple[Remedy, ...]:
+    runtime = identify_runtime(facts.profile)
+    example = f" ({_POOLS[runtime]})" if runtime in _POOLS else ""
+    return (
+        Remedy(text=f"keep threads and give them tasks{example}, instead of starting one for each task"),
+        Remedy(text="keep large local arrays off the stacks: every new thread touches them again"),
+    )
+
+
+THREAD_PER_TASK = Rule(
+    name="thread-per-task",
+    title="Threads come and go, and each touches its stack again",
+    condition=_has_thread_per_task,
+    max_saving=_estimate_pool_saving,
+    evidence=_describe_started_threads,
+    remedies=_suggest_pool,
+    report="a server with a thread for each request: the C library empties the stack of each thread that ends",
+)
+
+
+def _count_more_arena_pages(facts: Facts) -> int:
+    """Return by how many pages arenas are touched for the first time more than before; 0 without a side before."""
+    if facts.before is None:
+        return 0
+    before, after = (side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts))
+    return after - before
+
+
+def _has_more_arenas(facts: Facts) -> bool:
+    """Return whether more threads than before touch arenas, which are most of the additional faults.
+
+    Where the heap shrank by as much, the memory only moved into the arenas, and the faults did not grow.
+    """
+    if facts.before is None or facts.anatomy.threads <= facts.before.anatomy.threads:
+        return False
+    more, growth = _count_more_arena_pages(facts), facts.faults - facts.before.faults
+    return (
+        identify_allocator(facts.profile) is Allocator.GLIBC
+        and more >= MIN_ARENA_PAGES
+        and growth <= 2 * more
+        and more <= 2 * growth
+    )
+
+
+def _estimate_arena_saving(facts: Facts) -> float:
+    return facts.fault_cost * _count_more_arena_pages(facts) / facts.faults if facts.faults else 0.0
+
+
+def _describe_arenas(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the threads and the first touches of arenas, before and after."""
+    assert facts.before is not None
+    threads = [side.anatomy.threads for side in (facts.before, facts)]
+    pages = [side.count_faults({Memory.ARENA}, Touch.FIRST) for side in (facts.before, facts)]
+    return (
+        f"{threads[0]:,} → {threads[1]:,} threads were started",
+        f"{pages[0]:,} → {pages[1]:,} pages of malloc's arenas were touched for the first time",
+        *facts.describe_top_site("of the first touches are", {Touch.FIRST}, {Memory.ARENA}),
+    )
+
+
+MORE_ARENAS = Rule(
+    name="malloc-arenas",
+    title="More threads, each with an arena of malloc",
+    condition=_has_more_arenas,
+    max_saving=_estimate_arena_saving,
+    evidence=_describe_arenas,
+    remedies=lambda _: (
+        Remedy(
+            text="let threads share arenas: what one has freed, another uses", settings={"env.MALLOC_ARENA_MAX": "2"}
+        ),
+        Remedy(text="let fewer threads do the work: one for each processor"),
+    ),
+    report="servers with many threads: memory that each has freed stays in its arena, and no other thread uses it",
+)

@@ -1,0 +1,53 @@
+"""Recognises new memory that is read before it is written, so that each page faults twice."""
+
+from __future__ import annotations
+
+from runner.contract.diagnosis import Remedy
+from runner.contract.profile import Memory, Touch
+from service.rules.diagnose.profile_facts import Facts
+from service.rules.diagnose.rule import Rule
+
+MIN_PAGES = 256
+"""Pages from which it is worth a finding: 1 MiB."""
+MIN_SHARE = 0.2
+"""The share of all faults; it cannot exceed half, because there is a read before each of these writes."""
+_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS})
+
+
+def _count_second_faults(facts: Facts) -> int:
+    return facts.count_faults(_MEMORY, Touch.AFTER_READ)
+
+
+def _is_read_first(facts: Facts) -> bool:
+    """Return whether many pages were read while the page of zeros was there, and then written."""
+    pages = _count_second_faults(facts)
+    return pages >= MIN_PAGES and pages >= MIN_SHARE * facts.faults
+
+
+def _estimate_one_fault_saving(facts: Facts) -> float:
+    return facts.fault_cost * _count_second_faults(facts) / facts.faults if facts.faults else 0.0
+
+
+def _describe_second_faults(facts: Facts) -> tuple[str, ...]:
+    """Return as evidence the pages that faulted twice, the price, and who writes to them."""
+    pages = _count_second_faults(facts)
+    return (
+        f"{pages:,} pages of new memory were read before they were written: the read maps the page of zeros, "
+        "and the write faults once more",
+        f"the second faults take {_estimate_one_fault_saving(facts):.0%} of the CPU time",
+        *facts.describe_top_site("of the second faults are", {Touch.AFTER_READ}, _MEMORY),
+    )
+
+
+READ_BEFORE_WRITE = Rule(
+    name="read-before-write",
+    title="New memory is read before it is written, and faults twice",
+    condition=_is_read_first,
+    max_saving=_estimate_one_fault_saving,
+    evidence=_describe_second_faults,
+    remedies=lambda _: (
+        Remedy(text="write to new memory first: fill what will be used (memset, MAP_POPULATE), or note what is empty"),
+        Remedy(text="use huge pages: two faults for 512 pages, if most of them are used", settings={"thp": "always"}),
+    ),
+    report="tables from calloc that are looked up before they are filled: two faults for each page",
+)
