@@ -13,6 +13,8 @@ from service.text.numbers import format_amount
 
 MIN_RELOCATED_PAGES = 512
 """Pages of data of one file that the dynamic linker touches, from which it is a cause: 2 MiB of addresses."""
+MIN_RELOCATED_SHARE = 0.2
+"""Their share of all faults: with less, the start is not what the program does."""
 MIN_MORE_PAGES = 64
 """The same of all files, more than before a change."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
@@ -41,7 +43,8 @@ def _relocates_much(facts: Facts) -> bool:
     """Return whether a file has many relocated pages; or after a change, whether all together have more."""
     if facts.before is not None:
         return _count_more(facts) >= MIN_MORE_PAGES
-    return max((pages for _, pages in _rank_files(facts)), default=0) >= MIN_RELOCATED_PAGES
+    pages = max((pages for _, pages in _rank_files(facts)), default=0)
+    return pages >= MIN_RELOCATED_PAGES and pages >= MIN_RELOCATED_SHARE * facts.faults
 
 
 def _estimate_start_saving(facts: Facts) -> float | None:

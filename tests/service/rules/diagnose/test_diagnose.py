@@ -610,6 +610,7 @@ def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
 def test_a_usual_start_and_what_the_program_itself_touches_are_no_relocations() -> None:
     assert rules(relocated(300)) == []
     assert rules(relocated(1_000, files=4)) == []
+    assert rules(relocated(5_400, files=9)) == []
     assert rules(relocated(1_000, "/srv/bin/program")) == []
     assert rules(relocated(1_000, "/usr/lib/libgold.so.1")) == []
     assert rules(relocated(1_000, memory=Memory.FILE_TEXT)) == []
