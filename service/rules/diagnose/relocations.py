@@ -12,9 +12,11 @@ from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount
 
 MIN_RELOCATED_PAGES = 512
-"""Pages of data that the dynamic linker touches, from which a start is slow because of them: 2 MiB of addresses."""
+"""Pages of data of one file that the dynamic linker touches, from which it is a cause: 2 MiB of addresses."""
+MIN_RELOCATED_SHARE = 0.2
+"""Their share of all faults: with less, the start is not what the program does."""
 MIN_MORE_PAGES = 64
-"""The same, of more than before a change."""
+"""The same of all files, more than before a change."""
 _LINKER = re.compile(r"(?:^|/)ld(?:-linux[\w.-]*|-musl[\w.-]*|64|-[\d.]+)?\.so[\d.]*$")
 _RELOCATING = re.compile(r"_dl_relocate_object\w*|_dl_relocate_static_pie|elf_dynamic_do_Rela?|elf_machine_rela\w*")
 
@@ -38,7 +40,11 @@ def _count_more(facts: Facts) -> int:
 
 
 def _relocates_much(facts: Facts) -> bool:
-    return _count_more(facts) >= (MIN_RELOCATED_PAGES if facts.before is None else MIN_MORE_PAGES)
+    """Return whether a file has many relocated pages; or after a change, whether all together have more."""
+    if facts.before is not None:
+        return _count_more(facts) >= MIN_MORE_PAGES
+    pages = max((pages for _, pages in _rank_files(facts)), default=0)
+    return pages >= MIN_RELOCATED_PAGES and pages >= MIN_RELOCATED_SHARE * facts.faults
 
 
 def _estimate_start_saving(facts: Facts) -> float | None:

@@ -569,11 +569,20 @@ def test_a_few_pages_that_are_read_first_are_no_finding() -> None:
 LINKER = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 
 
-def relocated(pages: int, module: str = LINKER, memory: Memory = Memory.FILE_DATA, file: str = "bin/large") -> Profile:
-    """Return a profile of a start at which the dynamic linker touches pages of a program's data."""
+def relocated(
+    pages: int,
+    module: str = LINKER,
+    memory: Memory = Memory.FILE_DATA,
+    file: str = "bin/large",
+    files: int = 1,
+) -> Profile:
+    """Return a profile of a start at which the dynamic linker touches pages of data of some files."""
     frame = Frame(function="elf_dynamic_do_Rela", module=module)
-    site = Site(frame=frame, memory=memory, touch=Touch.FIRST, file=file, faults=pages)
-    return profile(anatomy({Touch.FIRST: pages}, memory, sites=(site,)), cost=0.4)
+    names = (file, *(f"{file}-{number}" for number in range(1, files)))
+    sites = tuple(
+        Site(frame=frame, memory=memory, touch=Touch.FIRST, file=name, faults=pages // files) for name in names
+    )
+    return profile(anatomy({Touch.FIRST: pages}, memory, sites=sites), cost=0.4)
 
 
 @pytest.mark.parametrize("module", [LINKER, "/lib/ld-musl-x86_64.so.1", "/lib64/ld64.so.2", "/lib/ld-2.31.so"])
@@ -600,6 +609,8 @@ def test_of_a_change_only_the_additional_relocations_are_its_cause() -> None:
 
 def test_a_usual_start_and_what_the_program_itself_touches_are_no_relocations() -> None:
     assert rules(relocated(300)) == []
+    assert rules(relocated(1_000, files=4)) == []
+    assert rules(relocated(5_400, files=9)) == []
     assert rules(relocated(1_000, "/srv/bin/program")) == []
     assert rules(relocated(1_000, "/usr/lib/libgold.so.1")) == []
     assert rules(relocated(1_000, memory=Memory.FILE_TEXT)) == []
