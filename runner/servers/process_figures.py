@@ -19,6 +19,13 @@ class ProcessFigures(Struct, frozen=True):
     resident: int = 0
 
 
+class Activity(Struct, frozen=True):
+    """For how long threads have run, as the scheduler counts it, and whether one of them runs or waits for its turn."""
+
+    nanoseconds: int = 0
+    is_runnable: bool = False
+
+
 def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> ProcessFigures:
     """Return the sums over some processes; one that has ended meanwhile counts nothing.
 
@@ -35,12 +42,15 @@ def read_process_figures(pids: Sequence[int], proc: Path = Path("/proc")) -> Pro
     return ProcessFigures(user / _TICKS_PER_SECOND, system / _TICKS_PER_SECOND, resident * _PAGE_BYTES)
 
 
-def read_run_nanoseconds(pids: Sequence[int], proc: Path = Path("/proc")) -> int:
-    """Return for how long all threads of some processes have run, as the scheduler counts it; 0 if it does not."""
-    total = 0
+def read_activity(pids: Sequence[int], proc: Path = Path("/proc")) -> Activity:
+    """Return what all threads of some processes have done so far; nothing for those that have ended."""
+    nanoseconds, is_runnable = 0, False
     for pid in pids:
         with suppress(OSError):
             for task in (proc / str(pid) / "task").iterdir():
                 with suppress(OSError, ValueError, IndexError):
-                    total += int((task / "schedstat").read_text(encoding="ascii").split()[0])
-    return total
+                    nanoseconds += int((task / "schedstat").read_text(encoding="ascii").split()[0])
+                with suppress(OSError, IndexError):
+                    status = (task / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+                    is_runnable = is_runnable or status[0] == "R"
+    return Activity(nanoseconds, is_runnable)

@@ -40,7 +40,7 @@ from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
 from runner.servers.places import provide_places
-from runner.servers.process_figures import read_process_figures, read_run_nanoseconds
+from runner.servers.process_figures import read_activity, read_process_figures
 from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
@@ -54,8 +54,10 @@ _IDLE_SECONDS = 0.02
 """For how long the server must have been idle after a load for the window to end."""
 _MAX_IDLE_SHARE = 0.05
 """Share of one processor that an idle server may use: many wake up regularly to look at their clocks and queues."""
-_MAX_SETTLE_SECONDS = 1.0
-"""Seconds after which a window ends although the server still works by itself."""
+_MAX_SETTLE_CPU_SECONDS = 1.0
+"""Seconds of CPU time after which a window ends although the server still works by itself."""
+_MAX_SETTLE_SECONDS = 10.0
+"""Seconds after which it ends where other programs keep the server from the processors."""
 _END_SECONDS = 5.0
 """Seconds within which a server that has failed is known to have ended, after its load has failed."""
 _LISTEN_SECONDS = 0.2
@@ -307,15 +309,21 @@ class ServerExecution:
             self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
-        """Wait until the server has done what the load left to it, such as closing connections."""
+        """Wait until the server has done what the load left to it, such as closing connections.
+
+        On a busy machine it may have something to do and get no processor for it.
+        """
         deadline = time.monotonic() + _MAX_SETTLE_SECONDS
-        begin, used = time.monotonic(), read_run_nanoseconds(self._counted.list_processes())
+        begin, first = time.monotonic(), read_activity(self._counted.list_processes())
+        before = first
         while begin < deadline:
             self._live.wait_until(lambda: False, min(deadline, begin + _IDLE_SECONDS))
-            now, used_now = time.monotonic(), read_run_nanoseconds(self._counted.list_processes())
-            if used_now - used <= _MAX_IDLE_SHARE * 1e9 * (now - begin):
+            now, activity = time.monotonic(), read_activity(self._counted.list_processes())
+            used = activity.nanoseconds - before.nanoseconds
+            is_idle = used <= _MAX_IDLE_SHARE * 1e9 * (now - begin) and not activity.is_runnable
+            if is_idle or activity.nanoseconds - first.nanoseconds >= _MAX_SETTLE_CPU_SECONDS * 1e9:
                 return
-            begin, used = now, used_now
+            begin, before = now, activity
 
     def _run(
         self, command: Sequence[str], what: str, *, deadline: float | None = None, may_end_server: bool = False

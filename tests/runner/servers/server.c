@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *mode;
@@ -73,6 +74,27 @@ static void answer(int connection)
         }
 }
 
+/* Works on when the load has ended, for a fifth of a second: one page each millisecond, and busy in between. */
+static void work_late(void)
+{
+    struct timespec begin, now;
+    for (int page = 0; page < 200; page++) {
+        touch_page();
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        do
+            clock_gettime(CLOCK_MONOTONIC, &now);
+        while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 1000000L);
+    }
+}
+
+/* Wakes up 200 times a second, to do next to nothing. */
+static void *tick(void *none)
+{
+    for (;;)
+        usleep(5000);
+    return none;
+}
+
 static int listen_at(const char *place)
 {
     int yes = 1, unix_socket = strchr(place, '/') != NULL;
@@ -122,6 +144,11 @@ int main(int count, char **words)
     int listener = listen_at(words[1]);
     if (is("helper") && fork() == 0 && setsid() > 0)
         pause();
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now); /* so that its pages are there before the windows */
+    pthread_t ticker;
+    if (is("ticking"))
+        pthread_create(&ticker, NULL, tick, NULL);
     puts("ready to serve");
     fflush(stdout);
     if (is("fork"))
@@ -135,5 +162,7 @@ int main(int count, char **words)
             _exit(0);
         }
         close(connection);
+        if (is("late"))
+            work_late();
     }
 }

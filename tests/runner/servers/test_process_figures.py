@@ -3,14 +3,16 @@
 import os
 from pathlib import Path
 
-from runner.servers.process_figures import ProcessFigures, read_process_figures, read_run_nanoseconds
+from runner.servers.process_figures import Activity, ProcessFigures, read_activity, read_process_figures
 
 
 def test_the_own_process_has_used_something() -> None:
     figures = read_process_figures([os.getpid()])
     assert figures.user > 0
     assert figures.resident > 1 << 20
-    assert read_run_nanoseconds([os.getpid()]) > 0
+    activity = read_activity([os.getpid()])
+    assert activity.nanoseconds > 0
+    assert activity.is_runnable, "who reads it runs"
 
 
 def test_a_name_with_brackets_and_spaces_is_read(tmp_path: Path) -> None:
@@ -23,4 +25,4 @@ def test_a_name_with_brackets_and_spaces_is_read(tmp_path: Path) -> None:
 
 def test_processes_that_have_ended_count_nothing() -> None:
     assert read_process_figures([2**22]) == ProcessFigures()
-    assert read_run_nanoseconds([2**22]) == 0
+    assert read_activity([2**22]) == Activity()

@@ -14,6 +14,7 @@ from runner.perf import event_support
 from runner.perf.command import LOCK_WAIT_EVENT
 from runner.perf.event_support import split_known_events
 from runner.perf.session import ExecutionFailure
+from runner.servers import server_execution
 from tests.runner.servers.conftest import Execute
 
 pytestmark = pytest.mark.perf
@@ -54,6 +55,15 @@ def test_children_that_a_server_forks_for_a_connection_are_counted(execute: Exec
     # Each window may copy a page of the server more or less, as the order of server and child decides.
     faults = (more.readings["minor-faults"].value or 0) - (alone.readings["minor-faults"].value or 0)
     assert faults == pytest.approx(400, abs=4)
+
+
+def test_what_a_server_does_for_a_load_that_has_ended_belongs_to_its_window(execute: Execute) -> None:
+    assert get_faults(execute("late")) == [200, 200, 200]
+
+
+def test_a_server_that_wakes_up_regularly_is_not_waited_for(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_execution, "_MAX_SETTLE_SECONDS", 1000.0)
+    assert get_faults(execute("ticking")) == [0, 0, 0], "in the time that a test has"
 
 
 def test_memory_that_grows_is_measured(execute: Execute) -> None:
