@@ -134,12 +134,10 @@ class Row:
         importance = weight = 0.0
         for cell in self.cells.values():
             for drift in cell.bars:
-                counted = drift.importance
-                if counted > importance:
-                    if leading[drift.event].row is not drift.row:
-                        counted *= _FURTHER_ROWS_WEIGHT
-                    importance = max(importance, counted)
                 weight = max(weight, drift.weight)
+                if drift.importance > importance:
+                    leads = leading[drift.event].row == drift.row
+                    importance = max(importance, drift.importance * (1 if leads else _FURTHER_ROWS_WEIGHT))
         return -importance, -weight, self.subject, self.workload, self.case
 
 
@@ -269,8 +267,11 @@ def _join_rows(rows: Sequence[Row]) -> Row:
     joined = Row(subject="", workload="", case="", cases=len(rows))
     for row in rows:
         for column, cell in row.cells.items():
-            into = joined.cells.setdefault(column, Cell(column))
+            into = joined.cells.get(column)
+            if into is None:
+                into = joined.cells[column] = Cell(column)
+            before = into.drifts
             for drift in cell.bars:
                 into.add(drift)
-            into.drifts += cell.drifts - len(cell.bars)
+            into.drifts = before + cell.drifts
     return joined

@@ -70,6 +70,12 @@ def test_a_wide_event_leaves_rows_for_others() -> None:
     assert arranged.others.cases == 6
 
 
+def test_another_metric_of_the_leading_case_leads_too() -> None:
+    slow, fast = (drift("case", 4, metric=name, event="one", importance=8) for name in ("a", "b"))
+    arranged = arrange([fast._replace(returned=True), slow, drift("other", 9, event="two", importance=5)], max_rows=2)
+    assert [row.case for row in arranged.rows] == ["case", "other"]
+
+
 def test_one_other_case_gets_its_own_row() -> None:
     arranged = arrange([drift(f"case[n={n}]", n) for n in range(4)], max_rows=3)
     assert arranged.others is None
