@@ -274,6 +274,8 @@ def _join_config_events(layout: DriftMap, config: Sequence[MapEvent]) -> list[_C
     """Return the changes of settings; the one that moved the most series comes first."""
     by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
     for event in config:
+        if not event.settings:  # It is uncertain whether the settings changed where it moved.
+            continue
         by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
     changes = [_Change(column, settings, events) for (column, settings), events in by_change.items()]
     return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))
@@ -289,8 +291,6 @@ def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
 
 def _describe_settings(settings: Sequence[SettingChange]) -> str:
     """Return the settings with their new values, as ``kernel 5.15 → 6.1``."""
-    if not settings:
-        return "settings changed"
     first = settings[0]
     name = first.name.removeprefix("variable.").removesuffix(".release")
     text = f"{name} {first.before or 'not set'} → {first.after or 'not set'}"

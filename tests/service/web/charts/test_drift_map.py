@@ -96,6 +96,12 @@ def test_a_value_that_is_not_public_is_not_called_out() -> None:
     assert callout.what == "kernel 5.15 → (hidden)"
 
 
+def test_an_event_that_names_no_setting_has_no_line() -> None:
+    drawn = draw([drift("a", 30, event="one")], [], [event("one", cause=Cause.BOTH)])
+    assert not drawn.callouts
+    assert not drawn.config_lines
+
+
 def test_further_changes_of_settings_are_lines_one_in_each_column() -> None:
     config = [kernel(f"{n}", after=f"6.{n}") for n in range(4)]
     drifts = [drift("case", column, event=f"{n}") for n, column in enumerate((10, 20, 30, 30))]
