@@ -198,7 +198,8 @@ test-programs: system-tests system-programs .venv/.dev ## Test that the causes o
 .PHONY: screenshots
 screenshots: .venv/.dev ## Take the documentation's pictures, with the demo's data
 	@home=$$(mktemp -d) && trap 'rm -rf "$$home"' EXIT && export FAULTWATCH_HOME="$$home" && \
-		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots && $(PYTHON) -m tests.e2e.comment_picture
+		.venv/bin/faultwatch demo && $(PYTHON) -m tests.e2e.screenshots && $(PYTHON) -m tests.e2e.comment_picture && \
+		$(PYTHON) -m tests.e2e.map_picture
 
 .PHONY: schemas
 schemas: .venv/.run ## Generate the JSON Schemas of workload.toml and matrix.toml

@@ -165,7 +165,10 @@ def command(
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
-    output_history(summary, drifts, target, charts, served=served, as_json=as_json, output_file=output_file)
+    commits = [revision.commit for revision in prepared.revisions]
+    output_history(
+        summary, drifts, target, charts, commits=commits, served=served, as_json=as_json, output_file=output_file
+    )
     if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -346,6 +349,7 @@ def output_history(
     target: TypedTarget,
     charts: Sequence[str] = (),
     *,
+    commits: Sequence[str] = (),
     served: bool = True,
     as_json: bool,
     output_file: Path | None,
@@ -357,7 +361,7 @@ def output_history(
         build_document(summary, drifts),
         as_json=as_json,
         output_file=output_file,
-        show=lambda: show_history(summary, drifts, target, charts, served=served),
+        show=lambda: show_history(summary, drifts, target, charts, commits=commits, served=served),
     )
 
 

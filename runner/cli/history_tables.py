@@ -8,6 +8,7 @@ from rich.console import Console
 from runner.campaigns.history_measurement import HistorySummary
 from runner.campaigns.proving import ProofSummary
 from runner.cli.activity import format_time_spent
+from runner.cli.drift_map_lines import draw_drift_map
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.cli.next_command import TypedTarget
 
@@ -25,12 +26,15 @@ def show_history(
     target: TypedTarget,
     charts: Sequence[str] = (),
     *,
+    commits: Sequence[str] = (),
     served: bool = True,
 ) -> None:
-    """Print the result of a history, the drifts that the service has found, and the addresses of its charts.
+    """Print the result of a history, the drifts that the service has found, the addresses of its charts, and a map.
 
     Parameters
     ----------
+    commits
+        The commits of the map, oldest first.
     served
         Whether a service answers at these addresses.
     """
@@ -82,6 +86,9 @@ def show_history(
         console.print(f"Chart: {escape_text(url)}", highlight=False, soft_wrap=True)
     if charts and not served:
         console.print("  → to see the chart, start a service: `faultwatch-service serve`", highlight=False)
+    above_floor = [drift for drift in drifts if not drift.get("below_floor")]
+    for line in draw_drift_map(above_floor, commits, console.width):
+        console.print(escape_text(line), highlight=False, soft_wrap=True)
 
 
 def describe_skipped_commits(commits: int) -> str:

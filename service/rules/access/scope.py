@@ -78,6 +78,8 @@ _ANONYMOUS_PAGES = frozenset(
         "event.index",
         "event.show",
         "drift.show",
+        "drift_map.show",
+        "drift_map.show_subject",
         "series.show",
         "workloads.index",
         "workloads.workload",
@@ -88,6 +90,7 @@ _ANONYMOUS = frozenset(
     {page + form for page in _ANONYMOUS_PAGES for form in ("", "_json", "_csv")}
     | {
         "series.drawing",
+        "drift_map.drawing",
         "sharing.series_level",
         "sharing.open_events",
         "live.ask",

@@ -44,6 +44,8 @@ class EventFilter:
     certainty: Certainty | None = None
     since: datetime | None = None
     """Found at or after this time."""
+    committed_since: datetime | None = None
+    """Its newest commit was committed at or after this time."""
     below_floor: bool | None = None
     snoozed: bool | None = None
     ids: Sequence[str] | None = None
@@ -73,6 +75,8 @@ class EventFilter:
             conditions.append(on_host.where(EventDriftRow.event_id == Event.id, EventDriftRow.found).exists())
         if self.since is not None:
             conditions.append(Event.found_at >= self.since)
+        if self.committed_since is not None:
+            conditions.append(Event.committed_at >= self.committed_since)
         if self.snoozed is not None:
             awake = and_(_has_snooze_ended(now), Event.wakes_after.is_(None))
             conditions.append(~awake if self.snoozed else awake)

@@ -19,7 +19,7 @@ from service.rules.events.assignee_and_next_step import describe_next_step, find
 from service.rules.events.visit import Visit
 from service.rules.series.sparkline import Sparkline
 from service.schemas.certainty import Certainty
-from service.schemas.history import Direction, Drift
+from service.schemas.history import Cause, Direction, Drift
 from service.schemas.triage import EventList, EventOrder, EventSummary, State
 from service.store import hosts, overview, subjects
 from service.store.events import events
@@ -43,6 +43,11 @@ _SINCE_WORDS = {
     "30d": "30 days ago",
     ALL: "the beginning",
 }
+_PARAMETERS = (
+    *("state", "since", "date", "committed", "direction", "subject", "host", "assignee", "certainty", "cause"),
+    *("sort", "folded", "snoozed", "offset"),
+)
+"""What the address of a list may say."""
 _FOLDED_ROWS = 100
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -60,6 +65,8 @@ class InboxQuery:
     host: str = ""
     assignee: str = ""
     certainty: str = ""
+    cause: str = ""
+    committed: str = ""
     sort: str = EventOrder.IMPORTANCE.value
     folded: str = ""
     snoozed: str = ""
@@ -67,8 +74,7 @@ class InboxQuery:
 
     def build_address(self, **changes: object) -> str:
         """Return the address of this list with some parameters changed; those without a value are left out."""
-        names = ("state", "since", "direction", "subject", "host", "assignee", "certainty", "sort", "folded", "snoozed")
-        query = {name: getattr(self, name) for name in names} | changes
+        query = {name: getattr(self, name) for name in _PARAMETERS if name not in {"date", "offset"}} | changes
         defaults = {"state": "open", "sort": EventOrder.IMPORTANCE.value}
         arguments = {name: value for name, value in query.items() if value and value != defaults.get(name)}
         return f"{self.path}?{urlencode(arguments)}" if arguments else self.path
@@ -76,9 +82,9 @@ class InboxQuery:
     @property
     def filtered(self) -> bool:
         """Whether any filter but the time is set."""
-        return any((self.direction, self.subject, self.host, self.assignee, self.certainty))
+        return any((self.direction, self.subject, self.host, self.assignee, self.certainty, self.cause, self.committed))
 
-    def build_filter(self, since: datetime | None) -> EventFilter:
+    def build_filter(self, since: datetime | None, committed_since: datetime | None) -> EventFilter:
         """Return the filter of the store. Without a state, events of all states are selected."""
         private = guard.is_anonymous()  # who looks into an event is not public, and a filter would tell
         return EventFilter(
@@ -89,7 +95,9 @@ class InboxQuery:
             host=self.host or None,
             assignee=None if not self.assignee or private else "" if self.assignee == NOBODY else self.assignee,
             certainty=Certainty(self.certainty) if self.certainty else None,
+            cause=Cause(self.cause) if self.cause else None,
             since=since,
+            committed_since=committed_since,
         )
 
 
@@ -161,13 +169,14 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
     if chosen == VISIT and (visit is None or visit.since is None):
         chosen = FIRST_VISIT_SINCE
     start = _find_start(chosen, visit, now)
+    committed_since = _parse_moment("committed", query.committed, now) if query.committed else None
     with get_database().reading() as store:
         # The number of matching events; that of all open events if none is new.
-        filter_ = query.build_filter(start)
+        filter_ = query.build_filter(start, committed_since)
         counts, everything = events.count_events(store, filter_)
         nothing_new = "since" not in args and since == VISIT and not counts.total and bool(everything.total)
         if nothing_new:
-            filter_, counts = query.build_filter(None), everything
+            filter_, counts = query.build_filter(None, committed_since), everything
         # The events of this page, and those below the floor where they are unfolded.
         shown_filter = replace(filter_, below_floor=None if query.snoozed else False, snoozed=bool(query.snoozed))
         order = EventOrder(query.sort)
@@ -200,7 +209,10 @@ def read_inbox(args: Mapping[str, str], *, path: str, since: str, limit: int) ->
 
 
 def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
-    """Return the filters that an address states."""
+    """Return the filters that an address states; refuse a parameter that would change nothing."""
+    for name in args:
+        if name not in _PARAMETERS:
+            raise make_unprocessable(name[:40], f"is no parameter of this list, which has {', '.join(_PARAMETERS)}")
     sort = _read_choice(EventOrder, args, "sort") or EventOrder.IMPORTANCE.value
     state = args.get("state") or "open"
     if state not in STATES:
@@ -218,6 +230,8 @@ def _read_query(args: Mapping[str, str], path: str, since: str) -> InboxQuery:
         host=args.get("host", "")[:200],
         assignee=args.get("assignee", "")[:100],
         certainty=_read_choice(Certainty, args, "certainty"),
+        cause=_read_choice(Cause, args, "cause"),
+        committed=args.get("committed", "")[:40],
         sort=sort,
         folded="1" if args.get("folded") else "",
         snoozed="1" if args.get("snoozed") else "",
@@ -239,10 +253,15 @@ def _find_start(since: str, visit: Visit | None, now: datetime) -> datetime | No
         return None
     if since == VISIT:
         return visit.since if visit else None
+    return _parse_moment("since", since, now)
+
+
+def _parse_moment(name: str, text: str, now: datetime) -> datetime:
+    """Return the time that a parameter stands for; refuse one that stands for none."""
     try:
-        return time_filter.parse_since(since, now)
+        return time_filter.parse_since(text, now)
     except ValueError as error:
-        raise make_unprocessable("since", str(error)) from error
+        raise make_unprocessable(name, str(error)) from error
 
 
 def _build_rows(store: Session, items: Sequence[EventSummary]) -> list[ListedEvent]:
@@ -285,6 +304,13 @@ def _list_choices(store: Session, query: InboxQuery) -> dict[str, list[tuple[str
             ("confirmed", "no commit"),
             ("range", "range of commits"),
             ("provisional", "suspected"),
+        ],
+        "cause": [
+            ("", "any cause"),
+            ("commit", "commit"),
+            ("config", "configuration"),
+            ("both", "commit or configuration"),
+            ("unknown", "unknown"),
         ],
         "sort": [
             ("importance", "most important"),

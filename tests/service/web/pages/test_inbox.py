@@ -73,6 +73,10 @@ def test_the_most_important_is_first_and_a_single_fault_is_last(client: FlaskCli
         ("host=lab-9", 0),
         ("subject=copyd&direction=regression", 2),
         ("certainty=single", 1),
+        ("cause=config", 1),
+        ("cause=commit", 2),
+        ("committed=2025-03-14", 1),
+        ("committed=2100-01-01&since=7d", 0),
         ("assignee=nobody", 3),
         ("assignee=Ada", 0),
         ("since=24h", 3),
@@ -92,6 +96,9 @@ def test_filters_stand_in_the_address(client: FlaskClient, query: str, events: i
         ("since=yesterday", "is not a date: write 2026-11-20, friday, 7d or all"),
         ("direction=up", "direction: must be one of regression, improvement"),
         ("state=lost", "state: must be one of open, new"),
+        ("cause=weather", "cause: must be one of commit, config, both, unknown"),
+        ("committed=soon", "is not a date: write 2026-11-20, friday, 7d or all"),
+        ("case=parser", "case: is no parameter of this list, which has state, since"),
     ],
 )
 def test_a_filter_that_is_none_is_refused_in_a_sentence(client: FlaskClient, query: str, problem: str) -> None:

@@ -1,0 +1,80 @@
+"""The drifts of a range of commits as lines of plain characters: a line for each case, a column for each commit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NOTHING, _SETTING = ".", "|"
+_MAX_CASES = 20
+"""Cases that have a line, so that a matrix does not fill the screen."""
+_MIN_COLUMNS, _MAX_NAME = 10, 40
+
+
+def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], width: int) -> list[str]:
+    """Return the map of some drifts; no lines unless more than one case moved.
+
+    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. Where the commits are more than the columns,
+    each column stands for several of them.
+
+    Parameters
+    ----------
+    commits
+        The commits of the range, oldest first.
+    width
+        The width of the terminal, in characters.
+    """
+    place = {commit: index for index, commit in enumerate(commits)}
+    known = [drift for drift in drifts if drift["revision"] in place]
+    by_case: dict[str, list[Mapping[str, Any]]] = {}
+    for drift in sorted(known, key=lambda drift: -_measure_size(drift)):
+        by_case.setdefault(drift["case"], []).append(drift)
+    if len(by_case) < 2:
+        return []
+    shown = list(by_case.items())[:_MAX_CASES]
+    room = min(_MAX_NAME, max(width - _MIN_COLUMNS - 2, 1))
+    name_width = min(room, max(len(name) for name in ("settings", *(case for case, _ in shown))))
+    per_column = -(-len(commits) // max(width - name_width - 2, _MIN_COLUMNS))
+    column_of = {commit: index // per_column for commit, index in place.items()}
+    n_columns = -(-len(commits) // per_column)
+    lines = [
+        f"{_cut(case, name_width)}  {_draw_line(of_case, column_of, n_columns)}".rstrip() for case, of_case in shown
+    ]
+    if any(drift["settings"] for drift in known):
+        changed = {column_of[drift["revision"]] for drift in known if drift["settings"]}
+        marks = "".join(_SETTING if column in changed else _NOTHING for column in range(n_columns))
+        lines.append(f"{'settings':<{name_width}}  {marks}")
+    legend = "+ worse  - better  * both  ? suspected  | a setting changed"
+    lines.append(legend if per_column == 1 else f"{legend}; a column is {per_column:,} commits")
+    if hidden := len(by_case) - len(shown):
+        lines.append(f"{hidden:,} more case{'s' if hidden != 1 else ''} moved less.")
+    return lines
+
+
+def _draw_line(drifts: Sequence[Mapping[str, Any]], column_of: Mapping[str, int], n_columns: int) -> str:
+    marks: list[set[str]] = [set() for _ in range(n_columns)]
+    for drift in drifts:
+        marks[column_of[drift["revision"]]].add(_choose_mark(drift))
+    return "".join(_join_marks(of_column) for of_column in marks)
+
+
+def _choose_mark(drift: Mapping[str, Any]) -> str:
+    if drift.get("evidence", {}).get("wants_rerun"):
+        return "?"
+    return "+" if drift["direction"] == "regression" else "-"
+
+
+def _join_marks(marks: set[str]) -> str:
+    """Return one character for all drifts of a column: what is certain hides what is suspected."""
+    certain = marks - {"?"}
+    if len(certain) > 1:
+        return "*"
+    return next(iter(certain or marks), _NOTHING)
+
+
+def _measure_size(drift: Mapping[str, Any]) -> float:
+    """Return the factor between both levels, which orders the cases."""
+    low, high = sorted((abs(drift["before"]), abs(drift["after"])))
+    return high / low if low else float("inf")
+
+
+def _cut(name: str, width: int) -> str:
+    return f"{name:<{width}}" if len(name) <= width else f"{name[: max(width - 3, 0)]}..."[:width]

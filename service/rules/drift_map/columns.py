@@ -1,0 +1,131 @@
+"""Divides a history into the columns of the drift map: commits where they fit, otherwise periods of time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Unit(StrEnum):
+    """What one column stands for."""
+
+    COMMIT = "commit"
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+    YEAR = "year"
+
+
+class MapCommit(NamedTuple):
+    """A measured commit."""
+
+    id: int
+    commit: str
+    committed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a map, from the oldest to the newest.
+
+    Attributes
+    ----------
+    starts
+        When each column begins; of a commit, when it was committed.
+    column_of
+        The column of each measured commit, by its id.
+    commits
+        The commit of each column; empty if the columns are periods.
+    step
+        How many units a column spans.
+    """
+
+    unit: Unit
+    starts: tuple[datetime, ...]
+    column_of: Mapping[int, int]
+    commits: tuple[MapCommit, ...] = ()
+    step: int = 1
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def find(self, committed_at: datetime) -> int:
+        """Return the column of a commit that was not measured: that of its time."""
+        return _find_column(self.starts, committed_at)
+
+
+def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
+    """Return the columns of a history: its commits if there is room for them, otherwise the shortest periods that fit.
+
+    Parameters
+    ----------
+    commits
+        The measured commits in the order of the history, at least one.
+    """
+    if len(commits) <= max_columns:
+        column_of = {commit.id: index for index, commit in enumerate(commits)}
+        return Columns(Unit.COMMIT, tuple(commit.committed_at for commit in commits), column_of, tuple(commits))
+    first = min(commit.committed_at for commit in commits)
+    last = max(commit.committed_at for commit in commits)
+    periods = [unit for unit in Unit if unit is not Unit.COMMIT]
+    unit = next((unit for unit in periods if _count_periods(unit, first, last) <= max_columns), Unit.YEAR)
+    start, count = _number_period(unit, first), _count_periods(unit, first, last)
+    step = -(-count // max_columns)
+    starts = tuple(_find_start(unit, start + index) for index in range(0, count, step))
+    return Columns(
+        unit, starts, {commit.id: _find_column(starts, commit.committed_at) for commit in commits}, step=step
+    )
+
+
+def _find_column(starts: Sequence[datetime], committed_at: datetime) -> int:
+    """Return the last column that begins before a time, or the first one."""
+    return max(bisect_right(starts, committed_at) - 1, 0)
+
+
+def _count_periods(unit: Unit, first: datetime, last: datetime) -> int:
+    return _number_period(unit, last) - _number_period(unit, first) + 1
+
+
+def _number_period(unit: Unit, moment: datetime) -> int:
+    """Return the number of the period that a moment lies in; successive periods have successive numbers."""
+    at = moment.astimezone(UTC)
+    match unit:
+        case Unit.HOUR:
+            return at.toordinal() * 24 + at.hour
+        case Unit.WEEK:
+            return (at.toordinal() - 1) // 7  # the first day of the calendar is a Monday
+        case Unit.MONTH:
+            return at.year * 12 + at.month - 1
+        case Unit.QUARTER:
+            return (at.year * 12 + at.month - 1) // 3
+        case Unit.YEAR:
+            return at.year
+        case _:
+            return at.toordinal()
+
+
+def _find_start(unit: Unit, number: int) -> datetime:
+    """Return when the period with a number begins."""
+    match unit:
+        case Unit.HOUR:
+            return _begin(date.fromordinal(number // 24)) + timedelta(hours=number % 24)
+        case Unit.WEEK:
+            return _begin(date.fromordinal(number * 7 + 1))
+        case Unit.MONTH:
+            return _begin(date(number // 12, number % 12 + 1, 1))
+        case Unit.QUARTER:
+            return _begin(date(number // 4, number % 4 * 3 + 1, 1))
+        case Unit.YEAR:
+            return _begin(date(number, 1, 1))
+        case _:
+            return _begin(date.fromordinal(number))
+
+
+def _begin(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -1,0 +1,277 @@
+"""Arranges drifts in the drift map: a row for each case that moved, a cell for each column in which it did.
+
+The map has a bounded size, whatever the number of cases and drifts: cases without room share the last row. Every drift
+is counted in exactly one cell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from service.rules.drift_map.columns import Columns
+
+MAX_STEP = 4
+"""The sizes that can be told apart: below 1 %, below 10 %, below 100 %, and more."""
+_FROM_ZERO = math.log(1e9)
+"""The move of a change from or to zero: nothing moves further."""
+_FURTHER_ROWS_WEIGHT = 0.5
+"""What an event weighs in the rows that do not lead it."""
+SUSPECTED_WEIGHT = 0.25
+"""What a suspected drift weighs against a certain one."""
+
+
+class MapDrift(NamedTuple):
+    """What the map needs of a drift.
+
+    Attributes
+    ----------
+    row
+        The row that it belongs to: subject, workload and case.
+    case_key
+        Key of the case's definition; empty for a shift of a whole suite.
+    column
+        The column of the newest commit that can have caused it.
+    metric, before, after
+        What moved, and its levels.
+    move
+        How far the level moved, by :func:`compute_move`.
+    weight
+        The same, reduced if the drift is only suspected.
+    returned
+        Whether its event came back with it, so that it does not lead the event.
+    importance
+        The importance of its event.
+    """
+
+    row: tuple[str, str, str]
+    case_key: str
+    column: int
+    metric: str
+    before: float
+    after: float
+    move: float
+    weight: float
+    worse: bool
+    certain: bool
+    returned: bool
+    event: str
+    importance: float
+
+
+@dataclass(slots=True)
+class Cell:
+    """What happened to a row in one column.
+
+    Attributes
+    ----------
+    drifts
+        How many drifts it counts.
+    worse, better
+        The largest drift of each direction; None if there is none.
+    """
+
+    column: int
+    drifts: int = 0
+    worse: MapDrift | None = None
+    better: MapDrift | None = None
+
+    @property
+    def largest(self) -> MapDrift:
+        """The drift that moved furthest."""
+        return max((drift for drift in (self.worse, self.better) if drift), key=lambda drift: drift.weight)
+
+    @property
+    def bars(self) -> list[MapDrift]:
+        """What is drawn: at most one drift of each direction."""
+        return [drift for drift in (self.worse, self.better) if drift is not None]
+
+    def add(self, drift: MapDrift) -> None:
+        """Count a drift, and keep it if it is the largest of its direction."""
+        self.drifts += 1
+        if drift.worse:
+            if self.worse is None or drift.weight > self.worse.weight:
+                self.worse = drift
+        elif self.better is None or drift.weight > self.better.weight:
+            self.better = drift
+
+
+@dataclass(slots=True)
+class Row:
+    """The drifts of one case, or of all cases that have no row of their own.
+
+    Attributes
+    ----------
+    cases
+        How many cases it stands for.
+    """
+
+    subject: str
+    workload: str
+    case: str
+    case_key: str = ""
+    cases: int = 1
+    cells: dict[int, Cell] = field(default_factory=dict)
+
+    @property
+    def drifts(self) -> int:
+        """How many drifts it counts."""
+        return sum(cell.drifts for cell in self.cells.values())
+
+    @property
+    def bars(self) -> int:
+        """How many bars are drawn in it."""
+        return sum(len(cell.bars) for cell in self.cells.values())
+
+    def rank(self, leading: Mapping[str, MapDrift]) -> tuple[float, float, str, str, str]:
+        """Return a sort key: the most important change first, then what moved furthest.
+
+        An event counts in full for the row of its leading drift, and half for its other rows, so that a wide event
+        does not leave the others without a row.
+        """
+        importance = weight = 0.0
+        for cell in self.cells.values():
+            for drift in cell.bars:
+                weight = max(weight, drift.weight)
+                if drift.importance > importance:
+                    leads = leading[drift.event].row == drift.row
+                    importance = max(importance, drift.importance * (1 if leads else _FURTHER_ROWS_WEIGHT))
+        return -importance, -weight, self.subject, self.workload, self.case
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The rows of one workload of one subject."""
+
+    subject: str
+    workload: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class DriftMap:
+    """Everything that the map shows.
+
+    Attributes
+    ----------
+    groups
+        The workloads with their cases; what moved most comes first.
+    others
+        The cases that moved and have no row of their own, in one row; None if there are none.
+    leading
+        The leading drift of each event, by the event's id.
+    """
+
+    columns: Columns
+    groups: Sequence[Group]
+    others: Row | None
+    leading: Mapping[str, MapDrift]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows, from the top."""
+        return [row for group in self.groups for row in group.rows] + ([self.others] if self.others else [])
+
+    def find_column(self, event: str) -> int:
+        """Return the column of an event: that of its leading drift."""
+        return self.leading[event].column
+
+
+def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: int, max_bars: int) -> DriftMap:
+    """Return the map of drifts.
+
+    Parameters
+    ----------
+    max_rows, max_bars
+        How many cases have rows of their own at most, and how many bars these rows have together. The case that moved
+        most always has one.
+    """
+    leading = _find_leading_drifts(drifts)
+    rows = sorted(_fill_rows(drifts), key=lambda row: row.rank(leading))
+    shown = _count_fitting(rows, max_rows, max_bars)
+    if shown == len(rows) - 1:  # a row for one other case is better spent on the case itself
+        shown = len(rows)
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows[:shown]:
+        groups.setdefault((row.subject, row.workload), []).append(row)
+    return DriftMap(
+        columns=columns,
+        groups=[Group(subject, workload, of_group) for (subject, workload), of_group in groups.items()],
+        others=_join_rows(rows[shown:]) if shown < len(rows) else None,
+        leading=leading,
+    )
+
+
+def compute_move(before: float, after: float) -> float:
+    """Return how far a level moved: the logarithm of the factor, so that a half is as far as a double."""
+    if before == after:
+        return 0.0
+    factor = after / before if before else 0.0
+    return min(abs(math.log(factor)), _FROM_ZERO) if 0 < factor < math.inf else _FROM_ZERO
+
+
+def compute_factor(drift: MapDrift) -> float:
+    """Return the factor between both levels of a drift, at least 1."""
+    return round(math.exp(drift.move), 4)
+
+
+def choose_step(drift: MapDrift) -> int:
+    """Return the size of a drift in steps of ten, from 1 to :data:`MAX_STEP`."""
+    percent = 100 * math.expm1(drift.move)
+    return 1 + sum(percent >= limit - 1e-9 for limit in (1, 10, 100))
+
+
+def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
+    """Return the leading drift of each event, by the event's id: the one that the event's headline speaks of."""
+    leading: dict[str, MapDrift] = {}
+    for drift in drifts:
+        first = leading.get(drift.event)
+        if first is None or _rank_in_event(drift) > _rank_in_event(first):
+            leading[drift.event] = drift
+    return leading
+
+
+def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
+    return not drift.returned, drift.certain, drift.worse, drift.move
+
+
+def _fill_rows(drifts: Iterable[MapDrift]) -> list[Row]:
+    """Return a row for each case, with all of its drifts in their cells."""
+    rows: dict[tuple[str, str, str], Row] = {}
+    for drift in drifts:
+        row = rows.get(drift.row)
+        if row is None:
+            row = rows[drift.row] = Row(*drift.row)
+        row.case_key = max(row.case_key, drift.case_key)
+        cell = row.cells.get(drift.column)
+        if cell is None:
+            cell = row.cells[drift.column] = Cell(drift.column)
+        cell.add(drift)
+    return list(rows.values())
+
+
+def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
+    """Return how many of the first rows have room: at least one."""
+    bars = 0
+    for index, row in enumerate(rows[:max_rows]):
+        bars += row.bars
+        if index and bars > max_bars:
+            return index
+    return min(len(rows), max_rows)
+
+
+def _join_rows(rows: Sequence[Row]) -> Row:
+    """Return one row that counts the drifts of several."""
+    joined = Row(subject="", workload="", case="", cases=len(rows))
+    for row in rows:
+        for column, cell in row.cells.items():
+            into = joined.cells.get(column)
+            if into is None:
+                into = joined.cells[column] = Cell(column)
+            before = into.drifts
+            for drift in cell.bars:
+                into.add(drift)
+            into.drifts = before + cell.drifts
+    return joined

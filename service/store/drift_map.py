@@ -1,0 +1,170 @@
+"""What the drift map shows: the commits of its columns, the drifts of its cells, and what is said of their events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, replace
+
+from sqlalchemy import ColumnElement, Float, Integer, Select, cast, func, select, type_coerce
+from sqlalchemy.orm import Session
+
+from runner.contract import Outcome
+from service.rules.drift_map.columns import Columns, MapCommit
+from service.rules.drift_map.layout import SUSPECTED_WEIGHT, MapDrift, compute_move
+from service.schemas.history import Cause, Direction, SettingChange
+from service.schemas.triage import State
+from service.store.engine import bulk
+from service.store.models import Case, DecisionRow, Event, EventDriftRow, Revision, Run, Series, Subject
+
+_WHOLE_SUITE = "all cases together"
+"""The row of a shift that no single case shows."""
+_IDS_PER_QUERY = 500
+_MAX_CONFIG_EVENTS = 200
+_SHOWN = (
+    *(Event.found.is_(True), Event.merged_into.is_(None)),
+    *(Event.below_floor.is_(False), Event.state != State.FALSE_ALARM),
+)
+"""The map folds what the lists fold, and shows closed events: they too moved something."""
+_EVENTS = select(Event, Subject.name).join(Subject, Event.subject_id == Subject.id)
+
+
+@dataclass(frozen=True, slots=True)
+class MapEvent:
+    """What the map says of an event."""
+
+    id: str
+    subject: str
+    cause: Cause
+    direction: Direction
+    confirmed: bool
+    headline: str
+    blamed: str
+    """The commit, the commits or the settings that caused it."""
+    author: str
+    n_series: int
+    settings: tuple[SettingChange, ...]
+
+    def with_settings(self, settings: tuple[SettingChange, ...]) -> MapEvent:
+        """Return the event with other settings."""
+        return replace(self, settings=settings)
+
+
+def read_map_version(session: Session) -> tuple[int, int]:
+    """Return numbers of which one goes up when drifts appear or disappear, or somebody decides about an event."""
+    versions = session.scalar(select(func.sum(Subject.events_version)))
+    return versions or 0, session.scalar(select(func.max(DecisionRow.id))) or 0
+
+
+def list_measured_commits(session: Session, subject_id: int | None) -> list[MapCommit]:
+    """Return the measured commits of a subject in the order of its history; of all subjects, by time."""
+    measured = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists()
+    columns = select(Revision.id, Revision.commit, Revision.committed_at).where(measured)
+    if subject_id is None:
+        query = columns.order_by(Revision.committed_at, Revision.subject_id, Revision.position)
+    else:
+        query = columns.where(Revision.subject_id == subject_id).order_by(Revision.position)
+    return [MapCommit(*row) for row in session.connection().execute(query)]
+
+
+def list_map_drifts(session: Session, subject_id: int | None, columns: Columns) -> list[MapDrift]:
+    """Return the drifts of a subject, or of all, that the map shows: those of events that are still found.
+
+    What they share is read once and joined here, not once for each drift.
+    """
+    of_subject: list[ColumnElement[bool]] = [EventDriftRow.found.is_(True)]
+    if subject_id is not None:
+        of_subject.append(EventDriftRow.subject_id == subject_id)
+    series_query = (
+        select(Series.id, Series.metric, Subject.name, Case.workload, Case.name, Case.key)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Series.id.in_(select(EventDriftRow.series_id).where(*of_subject)))
+    )
+    rows_by_series = {
+        series_id: ((subject, workload, case), key, metric)
+        for series_id, metric, subject, workload, case, key in session.execute(series_query)
+    }
+    shown_events = select(Event.id, Event.importance, Subject.name).join(Subject, Event.subject_id == Subject.id)
+    events = {
+        event_id: (importance, ((subject, "", _WHOLE_SUITE), "", ""))
+        for event_id, importance, subject in session.connection().execute(shown_events.where(*_SHOWN))
+    }
+    drifts_query = select(
+        *(EventDriftRow.series_id, EventDriftRow.last_revision_id, EventDriftRow.event_id),
+        *(cast(EventDriftRow.before, Float), cast(EventDriftRow.after, Float)),
+        # As they are stored: SQLAlchemy's conversion of three columns takes a third of the time.
+        *(type_coerce(flag, Integer) for flag in (EventDriftRow.worse, EventDriftRow.unsure, EventDriftRow.returned)),
+    ).where(*of_subject)
+    rows = session.connection().execute(drifts_query).all()
+    column_of = _map_columns(session, columns, {row[1] for row in rows})
+    drifts = []
+    for series_id, commit_id, event_id, before, after, worse, unsure, returned in rows:
+        shown = events.get(event_id)
+        if shown is None:
+            continue
+        importance, whole_suite = shown
+        of_row, key, metric = whole_suite if series_id is None else rows_by_series[series_id]
+        # The levels of a shift of a whole suite count from zero.
+        move = 0.0 if series_id is None else compute_move(before, after)
+        weight = move * SUSPECTED_WEIGHT if unsure else move
+        certain, column = not unsure, column_of[commit_id]
+        drifts.append(
+            MapDrift(  # by position: with names it takes twice as long
+                of_row, key, column, metric, before, after, move, weight, bool(worse), certain, bool(returned),
+                event_id, importance,
+            )
+        )  # fmt: skip
+    return drifts
+
+
+def _map_columns(session: Session, columns: Columns, commit_ids: Set[int]) -> Mapping[int, int]:
+    """Return the columns of commits by id, also of those that drifts are blamed on and nobody measured."""
+    found = dict(columns.column_of)
+    for chunk in bulk.split_into_chunks(sorted(commit_ids - found.keys()), _IDS_PER_QUERY):
+        times = session.execute(select(Revision.id, Revision.committed_at).where(Revision.id.in_(chunk)))
+        found |= {commit_id: columns.find(at) for commit_id, at in times}
+    return found
+
+
+def read_map_events(session: Session, event_ids: Iterable[str]) -> dict[str, MapEvent]:
+    """Return what the map says of some events, by id."""
+    events: dict[str, MapEvent] = {}
+    for chunk in bulk.split_into_chunks(sorted(set(event_ids)), _IDS_PER_QUERY):
+        events |= {event.id: event for event in _read_events(session, _EVENTS.where(Event.id.in_(chunk)))}
+    return events
+
+
+def list_important_events(session: Session, subject_id: int | None, limit: int) -> list[MapEvent]:
+    """Return the most important events that a commit can have caused, and those without a known cause."""
+    return _read_events(session, _select_important(subject_id).where(Event.cause != Cause.CONFIG).limit(limit))
+
+
+def list_config_events(session: Session, subject_id: int | None) -> list[MapEvent]:
+    """Return the events that changes of settings caused or can have caused, the most important first."""
+    of_settings = _select_important(subject_id).where(Event.cause.in_((Cause.CONFIG, Cause.BOTH)))
+    return _read_events(session, of_settings.limit(_MAX_CONFIG_EVENTS))
+
+
+def _select_important(subject_id: int | None) -> Select[Event, str]:
+    query = _EVENTS.where(*_SHOWN)
+    if subject_id is not None:
+        query = query.where(Event.subject_id == subject_id)
+    return query.order_by(Event.importance.desc(), Event.id)
+
+
+def _read_events(session: Session, query: Select[Event, str]) -> list[MapEvent]:
+    return [
+        MapEvent(
+            id=event.id,
+            subject=subject,
+            cause=event.cause,
+            direction=event.direction,
+            confirmed=event.confirmed,
+            headline=event.document["headline"],
+            blamed=event.document.get("blamed", ""),
+            author=event.document.get("author", ""),
+            n_series=event.document.get("n_series", 0),
+            settings=tuple(SettingChange.model_validate(entry) for entry in event.document["settings"]),
+        )
+        for event, subject in session.execute(query)
+    ]

@@ -1,0 +1,365 @@
+"""Draws the drift map as SVG: rows of bars in a stretched grid, names beside it, callouts above it.
+
+Widths are parts of whatever width the picture gets, heights and letters are pixels, so that it fits a phone and a wide
+screen alike. Only the largest cells are links with a text of their own, so that the drawing stays small.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from runner.contract import metric
+from service.rules.drift_map.columns import Columns, Unit
+from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
+from service.rules.relative_change import percent_change
+from service.schemas.history import Direction, SettingChange
+from service.store.drift_map import MapEvent
+from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
+from service.text.numbers import format_percent
+
+ROW, CALLOUT, AXIS = 24, 24, 40
+"""Heights, in pixels: links are at least so far apart that a finger meets one of them."""
+_HEIGHTS = (3.0, 5.5, 8.0, 11.0)
+"""Heights of bars, by their steps."""
+_BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
+"""Where a bar lies in its column, as a part of it."""
+_TURN = 0.31
+"""Callouts of columns left of this part of the width stand on the right of their line, all others on its left."""
+_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME = 24, 48, 84, 90, 48
+"""Letters of what a phone shows of a callout, of its first part and of all of it elsewhere, of a line that appears on
+hover, and of a row's name."""
+
+
+class Bar(NamedTuple):
+    """A bar: its class, and its path."""
+
+    kind: str
+    path: str
+
+
+class DrawnCell(NamedTuple):
+    """A cell that links to its event."""
+
+    event: str
+    text: str
+    bars: Sequence[Bar]
+
+
+class DrawnRow(NamedTuple):
+    """A row: its name, the cells that are links, and all others in one path for each class."""
+
+    top: float
+    name: str
+    text: str
+    case_key: str
+    cells: Sequence[DrawnCell]
+    bars: Sequence[Bar]
+
+
+class Callout(NamedTuple):
+    """A line of text above the grid with a line down to its column.
+
+    Attributes
+    ----------
+    left
+        The middle of the column, in percent of the grid.
+    end
+        Where its line ends.
+    short, what, rest
+        The text: what a phone shows, and what there is room for elsewhere.
+    """
+
+    kind: str
+    event: str
+    left: float
+    top: float
+    end: float
+    is_left: bool
+    short: str
+    what: str
+    rest: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnMap:
+    """What the template draws.
+
+    Attributes
+    ----------
+    headings
+        The workloads: the top of each, and its name.
+    config_lines
+        Columns with further changes of settings, and what changed.
+    dates
+        The ends and the middle of the axis.
+    n_cases, n_drifts
+        How many cases moved, and how many drifts there are.
+    """
+
+    columns: int
+    unit: Unit
+    step: int
+    height: float
+    grid_top: float
+    grid_bottom: float
+    headings: Sequence[tuple[float, str]]
+    rows: Sequence[DrawnRow]
+    callouts: Sequence[Callout]
+    config_lines: Sequence[tuple[float, str]]
+    dates: Sequence[str]
+    n_cases: int
+    n_drifts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What is said of the events: of those in cells, and in callouts those that matter most.
+
+    Attributes
+    ----------
+    events
+        The events of cells, by id.
+    important, config
+        The events that are called out; all of them have drifts in the map.
+    """
+
+    events: Mapping[str, MapEvent]
+    important: Sequence[MapEvent]
+    config: Sequence[MapEvent]
+
+
+def choose_linked_cells(layout: DriftMap, limit: int) -> set[tuple[int, int]]:
+    """Return the cells that become links, each by its row and column: those of the most important events."""
+    cells = (
+        (cell.largest.importance, cell.largest.weight, -index, -column)
+        for index, row in enumerate(layout.rows)
+        for column, cell in row.cells.items()
+    )
+    return {(-index, -column) for *_, index, column in heapq.nlargest(limit, cells)}
+
+
+def list_linked_events(layout: DriftMap, linked: set[tuple[int, int]]) -> set[str]:
+    """Return the events that the linked cells lead to."""
+    rows = layout.rows
+    return {rows[index].cells[column].largest.event for index, column in linked}
+
+
+def draw_map(layout: DriftMap, linked: set[tuple[int, int]], marks: Marks, max_config: int) -> DrawnMap:
+    """Draw a map.
+
+    Parameters
+    ----------
+    linked
+        By :func:`choose_linked_cells`.
+    max_config
+        How many changes of settings are called out; the others are lines without a text.
+    """
+    changes = _join_config_events(layout, marks.config)
+    n_callouts = len(marks.important) + min(len(changes), max_config)
+    top = float(n_callouts * CALLOUT + (4 if n_callouts else 0))
+    headings, rows, bottom = _draw_rows(layout, linked, marks.events, top)
+    return DrawnMap(
+        columns=len(layout.columns),
+        unit=layout.columns.unit,
+        step=layout.columns.step,
+        height=bottom + AXIS,
+        grid_top=top,
+        grid_bottom=bottom,
+        headings=headings,
+        rows=rows,
+        callouts=_draw_callouts(layout, marks, changes[:max_config], rows, bottom),
+        config_lines=[(column + 0.5, text) for column, text in _join_lines(changes[max_config:])],
+        dates=_list_dates(layout.columns),
+        n_cases=sum(row.cases for row in layout.rows),
+        n_drifts=sum(row.drifts for row in layout.rows),
+    )
+
+
+def _draw_rows(
+    layout: DriftMap, linked: set[tuple[int, int]], events: Mapping[str, MapEvent], top: float
+) -> tuple[list[tuple[float, str]], list[DrawnRow], float]:
+    """Return the headings, the rows and where the grid ends. A workload with one case needs no heading."""
+    several_subjects = len({group.subject for group in layout.groups}) > 1
+    headings: list[tuple[float, str]] = []
+    rows: list[DrawnRow] = []
+    for group in layout.groups:
+        title = _join_names(group.subject if several_subjects else "", group.workload)
+        has_heading = len(group.rows) > 1 and bool(title)
+        if has_heading:
+            headings.append((top, _shorten(title, _MAX_NAME)))
+            top += ROW
+        for row in group.rows:
+            name = row.case.removeprefix(group.workload).strip("[]") if has_heading else row.case
+            name = name or row.case if has_heading else _join_names(group.subject if several_subjects else "", name)
+            rows.append(_draw_row(row, name, len(rows), top, layout.columns, linked, events))
+            top += ROW
+    if layout.others:
+        name = f"{layout.others.cases:,} other cases"
+        rows.append(_draw_row(layout.others, name, len(rows), top, layout.columns, linked, events))
+        top += ROW
+    return headings, rows, top
+
+
+def _join_names(subject: str, name: str) -> str:
+    return f"{subject} · {name}" if subject and name else subject or name
+
+
+def _draw_row(  # noqa: PLR0917 - everything that a row shows
+    row: Row,
+    name: str,
+    index: int,
+    top: float,
+    columns: Columns,
+    linked: set[tuple[int, int]],
+    events: Mapping[str, MapEvent],
+) -> DrawnRow:
+    cells, paths = [], dict[str, str]()
+    for column, cell in sorted(row.cells.items()):
+        bars = [_draw_bar(drift, column, top + ROW / 2) for drift in cell.bars]
+        event = events.get(cell.largest.event)
+        if (index, column) in linked and event is not None:
+            cells.append(DrawnCell(event.id, _describe_cell(cell, event, columns), bars))
+            continue
+        for bar in bars:
+            paths[bar.kind] = paths.get(bar.kind, "") + bar.path
+    changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
+    text = f"{_join_names(row.subject, row.case) or name}: {changes}"
+    bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
+    return DrawnRow(top, _shorten(name, _MAX_NAME), text, row.case_key, cells, bars_beside)
+
+
+def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
+    """Return a bar: up from the middle of its row for the worse, down for the better; an outline if it is suspected."""
+    step = choose_step(drift)
+    height = _HEIGHTS[step - 1]
+    start, down = (middle, -height) if drift.worse else (middle, height)
+    kind = f"{'w' if drift.worse else 'b'}{step}{'' if drift.certain else ' o'}"
+    x = f"{column + _BAR_LEFT:.2f}".lstrip("0")
+    return Bar(kind, f"M{x} {start:g}h{_BAR_WIDTH:g}v{down:g}h-{_BAR_WIDTH:g}z")
+
+
+def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
+    """Return what a cell says on hover: what, where and when, and who."""
+    lines = [
+        _shorten(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
+        _describe_column(columns, cell.column),
+    ]
+    if event.blamed:
+        lines.append(_shorten(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER))
+    if cell.drifts > 1:
+        lines.append(f"the largest of {cell.drifts:,} changes here")
+    return "\n".join(lines)
+
+
+def _describe_column(columns: Columns, column: int) -> str:
+    date = f"{columns.starts[column]:%Y-%m-%d}"
+    if columns.unit is Unit.COMMIT:
+        return f"{columns.commits[column].commit[:SHORT_HASH_DIGITS]} of {date}"
+    return f"{columns.unit} of {date}" if columns.step == 1 else f"from {date}"
+
+
+class _Change(NamedTuple):
+    """Events that the same change of settings caused, in one column."""
+
+    column: int
+    settings: tuple[SettingChange, ...]
+    events: Sequence[MapEvent]
+
+
+def _join_config_events(layout: DriftMap, config: Sequence[MapEvent]) -> list[_Change]:
+    """Return the changes of settings; the one that moved the most series comes first."""
+    by_change: dict[tuple[int, tuple[SettingChange, ...]], list[MapEvent]] = {}
+    for event in config:
+        if not event.settings:  # It is uncertain whether the settings changed where it moved.
+            continue
+        by_change.setdefault((layout.find_column(event.id), event.settings), []).append(event)
+    changes = [_Change(column, settings, events) for (column, settings), events in by_change.items()]
+    return sorted(changes, key=lambda change: -sum(event.n_series for event in change.events))
+
+
+def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
+    """Return one line for each column, with all that changed there."""
+    texts: dict[int, list[str]] = {}
+    for change in changes:
+        texts.setdefault(change.column, []).append(_describe_settings(change.settings))
+    return [(column, _shorten(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
+
+
+def _describe_settings(settings: Sequence[SettingChange]) -> str:
+    """Return the settings with their new values, as ``kernel 5.15 → 6.1``."""
+    first = settings[0]
+    name = first.name.removeprefix("variable.").removesuffix(".release")
+    text = f"{name} {first.before or 'not set'} → {first.after or 'not set'}"
+    return text if len(settings) == 1 else f"{text} and {len(settings) - 1:,} more"
+
+
+def _draw_callouts(
+    layout: DriftMap, marks: Marks, changes: Sequence[_Change], rows: Sequence[DrawnRow], bottom: float
+) -> list[Callout]:
+    """Return the callouts, in an order in which no line crosses the text of another one on the same side."""
+    entries: list[tuple[int, str, str, str, str, float]] = []
+    for event in marks.important:
+        column = layout.find_column(event.id)
+        kind = "worse" if event.direction is Direction.REGRESSION else "better"
+        end = _find_end(layout, rows, event.id, column, bottom)
+        entries.append((column, kind, event.id, *_describe_event(event, layout.leading[event.id]), end))
+    for change in changes:
+        n_series = sum(event.n_series for event in change.events)
+        more = f" · {n_series:,} series"
+        first = change.events[0].id
+        entries.append((change.column, "setting", first, _describe_settings(change.settings), more, bottom))
+    n_columns = len(layout.columns)
+    entries.sort(key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _TURN, entry[0] if turned else -entry[0]))
+    callouts = []
+    for level, (column, kind, event_id, change_text, more, end) in enumerate(entries):
+        middle, what = (column + 0.5) / n_columns, _shorten(change_text, _MAX_WHAT)
+        text = f"{change_text}{more}\n{_describe_column(layout.columns, column)}"
+        callouts.append(
+            Callout(
+                kind=kind,
+                event=event_id,
+                left=round(100 * middle, 2),
+                top=float(level * CALLOUT),
+                end=end,
+                is_left=middle >= _TURN,
+                short=_shorten(what, _MAX_SHORT),
+                what=what,
+                rest=_shorten(more, _MAX_TEXT - len(what)),
+                text=_shorten(text, 3 * _MAX_HOVER),
+            )
+        )
+    return callouts
+
+
+def _describe_event(event: MapEvent, leading: MapDrift) -> tuple[str, str]:
+    """Return how far an event moved what, and the rest: where, and by whom."""
+    title = metric(leading.metric).title.lower() if leading.metric else "whole suite"
+    percent = percent_change(leading.after - leading.before, leading.before)
+    what = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
+    what = what if event.confirmed else prefix_provisional(what)
+    further = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
+    who = f" ({event.author})" if event.author else ""
+    return what, f" in {leading.row[-1]}{further}" + (f" · {event.blamed}{who}" if event.blamed else "")
+
+
+def _find_end(layout: DriftMap, rows: Sequence[DrawnRow], event_id: str, column: int, bottom: float) -> float:
+    """Return where the line of an event ends: at its first cell that is drawn in its column."""
+    for row, drawn in zip(layout.rows, rows, strict=True):
+        cell = row.cells.get(column)
+        if cell and cell.largest.event == event_id:
+            return drawn.top + ROW / 2
+    return bottom
+
+
+def _list_dates(columns: Columns) -> list[str]:
+    """Return the dates of the first, the middle and the last column, as far as they differ."""
+    last = len(columns) - 1
+    return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted({0, last // 2 if last > 3 else 0, last})]
+
+
+def _shorten(text: str, letters: int) -> str:
+    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"

@@ -1,0 +1,217 @@
+"""The drift map: everything that moved, in one picture; on the first page, for each subject, and as an SVG file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+
+from flask import Response, render_template
+from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
+
+from service.rules.drift_map import layout
+from service.rules.drift_map.columns import divide_history
+from service.rules.drift_map.layout import Cell, DriftMap, Row
+from service.schemas.history import View
+from service.store import drift_map, shared_rows
+from service.store.drift_map import MapEvent
+from service.store.engine.versioned_cache import VersionedCache
+from service.web.access import guard
+from service.web.access.public_view import redact_for_caller
+from service.web.app_resources import get_database
+from service.web.charts.drift_map import DrawnMap, Marks, choose_linked_cells, draw_map, list_linked_events
+from service.web.pages.error_pages import make_page_blueprint
+from service.web.problems import ProblemError
+from service.web.rendering import not_modified
+from service.web.rendering.page_formats import Page, Table, page
+from service.web.rendering.visible_text import make_visible
+
+bp = make_page_blueprint("drift_map")
+
+_MAX_COLUMNS = 60
+"""As many as can be told apart on a phone."""
+_N_IMPORTANT = 3
+_MAX_SECONDS = 30.0
+"""How long a drawn map may miss a new commit or a new price, which change nothing that its version counts."""
+_drawn_maps: VersionedCache[DrawnMap | None] = VersionedCache(100, lambda _: 1, _MAX_SECONDS)
+_STATIC = Path(__file__).resolve().parents[1] / "static"
+
+
+@dataclass(frozen=True, slots=True)
+class MapSize:
+    """How much of a map is drawn: rows and bars, cells with a link, and called-out changes of settings."""
+
+    rows: int
+    bars: int
+    links: int
+    config: int
+
+
+WHOLE = MapSize(rows=40, bars=1000, links=100, config=4)
+SMALL = MapSize(rows=8, bars=300, links=40, config=2)
+"""Of the first page, whose list begins below it."""
+
+
+class MapCell(View):
+    """The changes of one case in one column of the map."""
+
+    subject: str
+    workload: str
+    case: str
+    """Empty for all cases that have no row of their own."""
+    column: int
+    since: str
+    """When the column begins, in UTC; of a commit, when it was committed."""
+    commit: str | None
+    """None if the column is a period."""
+    drifts: int
+    worse: float | None
+    """The largest regression, as the factor between both levels; None if there is none."""
+    better: float | None
+    certain: bool
+    """Whether the largest change is a fact."""
+    event_id: str
+    """The event of the largest change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMap:
+    """A map, with what is said of its events."""
+
+    layout: DriftMap
+    linked: set[tuple[int, int]]
+    marks: Marks
+
+
+@page(bp, "/map")
+def show() -> Page:
+    """Show the map of all subjects."""
+    return _build_page(None)
+
+
+@page(bp, "/subjects/<subject>")
+def show_subject(subject: str) -> Page:
+    """Show the map of one subject."""
+    return _build_page(subject)
+
+
+@bp.get("/map.svg", defaults={"subject": None})
+@bp.get("/subjects/<subject>/map.svg")
+def drawing(subject: str | None) -> ResponseReturnValue:
+    """Return a map as a picture with its own colours, for documents and other sites."""
+    etag = not_modified.find_current_etag()
+    unchanged = not_modified.answer_unchanged(etag)
+    if unchanged is not None:
+        return unchanged
+    source = render_template("drift_map.svg", map=read_drawn_map(subject, WHOLE), style=read_style())
+    response = Response(source, mimetype="image/svg+xml")
+    # A browser reads the style in pieces, so that no hash of it would fit. Nothing else may run or be loaded.
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return not_modified.make_cacheable(response, etag)
+
+
+def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
+    """Return the map of a subject, or of all; None if nothing moved.
+
+    Raises
+    ------
+    ProblemError
+        If there is no such subject.
+    """
+    with get_database().reading() as session:
+        subject_id = _find_subject(session, subject)
+        version, key = drift_map.read_map_version(session), (subject_id, size, guard.is_anonymous())
+        return _drawn_maps.find(session, key, version, lambda: _draw(_read_map(session, subject_id, size), size))
+
+
+def _draw(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
+    return draw_map(found.layout, found.linked, found.marks, size.config) if found else None
+
+
+def _build_page(subject: str | None) -> Page:
+    return Page(
+        "map.html",
+        {"subject": subject, "map": read_drawn_map(subject, WHOLE)},
+        document=lambda: _list_cells(subject),
+        table=lambda: Table.from_records(_list_cells(subject), *MapCell.model_fields),
+    )
+
+
+def _read_map(session: Session, subject_id: int | None, size: MapSize) -> ReadMap | None:
+    """Return a map with what is said of its events; None if nothing moved."""
+    commits = drift_map.list_measured_commits(session, subject_id)
+    if not commits:
+        return None
+    columns = divide_history(commits, _MAX_COLUMNS)
+    drifts = drift_map.list_map_drifts(session, subject_id, columns)
+    if not drifts:
+        return None
+    arranged = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
+    linked = choose_linked_cells(arranged, size.links)
+    important = drift_map.list_important_events(session, subject_id, _N_IMPORTANT)
+    config = _redact(drift_map.list_config_events(session, subject_id))
+    marks = Marks(
+        events=drift_map.read_map_events(session, list_linked_events(arranged, linked)),
+        important=[event for event in important if event.id in arranged.leading],
+        config=[event for event in config if event.id in arranged.leading],
+    )
+    return ReadMap(arranged, linked, marks)
+
+
+def _find_subject(session: Session, name: str | None) -> int | None:
+    if name is None:
+        return None
+    row = shared_rows.find_subject(session, name)
+    if row is None:
+        raise ProblemError(HTTPStatus.NOT_FOUND, f"There is no subject {make_visible(name)}.")
+    return row.id
+
+
+def _redact(events: Sequence[MapEvent]) -> list[MapEvent]:
+    """Return events with the values of their settings as the caller may see them."""
+    return [event.with_settings(tuple(redact_for_caller(list(event.settings)))) for event in events]
+
+
+def _list_cells(subject: str | None) -> list[MapCell]:
+    """Return all cells of the map of a subject, or of all subjects, row by row."""
+    with get_database().reading() as session:
+        found = _read_map(session, _find_subject(session, subject), WHOLE)
+    if found is None:
+        return []
+    arranged = found.layout
+    return [_build_cell(arranged, row, cell) for row in arranged.rows for _, cell in sorted(row.cells.items())]
+
+
+def _build_cell(found: DriftMap, row: Row, cell: Cell) -> MapCell:
+    columns = found.columns
+    return MapCell(
+        subject=row.subject,
+        workload=row.workload,
+        case=row.case,
+        column=cell.column,
+        since=columns.starts[cell.column].isoformat(timespec="seconds"),
+        commit=columns.commits[cell.column].commit if columns.commits else None,
+        drifts=cell.drifts,
+        worse=cell.worse and layout.compute_factor(cell.worse),
+        better=cell.better and layout.compute_factor(cell.better),
+        certain=cell.largest.certain,
+        event_id=cell.largest.event,
+    )
+
+
+@cache
+def read_style() -> str:
+    """Return the style of a map that is a file of its own: its rules, and the colours of the pages that they use."""
+    rules = (_STATIC / "drift_map.css").read_text(encoding="utf-8")
+    colours = (_STATIC / "app.css").read_text(encoding="utf-8").partition("/* ---- Ground")[0]
+    used = set(re.findall(r"var\((--[a-z0-9-]+)\)", rules))
+    lines = [
+        line
+        for line in colours.splitlines()
+        if not line.strip().startswith("--") or line.partition(":")[0].strip() in used
+    ]
+    return "\n".join(line for line in lines if not line.startswith("/*")) + rules.partition("*/")[2]

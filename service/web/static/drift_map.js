@@ -1,0 +1,32 @@
+// Arrow keys walk from cell to cell of the drift map. Without them its cells would be a hundred stops of the tab key.
+
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+for (const map of document.querySelectorAll("svg.map")) {
+  const cells = [...map.querySelectorAll("a[data-cell]")];
+  const middle = (cell) => {
+    const box = cell.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  };
+  const choose = (chosen) => cells.forEach((cell) => cell.setAttribute("tabindex", cell === chosen ? 0 : -1));
+  // The nearest cell on that side; what lies aside is four times as far.
+  const findNext = (from, [right, down]) => {
+    const [x, y] = middle(from);
+    let next = null, nearest = Infinity;
+    for (const cell of cells) {
+      const [dx, dy] = [middle(cell)[0] - x, middle(cell)[1] - y];
+      const [along, aside] = right ? [dx * right, Math.abs(dy)] : [dy * down, Math.abs(dx)];
+      if (along > 1 && along + 4 * aside < nearest) [next, nearest] = [cell, along + 4 * aside];
+    }
+    return next;
+  };
+  choose(cells[0]);
+  map.addEventListener("keydown", (event) => {
+    const cell = event.target.closest("a[data-cell]");
+    const next = cell && ARROWS[event.key] && findNext(cell, ARROWS[event.key]);
+    if (!next) return;
+    event.preventDefault();
+    choose(next);
+    next.focus();
+  });
+}

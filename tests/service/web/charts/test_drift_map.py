@@ -1,0 +1,170 @@
+import re
+
+import pytest
+from hypothesis import given
+
+from service.rules.drift_map.layout import MapDrift, arrange_drifts
+from service.schemas.history import Cause, Direction, SettingChange
+from service.store.drift_map import MapEvent
+from service.web.charts.drift_map import CALLOUT, DrawnMap, Marks, choose_linked_cells, draw_map, list_linked_events
+from tests.service.rules.drift_map.planted import DRIFTS, columns, drift
+
+FIFTY = "+50\N{NARROW NO-BREAK SPACE}%"
+
+
+def event(identity: str, **changes: object) -> MapEvent:
+    values: dict[str, object] = {
+        "id": identity,
+        "subject": "subject",
+        "cause": Cause.COMMIT,
+        "direction": Direction.REGRESSION,
+        "confirmed": True,
+        "headline": "+500 minor faults (+50 %) in case and 3 more",
+        "blamed": "Reuse the arena",
+        "author": "Ada",
+        "n_series": 4,
+        "settings": (),
+    }
+    return MapEvent(**values | changes)  # type: ignore[arg-type]
+
+
+def kernel(identity: str, after: str = "6.1") -> MapEvent:
+    change = SettingChange(name="kernel.release", before="5.15", after=after)
+    return event(identity, cause=Cause.CONFIG, settings=(change,))
+
+
+def draw(
+    drifts: list[MapDrift],
+    important: list[MapEvent] | None = None,
+    config: list[MapEvent] | None = None,
+    *,
+    links: int = 100,
+    max_config: int = 4,
+) -> DrawnMap:
+    arranged = arrange_drifts(columns(60), drifts, max_rows=40, max_bars=1000)
+    linked = choose_linked_cells(arranged, links)
+    events = {name: event(name) for name in list_linked_events(arranged, linked)}
+    return draw_map(arranged, linked, Marks(events, important or [], config or []), max_config)
+
+
+def count_bars(drawn: DrawnMap) -> int:
+    paths = [bar.path for row in drawn.rows for bar in (*row.bars, *(bar for cell in row.cells for bar in cell.bars))]
+    return sum(path.count("M") for path in paths)
+
+
+@given(DRIFTS)
+def test_every_bar_is_drawn_once_linked_or_not(drifts: list[MapDrift]) -> None:
+    bars = {(entry.row, entry.column, entry.worse) for entry in drifts}
+    for links in (0, 7, 1000):
+        drawn = draw(drifts, links=links)
+        assert count_bars(drawn) == len(bars)
+        assert sum(len(row.cells) for row in drawn.rows) == min(links, len({bar[:2] for bar in bars}))
+        assert drawn.n_drifts == len(drifts)
+
+
+def test_worse_goes_up_better_goes_down_and_a_suspicion_is_an_outline() -> None:
+    drawn = draw([drift("case", 3, 50), drift("case", 3, -5), drift("case", 9, 500, certain=False)])
+    first, second = sorted(drawn.rows[0].cells, key=lambda cell: cell.bars[0].path.startswith("M9"))
+    assert [bar.kind for bar in first.bars] == ["w3", "b2"]
+    assert [bar.kind for bar in second.bars] == ["w4 o"]
+    heights = [float(re.findall(r"v(-?[\d.]+)", bar.path)[0]) for bar in first.bars]
+    assert heights[0] < 0 < heights[1]
+    assert all(bar.path.startswith("M3.06 12h") for bar in first.bars)
+
+
+def test_a_cell_says_what_where_who_and_how_many() -> None:
+    ((cell,),) = (row.cells for row in draw([drift("case", 3, event="one"), drift("case", 3, 2, event="one")]).rows)
+    assert cell.text.split("\n") == [
+        "+500 minor faults (+50 %) in case and 3 more",
+        "0000000000 of 2026-01-08",
+        "Reuse the arena (Ada)",
+        "the largest of 2 changes here",
+    ]
+
+
+def test_a_setting_is_called_out_with_its_new_value_over_the_whole_height() -> None:
+    drawn = draw([drift("a", 30, 3, event="one"), drift("b", 30, 3, event="two")], [], [kernel("one"), kernel("two")])
+    (callout,) = drawn.callouts
+    assert callout.kind == "setting"
+    assert callout.what == callout.short == "kernel 5.15 → 6.1"
+    assert callout.rest == " · 8 series"
+    assert callout.end == drawn.grid_bottom
+
+
+def test_a_value_that_is_not_public_is_not_called_out() -> None:
+    (callout,) = draw([drift("a", 30, event="one")], [], [kernel("one", after="(hidden)")]).callouts
+    assert callout.what == "kernel 5.15 → (hidden)"
+
+
+def test_an_event_that_names_no_setting_has_no_line() -> None:
+    drawn = draw([drift("a", 30, event="one")], [], [event("one", cause=Cause.BOTH)])
+    assert not drawn.callouts
+    assert not drawn.config_lines
+
+
+def test_further_changes_of_settings_are_lines_one_in_each_column() -> None:
+    config = [kernel(f"{n}", after=f"6.{n}") for n in range(4)]
+    drifts = [drift("case", column, event=f"{n}") for n, column in enumerate((10, 20, 30, 30))]
+    drawn = draw(drifts, [], config, max_config=1)
+    assert len(drawn.callouts) == 1
+    assert [left for left, _ in drawn.config_lines] == [20.5, 30.5]
+    assert drawn.config_lines[1][1] == "kernel 5.15 → 6.2, kernel 5.15 → 6.3"
+
+
+def test_the_line_of_an_event_ends_at_its_case() -> None:
+    drawn = draw([drift("a[n=1]", 5, event="other", importance=9), drift("b[n=1]", 40, event="one")], [event("one")])
+    (callout,) = drawn.callouts
+    (row,) = (row for row in drawn.rows if row.name == "b[n=1]")
+    assert callout.end == row.top + 12
+    assert callout.what == f"{FIFTY} minor faults"
+    assert callout.rest == " in b[n=1] and 3 more · Reuse the arena (Ada)"
+
+
+@pytest.mark.parametrize("places", [(2, 5, 8), (20, 40, 59), (2, 30, 58), (30, 30, 30)])
+def test_no_callout_crosses_the_text_of_another_on_its_side(places: tuple[int, ...]) -> None:
+    drifts = [drift("case", column, event=f"{n}") for n, column in enumerate(places)]
+    drawn = draw(drifts, [event(f"{n}") for n in range(3)])
+    assert [callout.top for callout in drawn.callouts] == [0, CALLOUT, 2 * CALLOUT]
+    for upper, lower in ((0, 1), (0, 2), (1, 2)):
+        one, other = drawn.callouts[upper], drawn.callouts[lower]
+        if one.is_left == other.is_left:
+            assert other.left <= one.left if one.is_left else one.left <= other.left
+
+
+def test_a_suspected_event_says_so() -> None:
+    (callout,) = draw([drift("case", 5, event="one")], [event("one", confirmed=False)]).callouts
+    assert callout.what == f"suspected: {FIFTY} minor faults"
+    assert len(callout.short) <= 24
+
+
+def test_a_change_from_zero_has_no_percent() -> None:
+    (callout,) = draw([drift("case", 5, event="one", before=0.0)], [event("one")]).callouts
+    assert callout.what == "minor faults from zero"
+
+
+def test_cases_of_one_workload_have_a_heading_and_short_names() -> None:
+    drawn = draw([drift("copy[mib=8]", importance=3), drift("copy[mib=16]", importance=2), drift("lone[n=1]")])
+    assert [text for _, text in drawn.headings] == ["copy"]
+    assert [row.name for row in drawn.rows] == ["mib=8", "mib=16", "lone[n=1]"]
+
+
+def test_three_large_events_and_an_upgrade_are_called_out_among_three_hundred_drifts() -> None:
+    small = [
+        drift(f"w{n % 8}[n={n % 50}]", n * 7 % 60, 0.5 + n % 9, event=f"small {n}", importance=n % 40)
+        for n in range(270)
+    ]
+    wide = [drift(f"w1[n={n}]", 12, 45, event="wide", importance=900) for n in range(1, 50, 8)]
+    upgrade = [drift(f"w{n % 8}[n={n}]", 31, 3, event="upgrade", importance=500) for n in range(20)]
+    single = drift("w3[n=11]", 50, 240, event="single", importance=800)
+    better = drift("w5[n=5]", 40, -60, event="better", importance=700)
+    large = [event("wide"), event("single"), event("better", direction=Direction.IMPROVEMENT)]
+    drawn = draw([*small, *wide, *upgrade, single, better], large, [kernel("upgrade")])
+    assert {callout.event: callout.kind for callout in drawn.callouts} == {
+        "wide": "worse",
+        "single": "worse",
+        "better": "better",
+        "upgrade": "setting",
+    }
+    linked = {cell.event for row in drawn.rows for cell in row.cells}
+    assert {"wide", "single", "better", "upgrade"} <= linked
+    assert drawn.n_drifts == 270 + 7 + 20 + 2

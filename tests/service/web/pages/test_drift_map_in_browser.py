@@ -1,0 +1,124 @@
+"""The drift map in a real Chromium: what is drawn over what, on phones and on wide screens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from apiflask import APIFlask
+from flask import render_template
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from service.schemas.history import Direction
+from service.web.charts.drift_map import DrawnMap
+from service.web.pages.drift_map import read_style
+from tests.e2e.browser import PHONE, Watched, chromium, launched, served, watch
+from tests.service.rules.drift_map.planted import drift
+from tests.service.web.charts.test_drift_map import draw, event, kernel
+
+TEXTS = """() => {
+  const map = document.querySelector("svg.map").getBoundingClientRect();
+  return [...document.querySelectorAll("svg.map text")].map((text) => {
+    const box = text.getBoundingClientRect();
+    const names = text.closest(".map-names")?.getBoundingClientRect();
+    const right = Math.min(box.right, names ? names.right : Infinity);
+    return { text: text.textContent, l: box.left - map.left, r: right - map.left, t: box.top, b: box.bottom,
+      width: map.width };
+  });
+}"""
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium is installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright, launched(playwright) as browser:
+        yield browser
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+def plant(seed: int) -> DrawnMap:
+    """Return the map of fifty cases in some workloads, with callouts anywhere."""
+    random = Random(seed)
+    drifts = []
+    for number in range(300):
+        case, column, percent = random.randrange(50), random.randrange(60), 10 ** random.uniform(-1, 3)
+        name = f"workload_with_a_long_name_{case % 6}[records={case},threads={case % 7}]"
+        certain, importance = random.random() < 0.8, random.random()
+        drifts.append(drift(name, column, percent, certain=certain, event=f"{number}", importance=importance))
+    drifts += [drift("lone", random.randrange(60), -60, event=f"large {n}", importance=9) for n in range(3)]
+    drifts += [drift("lone", random.randrange(60), 3, event=f"kernel {n}", importance=3) for n in range(6)]
+    important = [
+        event(f"large {n}", direction=Direction.IMPROVEMENT, confirmed=n != 1, blamed="Reuse the arena " * 9)
+        for n in range(3)
+    ]
+    return draw(drifts, important, [kernel(f"kernel {n}", after=f"6.{n}.0-lengthy-flavour-amd64") for n in range(6)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_text_is_drawn_over_another_or_beyond_the_picture(opened: Page, measured_app: APIFlask, seed: int) -> None:
+    with measured_app.test_request_context("/map.svg"):
+        source = render_template("drift_map.svg", map=plant(seed), style=read_style())
+    opened.set_content(source)
+    for width in (390, 720, 1024, 1280, 1920):
+        opened.set_viewport_size({"width": width, "height": 900})
+        boxes = [box for box in opened.evaluate(TEXTS) if box["r"] > box["l"]]
+        assert len(boxes) > 40
+        beyond = [box["text"] for box in boxes if box["l"] < -1 or box["r"] > box["width"] + 1]
+        assert not beyond, f"{width} px: {beyond}"
+        overlaps = [
+            (one["text"], other["text"])
+            for index, one in enumerate(boxes)
+            for other in boxes[index + 1 :]
+            if min(one["r"], other["r"]) - max(one["l"], other["l"]) > 1
+            and min(one["b"], other["b"]) - max(one["t"], other["t"]) > 1
+        ]
+        assert not overlaps, f"{width} px: {overlaps}"
+
+
+@pytest.fixture
+def measured(browser: Browser, measured_app: APIFlask) -> Iterator[Watched]:
+    with served(measured_app) as address:
+        context = browser.new_context()
+        yield watch(context, address)
+        context.close()
+
+
+def test_the_map_is_quiet_accessible_and_fits(measured: Watched) -> None:
+    measured.sweep("/map")
+    measured.assert_quiet()
+
+
+def test_the_picture_is_styled_on_its_own(measured: Watched) -> None:
+    measured.page.emulate_media(color_scheme="dark")
+    page = measured.open("/map.svg")
+    assert page.evaluate("getComputedStyle(document.querySelector('.ground')).fill") == "rgb(27, 29, 33)"
+    measured.assert_quiet()
+
+
+def test_the_keyboard_walks_from_cell_to_cell_and_opens_an_event(measured: Watched) -> None:
+    measured.page.set_viewport_size(PHONE)
+    page = measured.open("/map")
+    cells = page.locator("svg.map a[data-cell]")
+    assert cells.count() > 2
+    assert page.locator("svg.map a[data-cell][tabindex='0']").count() == 1
+    page.locator("svg.map a[data-cell][tabindex='0']").focus()
+    first = page.evaluate("document.activeElement.querySelector('title').textContent")
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate("document.activeElement.querySelector('title').textContent")
+    assert second != first
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.querySelector('title').textContent") == first
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/events/*")
+    measured.assert_quiet()
