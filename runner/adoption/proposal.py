@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class LoadProposal(Struct, frozen=True):
@@ -111,6 +112,8 @@ class BuildProposal(Struct, frozen=True):
         Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
     tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
+    depth
+        How many folders below the top its build file is: one at the top is more likely the project's usual build.
     """
 
     system: str
@@ -122,6 +125,20 @@ class BuildProposal(Struct, frozen=True):
     git: bool = False
     incomplete: bool = False
     tests: bool = False
+    depth: int = 0
+
+
+def make_serial(build: BuildProposal) -> BuildProposal | None:
+    """Return a build that runs one job at a time; None if it does so already."""
+    if JOBS_OPTION not in build.command:
+        return None
+    return replace(build, command=_simplify(build.command.replace(f" {JOBS_OPTION}", "")))
+
+
+def _simplify(command: str) -> str:
+    """Return a command without a shell that it does not need."""
+    prefix = "sh -c '"
+    return build_shell_command(command[len(prefix) : -1]) if command.startswith(prefix) else command
 
 
 def build_shell_command(*steps: str) -> str:

@@ -55,12 +55,19 @@ class Sources(Struct, frozen=True, dict=True):
 
         Among files at the same level, an earlier name wins.
         """
-        places = [
+        return next(iter(self.list_nearest(*names)), None)
+
+    def list_nearest(self, *names: str) -> list[str]:
+        """Return the files with one of these names at the first level that has any, down to two folders below the top.
+
+        Files with an earlier name come first.
+        """
+        places = sorted(
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
             if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_auxiliary(file)
-        ]
-        return min(places)[2] if places else None
+        )
+        return [file for depth, _, file in places if depth == places[0][0]]
 
     @property
     def build_folder(self) -> str:

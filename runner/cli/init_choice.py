@@ -15,6 +15,7 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement, Tried
     from runner.adoption.proposal import BuildProposal
+    from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
     "for a library, write a small driver into a separate folder, with a workload.toml{} that builds both; "
@@ -169,11 +170,14 @@ def _build_project(
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove the ways that were tried from the list."""
     from runner.adoption.first_measurement import describe_build_failure
+    from runner.adoption.proposal import make_serial
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
+    from runner.subject.missing_packages import find_missing_part
 
     problem, missing_tool, slow = "", "", False
+    missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
         number = 0
@@ -194,11 +198,18 @@ def _build_project(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            problem = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
+            part = (
+                find_missing_part(failure.build.log, first.sources.files) if isinstance(failure, BuildFailure) else None
+            )
+            missing_part = missing_part or part
+            problem = f"{lacks}; " * bool(lacks) + (str(part) if part else describe_build_failure(failure))
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
+            elif build is None and part is None and (serial := make_serial(proposal)):
+                # Not every makefile is made for parallel builds.
+                proposals.insert(0, serial)
             reason = problem.partition("\n")[2] or problem
             already_reported = reason in reasons
             reasons.add(reason)
@@ -213,6 +224,10 @@ def _build_project(
             return proposal, tree
         say(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
+    if missing_part:
+        raise FaultwatchError(
+            f"{first.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
+        )
     raise FaultwatchError(
         # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
         f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",

@@ -38,7 +38,7 @@ class Host:
     def __init__(self, counts: dict[tuple[str, str], tuple[int, ...]]) -> None:
         self.counts = counts
         self.built: list[str] = []
-        self.sources = None
+        self.sources = listing({})
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
         self.built.append(proposal.command)
@@ -95,6 +95,43 @@ def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monke
     assert host.built == ["slow", "less"]
     with pytest.raises(FaultwatchError, match="--target"):
         choose(SlowHost({}), monkeypatch, *slow)
+
+
+class FailingHost(Host):
+    """Fails to build what contains a word, with a log."""
+
+    def __init__(self, word: str, log: str) -> None:
+        super().__init__({("make", BENCHMARK.command): (9, 9)})
+        self.word, self.log = word, log
+
+    def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+        if self.word in proposal.command:
+            self.built.append(proposal.command)
+            raise BuildFailure("`make` ended with exit code 2", Build(log=self.log))
+        return super().build(proposal)
+
+
+def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = BuildProposal("Make", "sh -c 'make -j$(nproc)'", runs=(BENCHMARK,))
+    assert choose(FailingHost("-j", "x.h is written twice"), monkeypatch, build) == "make: bin/benchmarks"
+    host = FailingHost("make", "it never builds")
+    with pytest.raises(FaultwatchError):
+        choose(host, monkeypatch, build)
+    assert host.built == [build.command, "make"]
+
+
+def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = FailingHost("make", "bison -d x.y\nmake: bison: No such file or directory\nmake: *** Error 127\n")
+    with pytest.raises(FaultwatchError) as error:
+        choose(host, monkeypatch, BuildProposal("Make", "sh -c 'make -j$(nproc)'"))
+    assert (error.value.what, error.value.remedy) == (
+        "x was not built: bison is missing",
+        "apt install bison, or dnf install bison",
+    )
+    assert "this does not build: bison is missing: apt install bison" in capsys.readouterr().err
+    assert len(host.built) == 1, "a build of one job at a time would lack it too"
 
 
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:

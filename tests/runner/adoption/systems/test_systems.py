@@ -61,6 +61,18 @@ def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
     assert commands == [f"sh -c 'make -C src -j$(nproc){target}'" for target in ("", " bench", " tests")]
 
 
+def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_systems_first() -> None:
+    files = dict.fromkeys(("p/make.bsd/Makefile", "p/make/Makefile", "p/misc/Makefile", "deps/z/Makefile"), "x:\n")
+    commands = [proposal.command for proposal in make.propose(listing(files))]
+    assert commands == [f"sh -c 'make -C {folder} -j$(nproc)'" for folder in ("p/make", "p/make.bsd")]
+    assert make.propose(listing({"misc/Makefile": "x:\n"})) == [], "it builds no program"
+
+
+def test_a_configure_script_in_a_folder_is_run_at_the_top() -> None:
+    (proposal,) = autotools.propose(listing({"auto/configure": "#!/bin/sh\n"}))
+    assert proposal.command == "sh -c 'sh auto/configure && make -j$(nproc)'"
+
+
 def test_make_targets_that_start_containers_or_become_root_are_never_proposed() -> None:
     text = (
         "DRUN = docker run -i box\nbuild:\n\tdocker build .\nbench:\n\t$(DRUN) go test\nimage: build\n"
