@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
+from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.servers import (
@@ -48,9 +49,6 @@ TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
 _MAX_PROGRAMS = 12
 _MIN_SAMPLES = 3
-_INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
-"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
-_SUFFIXES = ("", ".md", ".txt", ".rst")
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
@@ -61,6 +59,14 @@ _RUNS_PER_TRIAL = 3
 _EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
 _MAX_EXAMPLES = 5
 """Examples that are tried, of which the one with the most faults does the most work."""
+_MAX_INPUTS = 4
+"""Inputs of the project with which a program is measured, of which the best is proposed."""
+_MAX_WEAK_PROGRAMS = 3
+"""Programs that got no input of the project, of which the best is proposed."""
+_SLOW_SECONDS = 2.0
+"""Seconds of an execution after which it is too slow to be repeated dozens of times."""
+_MAX_SECONDS = 4.0
+"""Seconds of all commands that worked, each executed once, after which no better one is looked for."""
 _PLACEHOLDER_RUN = RunProposal("true")
 _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
@@ -92,6 +98,10 @@ class Tried(Struct, frozen=True):
         Whether it only printed its usage.
     own_bytes
         Digest of the files of the build that it mapped or read; empty if that is unknown.
+    own_faults
+        Faults in files of the build: how much of the project's code it executes, in pages.
+    foreign
+        Whether it executes nothing that the project builds, such as a script for another program.
     """
 
     run: RunProposal
@@ -101,11 +111,13 @@ class Tried(Struct, frozen=True):
     seconds: float = 0.0
     usage: bool = False
     own_bytes: str = ""
+    own_faults: int = 0
+    foreign: bool = False
 
     @property
     def worked(self) -> bool:
-        """Whether the command seems to have done some work."""
-        return bool(self.faults) and not self.usage and not self.run.describes_only
+        """Whether the command seems to have done some work of the project."""
+        return bool(self.faults) and not self.usage and not self.run.describes_only and not self.foreign
 
 
 class Progress(Protocol):
@@ -164,7 +176,7 @@ class FirstMeasurement:
             for run in list_service_runs(self.sources, [program.name for program in programs])
             if run.program not in started
         ]
-        commands = list_commands(programs, self.sources.name, list_input_files(self.sources))
+        commands = list_commands(programs, self.sources)
         runs = [*servers, *services, *proposal.runs, *commands]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_runs(self.sources)
@@ -172,9 +184,10 @@ class FirstMeasurement:
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
     ) -> Iterator[Tried]:
-        """Execute commands, each a few times, until another program worked; yield each result.
+        """Execute commands, each a few times, until a program did some work; yield each result.
 
-        Of similar examples several are tried, because the first may do hardly any work. A server is tried with a load.
+        Of programs that got no input several are tried, because the first may do hardly any work. A server is tried
+        with a load.
         If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
         file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
@@ -185,12 +198,18 @@ class FirstMeasurement:
             before = programs.get(program, [])
             if any(result.run.is_server for result in before):
                 continue
-            if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
+            is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
+            if is_bare and any(result.faults for result in before):
                 continue
             if _has_tried_enough(programs, program):
                 return
+            given = [result for result in before if result.run.input and result.faults]
+            is_enough = len(given) >= _MAX_INPUTS or sum(result.seconds for result in given) > _MAX_SECONDS
+            if (run.input and is_enough) or (run.stand_in and any(result.worked for result in given)):
+                continue
             candidates = [run]
-            if run.stand_in and not any(result.run.stand_in for result in before):
+            kind_tried = any(bool(result.run.stand_in) is bool(run.stand_in) for result in before if result.run.file)
+            if run.file and not kind_tried:
                 candidates.append(redirect_file_to_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
@@ -365,12 +384,16 @@ class FirstMeasurement:
                 # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
+            own = [file for file in report.files.mapped if file.own] if report.files else []
+            maps_built_files = bool(own) or report.files is None or run.is_server
             return Tried(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
                 usage=is_usage(text),
                 own_bytes=report.files.own_bytes if report.files else "",
+                own_faults=sum(file.faults or 0 for file in own),
+                foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
         if report.failure is None:
             return Tried(run, (), "it was not measured")
@@ -382,7 +405,8 @@ class FirstMeasurement:
 
         Its fault count does not show this, because the faults of the shell that opens the file are counted too.
         """
-        runs = redirect_file_to_input(run), redirect_file_to_input(replace(run, stand_in=os.devnull))
+        nothing = replace(run, input="", stand_in=os.devnull)
+        runs = redirect_file_to_input(run), redirect_file_to_input(nothing)
         first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
@@ -420,13 +444,7 @@ def _speaks_http(server: ServerExecution, port: int) -> bool:
 def redirect_file_to_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
-    return replace(run, command=build_shell_command(f"exec {program} < {run.stand_in}"))
-
-
-def list_input_files(sources: Sources) -> list[str]:
-    """Return files of a project that a program can read: its license, which rarely changes, and its README."""
-    names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
-    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
+    return replace(run, command=build_shell_command(f"exec {program} < {run.file}"))
 
 
 def _compute_spread(tried: Tried) -> int:
@@ -434,45 +452,87 @@ def _compute_spread(tried: Tried) -> int:
 
 
 def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: the first that does some work, or its program with a file; None if none works.
+    """Return the command to propose: of the best program, with a file if it reads one; None if none works.
 
-    A program has read the file if the tracer saw it open the file, and if its fault count with the file differs by more
-    than the noise, which few executions do not show well. Programs that only print their version or usage come last.
+    A program that was given work comes before one that got a stand-in or a test, and that before one that may only
+    start. Of equals, one whose count repeats comes first, then the one that executes more of the project's code.
     """
-    working = sorted((candidate for candidate in tried if candidate.faults), key=lambda candidate: not candidate.worked)
-    if not working:
+    programs: dict[str, list[Tried]] = {}
+    for candidate in tried:
+        if candidate.faults:
+            programs.setdefault(_get_program(candidate.run), []).append(candidate)
+    if not programs:
         return None
-    plain = [candidate for candidate in working if candidate.worked and not candidate.run.stand_in]
-    first = next(iter(plain), working[0])
+    best = [_choose_best_of_program(results) for results in programs.values()]
+    first = min(best, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults))
     if _is_example(first):
-        first = max(filter(_is_example, plain or [first]), key=lambda candidate: min(candidate.faults))
-    program = _get_program(first.run)
-    alternatives = (
-        candidate
-        for candidate in working
-        if candidate is not first and candidate.worked and _get_program(candidate.run) == program
+        return max(filter(_is_example, best), key=lambda candidate: min(candidate.faults))
+    return first
+
+
+def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
+    """Return the best of a program's commands that work: an input that it reads, else the first that does some work.
+
+    A program has read a file if the tracer saw it open the file, and if its fault count with the file differs by more
+    than the noise, which few executions do not show well. Those that only print their version or usage come last.
+    """
+    working = sorted(results, key=lambda candidate: not candidate.worked)
+    first = next(
+        (candidate for candidate in working if not (candidate.run.stand_in or candidate.run.input)), working[0]
     )
-    return next(
-        (
-            candidate
-            for candidate in alternatives
-            if _opens_other_files(candidate, first) and _have_distinct_counts(first.faults, candidate.faults)
-        ),
-        first,
-    )
+    inputs = [candidate for candidate in working if candidate.run.input and candidate.worked]
+    read = [
+        candidate for candidate in inputs if candidate is first or not first.worked or _reads_more(candidate, first)
+    ]
+    if read:
+        # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
+        return min(read, key=lambda given: (*_rank_steadiness(given), -min(given.faults)))
+    others = (candidate for candidate in working if candidate.worked and candidate is not first)
+    alternative = next((other for other in others if not other.run.input and _reads_more(other, first)), None)
+    if alternative:
+        return alternative
+    return first if first.worked or not working[0].worked else working[0]
+
+
+def _reads_more(given: Tried, alone: Tried) -> bool:
+    """Return whether a program has read its file, compared with an execution that worked without it."""
+    return _opens_other_files(given, alone) and _have_distinct_counts(alone.faults, given.faults)
+
+
+def _rank(tried: Tried) -> int:
+    """Return how promising a command is: 0 for a benchmark, and more for those that show less of the users' work."""
+    if not tried.worked:
+        return 5 if tried.foreign else 4
+    if tried.run.promising:
+        return 1 if tried.run.input else 0
+    return 2 if tried.run.stand_in or tried.run.test else 3
+
+
+def _rank_steadiness(tried: Tried) -> tuple[bool, bool, bool]:
+    """Return a sort key: first the commands that a gate can repeat, because they are quick and their count repeats.
+
+    The faults of a shell that only opens a file for the program would be counted too.
+    """
+    return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
 
 
 def _has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
-    """Return whether another program than the next one worked, enough examples did, or enough programs were tried."""
-    worked = [
-        result
+    """Return whether enough other programs than the next one worked, or enough programs were tried.
+
+    One that was given work is enough. Others may be surpassed, as long as that is quick.
+    """
+    working = {
+        program: [result for result in results if result.faults]
         for program, results in programs.items()
         if program != next_program
-        for result in results
-        if result.worked
-    ]
-    needed = _MAX_EXAMPLES + 1 if worked and all(map(_is_example, worked)) else 1
-    return len(worked) >= needed or len(programs) > _MAX_PROGRAMS
+    }
+    best = [result for results in working.values() if results and (result := _choose_best_of_program(results)).worked]
+    if len(programs) > _MAX_PROGRAMS or any(_rank(result) < 2 for result in best):
+        return True
+    if sum(result.seconds for results in working.values() for result in results) > _MAX_SECONDS:
+        return bool(best)
+    needed = _MAX_EXAMPLES + 1 if best and all(map(_is_example, best)) else _MAX_WEAK_PROGRAMS
+    return len(best) >= needed
 
 
 def _is_example(tried: Tried) -> bool:

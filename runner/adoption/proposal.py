@@ -41,6 +41,8 @@ class RunProposal(Struct, frozen=True):
         Whether nothing suggests that the command does any work: it has no input and is not a benchmark.
     stand_in
         A file of the project that the program reads in place of a user's input; empty if there is none.
+    input
+        A file that the project keeps as an input, such as a benchmark in the language that the program interprets.
     environment
         Variables of the measured process.
     test
@@ -65,6 +67,7 @@ class RunProposal(Struct, frozen=True):
     environment: Mapping[str, str] = field(default_factory=dict)
     idle: bool = False
     stand_in: str = ""
+    input: str = ""
     test: bool = False
     program: str = ""
     load: LoadProposal | None = None
@@ -77,6 +80,11 @@ class RunProposal(Struct, frozen=True):
     def is_server(self) -> bool:
         """Whether it is known to be a server. Only then its command has placeholders, and its braces are escaped."""
         return self.load is not None or bool(self.lacks)
+
+    @property
+    def file(self) -> str:
+        """The file of the project that the program gets; empty if it gets none."""
+        return self.input or self.stand_in
 
     @property
     def promising(self) -> bool:

@@ -11,6 +11,8 @@ from runner.subject.repository import Repository
 
 MAX_FILE_CHARACTERS = 256 * 1024
 """Of a file that detection reads."""
+MAX_DEPTH = 2
+"""How many folders below the top a build file may be."""
 
 
 class Sources(Struct, frozen=True, dict=True):
@@ -65,7 +67,7 @@ class Sources(Struct, frozen=True, dict=True):
         places = sorted(
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
-            if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_auxiliary(file)
+            if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
         )
         return [file for depth, _, file in places if depth == places[0][0]]
 

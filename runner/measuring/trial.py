@@ -489,6 +489,7 @@ class Trial:
         session: uuid.UUID | None = None,
     ) -> Report:
         """Return a report of the trial with everything that is known about its session."""
+        caveat = (self.workload.workload.caveat,) if samples and self.workload.workload.caveat else ()
         files_remarks = self._files.list_remarks() if samples else ()
         if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
             files_remarks = (changes[:1000], *files_remarks)
@@ -511,7 +512,7 @@ class Trial:
             session=session,
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
-            remarks=(*self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
+            remarks=(*caveat, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.build_program_files() if samples else None,
             renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,

@@ -8,8 +8,10 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import Sources, is_auxiliary, is_third_party
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
 from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
@@ -17,6 +19,8 @@ NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
+_SCRIPTS_DEPTH = MAX_DEPTH + 1
+"""Scripts without a package come after all builds: they may only help to develop a project in another language."""
 _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
@@ -97,9 +101,11 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
     if not files:
         return []
     if not sources.has(_REQUIREMENTS):
-        return [BuildProposal("Python", "", ("python3",), runs=tuple(RunProposal(f"python3 {file}") for file in files))]
+        runs = tuple(RunProposal(f"python3 {file}") for file in files)
+        return [BuildProposal("Python", "", ("python3",), runs=runs, depth=_SCRIPTS_DEPTH)]
     runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
-    return _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
+    builds = _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
+    return [replace(build, depth=_SCRIPTS_DEPTH) for build in builds]
 
 
 def _propose_environments(

@@ -85,5 +85,7 @@ def test_the_build_at_the_top_comes_before_that_of_a_folder() -> None:
     systems = [proposal.system for proposal in propose_builds(listing(files))]
     assert systems[0] == "Make"
     assert systems[-1] == "CMake"
+    files = {"p/make/Makefile": "x:\n", "bench/bench_port.py": "work()\n"}
+    assert [proposal.system for proposal in propose_builds(listing(files))] == ["Make", "Python"]
     files = {"Makefile": "all:\n", "CMakeLists.txt": "project(x C)\n"}
     assert propose_builds(listing(files))[0].system == "CMake"

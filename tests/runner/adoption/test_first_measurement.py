@@ -1,8 +1,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best, list_input_files
+from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best
 from runner.adoption.proposal import BuildProposal, RunProposal
 from tests.runner.adoption.listings import listing
 
@@ -55,11 +56,42 @@ def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
     assert chosen.run.command == command
 
 
-def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
-    files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
-    assert list_input_files(listing(files)) == ["LICENSE-APACHE", "README"]
-    assert list_input_files(listing({"README.rst": "Text."})) == ["README.rst"]
-    assert list_input_files(listing({"main.c": "Text."})) == []
+def run(command: str, faults: int = 90, own: int = 20, **keys: object) -> Tried:
+    """Return a command whose count repeats."""
+    foreign = bool(keys.pop("foreign", False))
+    return Tried(RunProposal(command, **keys), (faults,) * 3, own_faults=own, own_bytes=command, foreign=foreign)
+
+
+def test_a_program_with_an_input_of_the_project_comes_before_stand_ins_and_starts() -> None:
+    start, license_read = run("./lua", 79, idle=True), run("./lua LICENSE", 85, stand_in="LICENSE")
+    chosen = choose_best([start, license_read, run("./lua tests/api.lua", 140, 60, input="tests/api.lua")])
+    assert chosen
+    assert chosen.run.input == "tests/api.lua"
+    unread = replace(run("./lua tests/api.lua", 79, input="tests/api.lua"), own_bytes=start.own_bytes)
+    chosen = choose_best([start, unread])
+    assert chosen
+    assert chosen.run.command == "./lua", "the program did not open the file"
+
+
+def test_of_equals_the_one_that_repeats_and_executes_more_of_the_project_is_measured() -> None:
+    some, more = run("./x LICENSE", stand_in="LICENSE"), run("./x_test", own=50, idle=True, test=True)
+    chosen = choose_best([some, more])
+    assert chosen is more
+    varying = replace(more, faults=(90, 91, 90))
+    assert choose_best([some, varying]) is some
+    inputs = [run(f"./x {name}", faults, own, input=name) for name, faults, own in (("a.x", 90, 30), ("b.x", 95, 70))]
+    assert choose_best([some, *inputs]) is inputs[1], "it asks for more work"
+    assert choose_best([inputs[0], replace(inputs[1], seconds=9.0)]) is inputs[0], "the other is slow"
+    redirected = run("sh -c 'exec ./x < c.x'", own=99, input="c.x")
+    assert choose_best([*inputs, redirected]) is inputs[1], "the shell's faults would be counted too"
+    assert choose_best([*inputs, benchmark := run("./bench", own=1)]) is benchmark
+
+
+def test_a_command_that_executes_nothing_of_the_project_is_the_last_choice() -> None:
+    foreign, version = run("python3 bench/port.py", 1431, 0, foreign=True), run("./x --version", idle=True)
+    assert choose_best([foreign, version]) is version
+    assert choose_best([foreign]) is foreign
+    assert not foreign.worked
 
 
 def test_nothing_works() -> None:

@@ -1,0 +1,105 @@
+"""Finds files of a project that its programs can read: those kept as inputs, and stand-ins for them. Pure."""
+
+import re
+from collections import Counter
+from pathlib import PurePosixPath
+
+from runner.adoption.own_code import LANGUAGE_BY_SUFFIX
+from runner.adoption.sources import Sources, is_third_party
+
+_STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
+"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
+_STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
+_INPUT_FOLDERS = (
+    re.compile(r"bench|perf"),
+    re.compile(r"example|sample|demo|corpus"),
+    re.compile(r"test|data"),
+)
+"""Folders in which projects keep inputs of their programs, those that ask for the most work first."""
+_MIN_SUFFIX_LETTERS = 2
+_MAX_OF_ITS_KIND = 6
+_MAX_DATA_FILES = 2
+_ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
+_DOCUMENTS = frozenset({"md", "txt", "rst"})
+_NO_DATA = (
+    _DOCUMENTS
+    | LANGUAGE_BY_SUFFIX.keys()
+    | {
+        *("ac", "am", "bat", "bats", "cfg", "cmake", "conf", "in", "inc", "ini", "lock", "m4", "mk", "patch", "toml"),
+        *(
+            "gitignore",
+            "gitkeep",
+            "ipynb",
+            "jl",
+            "lua",
+            "php",
+            "pl",
+            "ps1",
+            "r",
+            "rb",
+            "sh",
+            "swift",
+            "tcl",
+            "yaml",
+            "yml",
+        ),
+    }
+)
+"""Suffixes of sources, settings and documents, which few programs read as their data."""
+
+
+def list_stand_ins(sources: Sources) -> list[str]:
+    """Return files of a project that a program can read: its license, which rarely changes, and its README."""
+    names = ([f"{name}{suffix}" for name in kind for suffix in _STAND_IN_SUFFIXES] for kind in _STAND_INS)
+    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
+
+
+def list_inputs(sources: Sources, program: str) -> list[str]:
+    """Return files that the project keeps as inputs of a program, the most promising first.
+
+    Those are files of the kind that the program, or else the project, is named after, such as ``.wren`` files for
+    ``wren_cli``; then the data of its benchmarks, examples and tests. A compiler whose name ends in ``cc`` reads C.
+    """
+    name = PurePosixPath(program).name.lower()
+    ranked = [(_rank_folder(file), file) for file in sources.files if _may_be_input(file)]
+    own = sorted(
+        (rank, file)
+        for rank, file in ranked
+        if _is_of_kind(file, name, sources.name.lower())
+        and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
+    )
+    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) not in _NO_DATA]
+    frequency = Counter(_get_kind(file) for _, file in kept)
+    data = sorted(kept, key=lambda place: (-frequency[_get_kind(place[1])], *place))
+    chosen = [*_spread(own), *data[:_MAX_DATA_FILES]]
+    return list(dict.fromkeys(file for _, file in chosen))
+
+
+def _spread(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return a few of many files, of the best folders: from the whole alphabet, because neighbours are alike."""
+    best = [place for place in ranked if place[0] == ranked[0][0]]
+    if len(best) <= _MAX_OF_ITS_KIND:
+        return ranked[:_MAX_OF_ITS_KIND]
+    return [best[number * len(best) // _MAX_OF_ITS_KIND] for number in range(_MAX_OF_ITS_KIND)]
+
+
+def _may_be_input(file: str) -> bool:
+    is_plain = re.fullmatch(r"[\w./+-]+", file) and not _ABOUT_PROJECT.match(PurePosixPath(file).name)
+    return bool(is_plain and _get_kind(file)) and not is_third_party(file)
+
+
+def _get_kind(file: str) -> str:
+    return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _rank_folder(file: str) -> int:
+    """Return which of the folders for inputs a file is in; as many as there are if it is in none."""
+    folder = str(PurePosixPath(file).parent).lower()
+    return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
+
+
+def _is_of_kind(file: str, program: str, project: str) -> bool:
+    kind = _get_kind(file)
+    if kind == "c":
+        return program.endswith("cc")
+    return len(kind) >= _MIN_SUFFIX_LETTERS and (kind in program or kind in project)
