@@ -201,6 +201,8 @@ class FirstMeasurement:
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
             if is_bare and any(result.faults for result in before):
                 continue
+            if run.idle and any(_rank(result) < 2 for result in before):
+                continue
             if _has_tried_enough(programs, program):
                 return
             given = [result for result in before if result.run.input and result.faults]
@@ -541,8 +543,12 @@ def _is_example(tried: Tried) -> bool:
 
 
 def _get_program(run: RunProposal) -> str:
+    """Return the program of a command, or the script that an interpreter executes."""
     words = run.command.replace("'", " ").split()
-    return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
+    if words[:3] == ["sh", "-c", "exec"]:
+        return words[3]
+    scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
+    return scripts[0] if scripts and not run.file else words[0]
 
 
 def _opens_other_files(first: Tried, second: Tried) -> bool:

@@ -21,30 +21,30 @@ _MAX_OF_ITS_KIND = 6
 _MAX_DATA_FILES = 2
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
-_NO_DATA = (
-    _DOCUMENTS
-    | LANGUAGE_BY_SUFFIX.keys()
-    | {
-        *("ac", "am", "bat", "bats", "cfg", "cmake", "conf", "in", "inc", "ini", "lock", "m4", "mk", "patch", "toml"),
-        *(
-            "gitignore",
-            "gitkeep",
-            "ipynb",
-            "jl",
-            "lua",
-            "php",
-            "pl",
-            "ps1",
-            "r",
-            "rb",
-            "sh",
-            "swift",
-            "tcl",
-            "yaml",
-            "yml",
-        ),
-    }
+_BUILD_KINDS = frozenset(
+    (
+        "ac",
+        "am",
+        "cfg",
+        "cmake",
+        "conf",
+        "gitignore",
+        "gitkeep",
+        "h",
+        "hpp",
+        "in",
+        "inc",
+        "ini",
+        "lock",
+        "m4",
+        "mk",
+        "toml",
+    )
 )
+_SCRIPT_KINDS = frozenset(
+    ("bat", "bats", "ipynb", "jl", "lua", "patch", "php", "pl", "ps1", "r", "rb", "sh", "swift", "tcl", "yaml", "yml")
+)
+_NO_DATA = _DOCUMENTS | _BUILD_KINDS | _SCRIPT_KINDS | LANGUAGE_BY_SUFFIX.keys()
 """Suffixes of sources, settings and documents, which few programs read as their data."""
 
 
@@ -99,7 +99,11 @@ def _rank_folder(file: str) -> int:
 
 
 def _is_of_kind(file: str, program: str, project: str) -> bool:
+    """Return whether a program or its project is named after a kind of file: a short kind begins or ends the name."""
     kind = _get_kind(file)
-    if kind == "c":
-        return program.endswith("cc")
-    return len(kind) >= _MIN_SUFFIX_LETTERS and (kind in program or kind in project)
+    if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
+        return kind == "c" and program.endswith("cc")
+    names = (program, project)
+    if len(kind) == _MIN_SUFFIX_LETTERS:
+        return any(name.startswith(kind) or name.endswith(kind) for name in names)
+    return any(kind in name for name in names)

@@ -46,7 +46,8 @@ class RunProposal(Struct, frozen=True):
     environment
         Variables of the measured process.
     test
-        Whether it is a test program of the project: it has its own input, but does not do the work that users wait for.
+        Whether it is a test program or an example script of the project: it has its own input, but may not do the work
+        that users wait for.
     program
         The program that the command starts; empty if it is the first word.
     load

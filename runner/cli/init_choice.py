@@ -264,7 +264,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
-    from runner.adoption.printed_text import find_missing_module
+    from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.servers import list_example_lines
 
     first = failures[0]
@@ -275,6 +275,8 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    if any(map(needs_terminal, (result.problem for result in failures))):
+        tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
         tip = (

@@ -193,8 +193,15 @@ def _is_benchmark(file: str) -> bool:
     return path.parent.name in {"bench", "benchmark", "benchmarks"} or bool(_BENCHMARK.match(path.stem))
 
 
+def _is_example(file: str) -> bool:
+    """Return whether a file is an example of the project that a command can name."""
+    path = PurePosixPath(file)
+    in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
+    return in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
+
+
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
-    """Return the ways to run a package: its executable modules, its commands, and its import."""
+    """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
     tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
@@ -211,8 +218,12 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
     scripts = _SCRIPTS.search(sources.read_text("setup.py"))
     files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
+    # An example has its own input, and calls the package as users do.
+    examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
+    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
     for name in [*(commands if isinstance(commands, dict) else ()), *files]:
         runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
+    runs += [RunProposal(f"{python} {file}", idle=True, test=True) for file in with_statements[:_MAX_SCRIPTS]]
     names = [path.name for path in tops if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
         runs.append(RunProposal(f'{python} -c "import {name}"', idle=True))

@@ -87,6 +87,18 @@ def test_of_equals_the_one_that_repeats_and_executes_more_of_the_project_is_meas
     assert choose_best([*inputs, benchmark := run("./bench", own=1)]) is benchmark
 
 
+def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
+    first, second = (run(f"venv/bin/python bench_{name}.py", faults, 0) for name, faults in (("a", 900), ("b", 950)))
+    assert choose_best([first, second]) is first
+    examples = [
+        run(f"venv/bin/python examples/{name}.py", faults, 0, idle=True, test=True)
+        for name, faults in (("calc", 900), ("json", 2900))
+    ]
+    importing = run('venv/bin/python -c "import p"', 800, 0, idle=True)
+    assert choose_best([*examples, importing]) is examples[1]
+    assert choose_best([*examples, first, importing]) is first
+
+
 def test_a_command_that_executes_nothing_of_the_project_is_the_last_choice() -> None:
     foreign, version = run("python3 bench/port.py", 1431, 0, foreign=True), run("./x --version", idle=True)
     assert choose_best([foreign, version]) is version

@@ -192,6 +192,13 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
     assert "venv/bin/pip install numpy" in (error.value.remedy or "")
 
 
+def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.MISSING", "`./kilo x` ended with exit code 1: Inappropriate ioctl for device")
+    with pytest.raises(FaultwatchError) as error:
+        choose(Host({}), monkeypatch, BuildProposal("Make", "make", runs=(RunProposal("./kilo x"),)))
+    assert (error.value.remedy or "").startswith("a measured program has no terminal")
+
+
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:
     files = {"go.mod": "module m\n\ngo 1.13\n", "main.go": "package main\n\nfunc main() {}\n"}
     first = cast("FirstMeasurement", type("", (), {"sources": listing(files)}))

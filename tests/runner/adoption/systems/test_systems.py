@@ -95,6 +95,21 @@ def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     assert program[1] == library[0]
 
 
+def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
+    manifest = '[package]\nname = "p"\n[target."cfg(not(miri))".dev-dependencies]\ncriterion = "0.8"\n'
+    manifest += '[[bench]]\nname = "bench"\nharness = false\n'
+    (benchmark, _) = cargo.propose(listing({"Cargo.toml": manifest, "src/lib.rs": "", "benches/bench.rs": ""}))
+    assert benchmark.runs[0].command == "target/release/bench-bench --bench --test"
+    assert len(cargo.propose(listing({"Cargo.toml": manifest.replace("criterion", "rand"), "src/lib.rs": ""}))) == 1
+
+
+def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -> None:
+    files = {"setup.py": "setup()", "p/__init__.py": "", "examples/a/use.py": "run()\n", "examples/names.py": "x = 1\n"}
+    runs = python.propose(listing(files, "p"))[0].runs
+    assert [run.command for run in runs] == ["venv/bin/python examples/a/use.py", 'venv/bin/python -c "import p"']
+    assert [run.test for run in runs] == [True, False]
+
+
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:
     main = "package main\n\nfunc main() {}\n"
     files = {"go.mod": "module m", "main.go": main, "cmd/tool/main.go": main, "gen.go": f"//go:build ignore\n\n{main}"}
