@@ -490,7 +490,14 @@ def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
         return min(read, key=lambda given: (*_rank_steadiness(given), -min(given.faults)))
     others = (candidate for candidate in working if candidate.worked and candidate is not first)
-    alternative = next((other for other in others if not other.run.input and _reads_more(other, first)), None)
+    alternative = next(
+        (
+            other
+            for other in others
+            if not other.run.input and (_reads_more(other, first) or _is_steadier(other, first))
+        ),
+        None,
+    )
     if alternative:
         return alternative
     return first if first.worked or not working[0].worked else working[0]
@@ -499,6 +506,11 @@ def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
 def _reads_more(given: Tried, alone: Tried) -> bool:
     """Return whether a program has read its file, compared with an execution that worked without it."""
     return _opens_other_files(given, alone) and _have_distinct_counts(alone.faults, given.faults)
+
+
+def _is_steadier(first: Tried, second: Tried) -> bool:
+    """Return whether the count of the first command repeats, and that of the second varies."""
+    return len(set(first.faults)) == 1 < len(set(second.faults))
 
 
 def _rank(tried: Tried) -> int:

@@ -189,7 +189,10 @@ def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | No
     if match := _HEADER.search(log):
         header = str(match[1] or match[2])
         own = {PurePosixPath(file).name for file in files}
-        return None if PurePosixPath(header).name in own else MissingPart(header, _find_packages_of_header(header))
+        packages = _find_packages_of_header(header)
+        # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.
+        is_foreign = packages or f"<{header}>" in log
+        return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own else None
     if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
         return MissingPart(tool, _TOOLS.get(tool))
     if match := _LIBRARY.search(log):

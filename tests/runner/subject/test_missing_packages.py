@@ -60,6 +60,9 @@ def test_a_mistake_in_the_sources_is_nothing_missing(log: str) -> None:
 def test_a_header_of_the_project_is_not_missing_on_this_host() -> None:
     log = GCC.format("zlib.h", "zlib.h")
     assert find_missing_part(log, ["src/zlib.h"]) is None
+    assert str(find_missing_part(GCC.format("frob.h", "frob.h"))).startswith("frob.h is missing")
+    made_by_the_build = GCC.format("gen.h", "gen.h").replace("<gen.h>", '"gen.h"')
+    assert find_missing_part(made_by_the_build) is None, "another job may not have made it yet"
 
 
 def test_a_tool_that_the_build_names_has_packages_too() -> None:
