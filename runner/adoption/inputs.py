@@ -20,6 +20,8 @@ _MIN_SUFFIX_LETTERS = 2
 _MAX_OF_ITS_KIND = 6
 _MAX_DATA_FILES = 2
 _ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
+_WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
+"""Inputs that a program is to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
     (
@@ -84,8 +86,9 @@ def _spread(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _may_be_input(file: str) -> bool:
-    is_plain = re.fullmatch(r"[\w./+-]+", file) and not _ABOUT_PROJECT.match(PurePosixPath(file).name)
-    return bool(is_plain and _get_kind(file)) and not is_third_party(file)
+    if not re.fullmatch(r"[\w./+-]+", file) or not _get_kind(file) or is_third_party(file):
+        return False
+    return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
 
 
 def _get_kind(file: str) -> str:

@@ -25,6 +25,8 @@ def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_
         ("tests/a.json", "bench/big.json", "tests/run.sh", "tests/x.c", "tests/README.md", "x.json"), ""
     )
     assert list_inputs(listing(files), "./parse") == ["bench/big.json", "tests/a.json"]
+    wrong = dict.fromkeys(("tests/errors/a.json", "tests/bad-1.json", "tests/badge.json"), "")
+    assert list_inputs(listing(wrong), "./parse") == ["tests/badge.json"], "the others are to be refused"
 
 
 def test_a_compiler_whose_name_says_so_gets_c() -> None:

@@ -68,6 +68,15 @@ def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_system
     assert make.propose(listing({"misc/Makefile": "x:\n"})) == [], "it builds no program"
 
 
+def test_the_target_of_the_projects_name_is_built_before_all_others() -> None:
+    def list_targets(text: str) -> list[str]:
+        return [build.command for build in make.propose(listing({"Makefile": text}, "Zstd"))]
+
+    expected = [f"sh -c 'make -j$(nproc){target}'" for target in (" zstd", "", " all")]
+    assert list_targets("default: lib\nzstd: lib\n\tcc x.c\nall: zstd\n") == expected
+    assert list_targets("zstd: lib\n\tcc x.c\n") == ["sh -c 'make -j$(nproc)'"], "it is the default"
+
+
 def test_a_configure_script_in_a_folder_is_run_at_the_top() -> None:
     (proposal,) = autotools.propose(listing({"auto/configure": "#!/bin/sh\n"}))
     assert proposal.command == "sh -c 'sh auto/configure && make -j$(nproc)'"
