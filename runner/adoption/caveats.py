@@ -1,6 +1,6 @@
 """Says what a proposed command leaves unwatched, for the workload file and so for each gate. Pure."""
 
-from runner.adoption.first_measurement import Tried
+from runner.adoption.tried_command import Tried
 
 
 def describe_caveat(tried: Tried) -> str:

@@ -4,14 +4,14 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
+from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_given_work
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
@@ -25,6 +25,7 @@ from runner.adoption.servers import (
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.systems import scripts
+from runner.adoption.tried_command import Tried
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -47,7 +48,6 @@ from runner.workload.bound_case import bind_case
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
-_MAX_PROGRAMS = 12
 _MIN_SAMPLES = 3
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
@@ -56,17 +56,8 @@ _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 _MAX_PROBLEM_CHARACTERS = 300
 _RUNS_PER_TRIAL = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
-_EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
-_MAX_EXAMPLES = 5
-"""Examples that are tried, of which the one with the most faults does the most work."""
 _MAX_INPUTS = 4
 """Inputs of the project with which a program is measured, of which the best is proposed."""
-_MAX_WEAK_PROGRAMS = 3
-"""Programs that got no input of the project, of which the best is proposed."""
-_SLOW_SECONDS = 2.0
-"""Seconds of an execution after which it is too slow to be repeated dozens of times."""
-_MAX_SECONDS = 4.0
-"""Seconds of all commands that worked, each executed once, after which no better one is looked for."""
 _PLACEHOLDER_RUN = RunProposal("true")
 _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
@@ -81,43 +72,6 @@ _MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
-
-
-class Tried(Struct, frozen=True):
-    """A command that was tried.
-
-    Attributes
-    ----------
-    faults
-        Its minor faults in each execution; empty if it failed.
-    problem
-        Why it failed, a line.
-    timed_out
-        Whether it failed because it did not end in time.
-    usage
-        Whether it only printed its usage.
-    own_bytes
-        Digest of the files of the build that it mapped or read; empty if that is unknown.
-    own_faults
-        Faults in files of the build: how much of the project's code it executes, in pages.
-    foreign
-        Whether it executes nothing that the project builds, such as a script for another program.
-    """
-
-    run: RunProposal
-    faults: tuple[int, ...]
-    problem: str = ""
-    timed_out: bool = False
-    seconds: float = 0.0
-    usage: bool = False
-    own_bytes: str = ""
-    own_faults: int = 0
-    foreign: bool = False
-
-    @property
-    def worked(self) -> bool:
-        """Whether the command seems to have done some work of the project."""
-        return bool(self.faults) and not self.usage and not self.run.describes_only and not self.foreign
 
 
 class Progress(Protocol):
@@ -201,12 +155,12 @@ class FirstMeasurement:
             is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
             if is_bare and any(result.faults for result in before):
                 continue
-            if run.idle and any(_rank(result) < 2 for result in before):
+            if run.idle and any(is_given_work(result) for result in before):
                 continue
-            if _has_tried_enough(programs, program):
+            if has_tried_enough(programs, program):
                 return
             given = [result for result in before if result.run.input and result.faults]
-            is_enough = len(given) >= _MAX_INPUTS or sum(result.seconds for result in given) > _MAX_SECONDS
+            is_enough = len(given) >= _MAX_INPUTS or sum(result.seconds for result in given) > MAX_SECONDS
             if (run.input and is_enough) or (run.stand_in and any(result.worked for result in given)):
                 continue
             candidates = [run]
@@ -451,127 +405,6 @@ def redirect_file_to_input(run: RunProposal) -> RunProposal:
 
 def _compute_spread(tried: Tried) -> int:
     return max(tried.faults) - min(tried.faults)
-
-
-def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: of the best program, with a file if it reads one; None if none works.
-
-    A program that was given work comes before one that got a stand-in or a test, and that before one that may only
-    start. Of equals, one whose count repeats comes first, then the one that executes more of the project's code.
-    """
-    programs: dict[str, list[Tried]] = {}
-    for candidate in tried:
-        if candidate.faults:
-            programs.setdefault(_get_program(candidate.run), []).append(candidate)
-    if not programs:
-        return None
-    best = [_choose_best_of_program(results) for results in programs.values()]
-    first = min(best, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults))
-    if _is_example(first):
-        return max(filter(_is_example, best), key=lambda candidate: min(candidate.faults))
-    return first
-
-
-def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
-    """Return the best of a program's commands that work: an input that it reads, else the first that does some work.
-
-    A program has read a file if the tracer saw it open the file, and if its fault count with the file differs by more
-    than the noise, which few executions do not show well. Those that only print their version or usage come last.
-    """
-    working = sorted(results, key=lambda candidate: not candidate.worked)
-    first = next(
-        (candidate for candidate in working if not (candidate.run.stand_in or candidate.run.input)), working[0]
-    )
-    inputs = [candidate for candidate in working if candidate.run.input and candidate.worked]
-    read = [
-        candidate for candidate in inputs if candidate is first or not first.worked or _reads_more(candidate, first)
-    ]
-    if read:
-        # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
-        return min(read, key=lambda given: (*_rank_steadiness(given), -min(given.faults)))
-    others = (candidate for candidate in working if candidate.worked and candidate is not first)
-    alternative = next(
-        (
-            other
-            for other in others
-            if not other.run.input and (_reads_more(other, first) or _is_steadier(other, first))
-        ),
-        None,
-    )
-    if alternative:
-        return alternative
-    return first if first.worked or not working[0].worked else working[0]
-
-
-def _reads_more(given: Tried, alone: Tried) -> bool:
-    """Return whether a program has read its file, compared with an execution that worked without it."""
-    return _opens_other_files(given, alone) and _have_distinct_counts(alone.faults, given.faults)
-
-
-def _is_steadier(first: Tried, second: Tried) -> bool:
-    """Return whether the count of the first command repeats, and that of the second varies."""
-    return len(set(first.faults)) == 1 < len(set(second.faults))
-
-
-def _rank(tried: Tried) -> int:
-    """Return how promising a command is: 0 for a benchmark, and more for those that show less of the users' work."""
-    if not tried.worked:
-        return 5 if tried.foreign else 4
-    if tried.run.promising:
-        return 1 if tried.run.input else 0
-    return 2 if tried.run.stand_in or tried.run.test else 3
-
-
-def _rank_steadiness(tried: Tried) -> tuple[bool, bool, bool]:
-    """Return a sort key: first the commands that a gate can repeat, because they are quick and their count repeats.
-
-    The faults of a shell that only opens a file for the program would be counted too.
-    """
-    return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
-
-
-def _has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
-    """Return whether enough other programs than the next one worked, or enough programs were tried.
-
-    One that was given work is enough. Others may be surpassed, as long as that is quick.
-    """
-    working = {
-        program: [result for result in results if result.faults]
-        for program, results in programs.items()
-        if program != next_program
-    }
-    best = [result for results in working.values() if results and (result := _choose_best_of_program(results)).worked]
-    if len(programs) > _MAX_PROGRAMS or any(_rank(result) < 2 for result in best):
-        return True
-    if sum(result.seconds for results in working.values() for result in results) > _MAX_SECONDS:
-        return bool(best)
-    needed = _MAX_EXAMPLES + 1 if best and all(map(_is_example, best)) else _MAX_WEAK_PROGRAMS
-    return len(best) >= needed
-
-
-def _is_example(tried: Tried) -> bool:
-    """Return whether a command runs one of the project's many similar examples, without input."""
-    return tried.run.idle and bool(_EXAMPLE.search(_get_program(tried.run)))
-
-
-def _get_program(run: RunProposal) -> str:
-    """Return the program of a command, or the script that an interpreter executes."""
-    words = run.command.replace("'", " ").split()
-    if words[:3] == ["sh", "-c", "exec"]:
-        return words[3]
-    scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
-    return scripts[0] if scripts and not run.file else words[0]
-
-
-def _opens_other_files(first: Tried, second: Tried) -> bool:
-    """Return whether two executions of a program may have opened different files of the build."""
-    return first.own_bytes != second.own_bytes or not first.own_bytes
-
-
-def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether the counts of two commands lie clearly apart."""
-    gap = max(min(first) - max(second), min(second) - max(first))
-    return gap > max(max(first) - min(first), max(second) - min(second))
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

@@ -22,9 +22,10 @@ from runner.workload import WORKLOAD_FILE
 if TYPE_CHECKING:
     from runner.adoption.ci_files import CiFile
     from runner.adoption.exactness import Exactness
-    from runner.adoption.first_measurement import FirstMeasurement, Tried
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
+    from runner.adoption.tried_command import Tried
     from runner.cli.init_choice import Choice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings

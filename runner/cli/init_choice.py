@@ -13,8 +13,9 @@ from runner.cli.terminal import say
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.adoption.first_measurement import FirstMeasurement, Tried
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal
+    from runner.adoption.tried_command import Tried
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
@@ -291,7 +292,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
     """Let the user choose which of the working commands is measured, unless --run names it."""
-    from runner.adoption.first_measurement import choose_best
+    from runner.adoption.command_choice import choose_best
 
     chosen = choose_best(tried)
     assert chosen

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from runner.adoption.caveats import describe_caveat
-from runner.adoption.first_measurement import Tried
 from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.tried_command import Tried
 from runner.adoption.workload_text import render_workload
 
 

@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried
+from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
+from runner.adoption.tried_command import Tried
 from runner.cli import init_choice
 from runner.cli.init import (
     _assess_exactness,
