@@ -99,7 +99,7 @@ def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
 
 
 def test_a_command_that_executes_nothing_of_the_project_is_the_last_choice() -> None:
-    foreign, version = run("python3 bench/port.py", 1431, 0, foreign=True), run("./x --version", idle=True)
+    foreign, version = run("python3 bench/port.py", 1431, foreign=True), run("./x --version", idle=True)
     assert choose_best([foreign, version]) is version
     assert choose_best([foreign]) is foreign
     assert not foreign.worked

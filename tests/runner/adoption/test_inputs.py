@@ -38,9 +38,9 @@ def test_a_compiler_whose_name_says_so_gets_c() -> None:
 
 
 def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
-    files = dict.fromkeys(("test/a.js", "test/b.lz", "bench/c.in"), "")
-    assert list_inputs(listing(files), "qjs") == ["test/a.js", "test/b.lz"]
-    assert list_inputs(listing(files), "minigzip") == ["test/b.lz"], "a file of the build is no input"
+    files = dict.fromkeys(("test/a.js", "test/b.lz", "test/c.lz", "bench/d.ig", "bench/e.in"), "")
+    assert list_inputs(listing(files), "qjs") == ["test/a.js", "test/b.lz", "test/c.lz"]
+    assert list_inputs(listing(files), "minigzip") == ["test/b.lz", "test/c.lz"], "nor is a file of the build an input"
 
 
 def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
