@@ -4,16 +4,13 @@ import re
 from collections import Counter
 from pathlib import PurePosixPath
 
-from runner.adoption.own_code import LANGUAGE_BY_SUFFIX
 from runner.adoption.sources import Sources, is_third_party
 
 _STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
 """Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
 _STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
-_INPUT_FOLDERS = (
-    re.compile(r"bench|perf"),
-    re.compile(r"example|sample|demo|corpus"),
-    re.compile(r"test|data"),
+_INPUT_FOLDERS = tuple(
+    re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
 )
 """Folders in which projects keep inputs of their programs, those that ask for the most work first."""
 _MIN_SUFFIX_LETTERS = 2
@@ -24,30 +21,16 @@ _WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<!
 """Inputs that a program is to refuse."""
 _DOCUMENTS = frozenset({"md", "txt", "rst"})
 _BUILD_KINDS = frozenset(
-    (
-        "ac",
-        "am",
-        "cfg",
-        "cmake",
-        "conf",
-        "gitignore",
-        "gitkeep",
-        "h",
-        "hpp",
-        "in",
-        "inc",
-        "ini",
-        "lock",
-        "m4",
-        "mk",
-        "toml",
-    )
+    {"ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc", "ini", "lock", "m4", "mk", "toml"}
 )
-_SCRIPT_KINDS = frozenset(
-    ("bat", "bats", "ipynb", "jl", "lua", "patch", "php", "pl", "ps1", "r", "rb", "sh", "swift", "tcl", "yaml", "yml")
+_DATA_KINDS = frozenset(
+    {
+        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "dimacs", "dot", "fa", "fasta", "fastq", "geojson"),
+        *("graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "pcap", "pgm", "pgn", "ply"),
+        *("ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav", "xml"),
+    }
 )
-_NO_DATA = _DOCUMENTS | _BUILD_KINDS | _SCRIPT_KINDS | LANGUAGE_BY_SUFFIX.keys()
-"""Suffixes of sources, settings and documents, which few programs read as their data."""
+"""Suffixes of what many programs read, other than sources, settings and documents."""
 
 
 def list_stand_ins(sources: Sources) -> list[str]:
@@ -70,7 +53,7 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
         if _is_of_kind(file, name, sources.name.lower())
         and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
     )
-    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) not in _NO_DATA]
+    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS]
     frequency = Counter(_get_kind(file) for _, file in kept)
     data = sorted(kept, key=lambda place: (-frequency[_get_kind(place[1])], *place))
     chosen = [*_spread(own), *data[:_MAX_DATA_FILES]]

@@ -174,6 +174,15 @@ _CONFIGURE_ERROR = re.compile(
 )
 _ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
 """Names that an error may contain without naming a package."""
+_COMPILER = re.compile(
+    r"""No\ CMAKE_(C|CXX|Fortran)_COMPILER\ could\ be\ found
+    |no\ acceptable\ (C|C\+\+|Fortran)\ compiler\ found
+    |linker\ `(cc)`\ not\ found
+    |Unknown\ compiler\(s\):\ \[\['(cc|c\+\+|gfortran)'\]""",
+    re.VERBOSE,
+)
+"""What CMake, Autoconf, Cargo and Meson say without a compiler."""
+_COMPILERS = {"C": "cc", "CXX": "c++", "C++": "c++", "Fortran": "gfortran"}
 _TOOL_LINES = 12
 """Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
 
@@ -194,7 +203,10 @@ def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | No
         is_foreign = packages or f"<{header}>" in log
         return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own else None
     if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
-        return MissingPart(tool, _TOOLS.get(tool))
+        return name_missing_tool(tool)
+    if match := _COMPILER.search(log):
+        compiler = next(filter(None, match.groups()))
+        return name_missing_tool(_COMPILERS.get(compiler, compiler))
     if match := _LIBRARY.search(log):
         library = next(filter(None, match.groups()))
         return MissingPart(library, _PACKAGES_BY_LIBRARY.get(library.lower()))

@@ -35,6 +35,10 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
             "configure: error: libevent is required.  You can get it from its site\n",
             "libevent is missing: apt install libevent-dev",
         ),
+        ("  No CMAKE_CXX_COMPILER could be found.\n", "c++ is missing: apt install g++, or dnf install gcc-c++"),
+        ("configure: error: no acceptable C compiler found in $PATH\n", "cc is missing: apt install gcc"),
+        ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
+        ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
         (
             "./configure: error: the HTTP rewrite module requires the PCRE library.\n",
             "PCRE is missing: apt install libpcre3-dev, or dnf install pcre-devel",
