@@ -36,7 +36,7 @@ def choose_best(tried: Sequence[Tried]) -> Tried | None:
     first = min(best, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults))
     if _is_example(first):
         examples = [candidate for candidate in best if _is_example(candidate) and candidate.worked is first.worked]
-        return max(examples, key=lambda candidate: min(candidate.faults))
+        return min(examples, key=lambda example: (*_rank_steadiness(example), -min(example.faults)))
     return first
 
 

@@ -276,7 +276,8 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
-    if any(map(needs_terminal, (result.problem for result in failures))):
+    if interactive := next((result for result in failures if needs_terminal(result.problem)), None):
+        first = interactive
         tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
@@ -287,7 +288,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
-    return FaultwatchError(f"no program could be measured; the first was {first.run.command}: {first.problem}", tip)
+    return FaultwatchError(f"no program could be measured, such as {first.run.command}: {first.problem}", tip)
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":

@@ -95,6 +95,8 @@ def test_scripts_of_one_interpreter_are_programs_of_their_own() -> None:
     ]
     importing = run('venv/bin/python -c "import p"', 800, 0, idle=True)
     assert choose_best([*examples, importing]) is examples[1]
+    varying = replace(examples[1], faults=(2900, 2904, 2900))
+    assert choose_best([examples[0], varying, importing]) is examples[0]
     assert choose_best([*examples, first, importing]) is first
 
 

@@ -194,9 +194,12 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
 
 
 def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{__name__}.MISSING", "`./kilo x` ended with exit code 1: Inappropriate ioctl for device")
-    with pytest.raises(FaultwatchError) as error:
-        choose(Host({}), monkeypatch, BuildProposal("Make", "make", runs=(RunProposal("./kilo x"),)))
+    says = {"./kilo": "usage: kilo FILE", "./kilo x": "`./kilo x` ended: Inappropriate ioctl for device"}
+    host = Host({})
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), says[run.command]) for run in runs])
+    runs = tuple(map(RunProposal, says))
+    with pytest.raises(FaultwatchError, match="Inappropriate ioctl") as error:
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
     assert (error.value.remedy or "").startswith("a measured program has no terminal")
 
 
