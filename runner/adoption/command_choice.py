@@ -81,6 +81,13 @@ def _is_steadier(first: Tried, second: Tried) -> bool:
     return len(set(first.faults)) == 1 < len(set(second.faults))
 
 
+def count_start_faults(chosen: Tried, tried: Sequence[Tried]) -> int:
+    """Return the faults of a command's program without any input; 0 if that does not work."""
+    program = _get_program_or_script(chosen.run)
+    starts = (other for other in tried if other.faults and other.run.idle and not other.run.test)
+    return min((min(start.faults) for start in starts if _get_program_or_script(start.run) == program), default=0)
+
+
 def is_given_work(tried: Tried) -> bool:
     """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
     return _rank(tried) < _FIRST_WEAK_RANK

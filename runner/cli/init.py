@@ -304,13 +304,13 @@ def _propose_workload(
     seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
-    caveat = "" if run else describe_caveat(choice.tried)
+    caveat = "" if run else describe_caveat(choice.tried, choice.start_faults)
     text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat)
     server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
     remarks = [
-        _describe_weakness(choice.tried),
+        _describe_weakness(choice.tried) or (f"{caveat}. {_DO_WORK_HINT}" if caveat else ""),
         *_describe_rejected_commands(choice),
         _describe_server(choice.tried.run, server),
     ]

@@ -39,11 +39,14 @@ class Choice(Struct, frozen=True):
         How to build, and what to measure, with its count.
     failures
         Commands that were tried and failed.
+    start_faults
+        The faults of the program without an input; 0 if they are unknown.
     """
 
     proposal: "BuildProposal"
     tried: "Tried"
     failures: tuple["Tried", ...] = ()
+    start_faults: int = 0
 
 
 def choose_build_and_run(
@@ -71,6 +74,8 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
+    from runner.adoption.command_choice import count_start_faults
+
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -107,7 +112,7 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         say(f"  with {' '.join(names)}: the count still varies")
-    return Choice(proposal, steady, tuple(failures))
+    return Choice(proposal, steady, tuple(failures), count_start_faults(favourite, tried))
 
 
 def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:

@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from runner.adoption.command_choice import choose_best, has_tried_enough
+from runner.adoption.command_choice import choose_best, count_start_faults, has_tried_enough
 from runner.adoption.proposal import RunProposal
 from runner.adoption.tried_command import Tried
 
@@ -122,3 +122,10 @@ def test_programs_without_an_input_are_surpassed_by_a_few_others_one_with_an_inp
     assert not has_tried_enough({"./a": [strong["./a"][0], unread]}, "./b")
     slow = [replace(result, seconds=5.0) for result in weak["./a"]]
     assert has_tried_enough({"./a": slow}, "./b"), "it takes too long to look for a better one"
+
+
+def test_the_start_of_a_program_is_its_command_without_an_input() -> None:
+    given = run("./x a.json", 95, input="a.json")
+    tried = [run("./x", 80, idle=True), run("./other", 40, idle=True), run("./x --help", 79, idle=True), given]
+    assert count_start_faults(given, tried) == 79
+    assert count_start_faults(given, [given]) == 0
