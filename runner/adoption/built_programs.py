@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from runner.adoption.inputs import list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
 from runner.adoption.servers import KNOWN_SERVERS
-from runner.adoption.sources import THIRD_PARTY_FOLDERS, is_auxiliary, is_third_party
+from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree
 
@@ -28,6 +29,8 @@ _GENERATED_FILES = {
     *("deps", "incremental", "venv", ".venv", ".cargo", ".rustup", ".cache", "pkg"),
 }
 """Folders of build systems that hold their own programs, or programs under a second name."""
+_OPTIONS_BEFORE = {".c": "-S -o /dev/null ", ".awk": "-f ", ".sed": "-f "}
+"""Options before an input: a compiler starts no assembler and no linker, and a program is read from a file."""
 BENCHMARK_TIME = "10x"
 _TEST_PROGRAM_RANK = 4
 """Where :func:`_rank_program` places the project's test programs."""
@@ -147,19 +150,14 @@ def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name)
 
 
-def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterable[str] = ()) -> list[RunProposal]:
+def list_commands(programs: Iterable[BuiltProgram], sources: Sources) -> list[RunProposal]:
     """Return the commands to try, the most promising first.
 
-    Each program is tried without arguments. A program that is not a benchmark is also tried with a file of the project,
-    and last with options that every program has.
-
-    Parameters
-    ----------
-    inputs
-        Files of the project that a program can read.
+    Each program is tried without arguments. A program that is not a benchmark is also tried with inputs and other files
+    of the project, and last with options that every program has.
     """
     runs: list[RunProposal] = []
-    files = list(inputs)
+    project = sources.name
     for program in sorted(programs, key=lambda program: _rank_program(program, project)):
         start = program.name if "/" in program.name else f"./{program.name}"
         if program.google:
@@ -168,7 +166,13 @@ def list_commands(programs: Iterable[BuiltProgram], project: str, inputs: Iterab
             continue
         rank = _rank_program(program, project)[0]
         runs.append(RunProposal(start, idle=rank != 0, test=rank == _TEST_PROGRAM_RANK))
+        inputs = list_inputs(sources, program.name) if 1 <= rank <= _TEST_PROGRAM_RANK else []
+        runs += [
+            RunProposal(f"{start} {_OPTIONS_BEFORE.get(PurePosixPath(file).suffix, '')}{file}", input=file)
+            for file in inputs
+        ]
         if rank in {1, 2}:
-            runs += [RunProposal(f"{start} {file}", stand_in=file) for file in files]
+            stand_ins = (file for file in list_stand_ins(sources) if file not in inputs)
+            runs += [RunProposal(f"{start} {file}", stand_in=file) for file in stand_ins]
             runs += [RunProposal(f"{start} {option}", idle=True) for option in ("--version", "--help")]
     return runs

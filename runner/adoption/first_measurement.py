@@ -4,14 +4,15 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.adoption.built_programs import BuiltProgram, find_built_programs, find_known_servers, list_commands
+from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_given_work
+from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
 from runner.adoption.servers import (
@@ -24,6 +25,7 @@ from runner.adoption.servers import (
 from runner.adoption.sources import Sources
 from runner.adoption.stabilizing_variables import VARIABLES_BY_TOOL, list_stabilizing_variables
 from runner.adoption.systems import scripts
+from runner.adoption.tried_command import Tried
 from runner.adoption.workload_text import escape_braces, render_workload
 from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
@@ -46,11 +48,7 @@ from runner.workload.bound_case import bind_case
 FAULTS = "minor-faults"
 TRIAL_SECONDS = 20
 """Time limit of a program that is only tried."""
-_MAX_PROGRAMS = 12
 _MIN_SAMPLES = 3
-_INPUTS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
-"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
-_SUFFIXES = ("", ".md", ".txt", ".rst")
 _UNINFORMATIVE_LINE = re.compile(r"\s*($|note: |hint: |[×│╰])")
 """Lines of a log that say nothing: those with which pip surrounds an error."""
 _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
@@ -58,9 +56,8 @@ _BUILD_PATH = re.compile(r"/\S{0,400}?/[0-9a-f]{12}-[0-9a-f]{16}-\d_*/tree\b")
 _MAX_PROBLEM_CHARACTERS = 300
 _RUNS_PER_TRIAL = 3
 """Executions of a command that is tried, which show whether its count varies by itself."""
-_EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
-_MAX_EXAMPLES = 5
-"""Examples that are tried, of which the one with the most faults does the most work."""
+_MAX_INPUTS = 4
+"""Inputs of the project with which a program is measured, of which the best is proposed."""
 _PLACEHOLDER_RUN = RunProposal("true")
 _LISTEN_SECONDS = 5.0
 """Seconds within which a program that is a server listens."""
@@ -75,37 +72,6 @@ _MIN_RANGE_RATIO = 10
 """How many times narrower the range of a count is that variables are worth which do not make it repeat."""
 _MEANINGLESS_VARIABLE = {"OMP_NUM_THREADX": "1"}
 """As long, and obeyed by nothing."""
-
-
-class Tried(Struct, frozen=True):
-    """A command that was tried.
-
-    Attributes
-    ----------
-    faults
-        Its minor faults in each execution; empty if it failed.
-    problem
-        Why it failed, a line.
-    timed_out
-        Whether it failed because it did not end in time.
-    usage
-        Whether it only printed its usage.
-    own_bytes
-        Digest of the files of the build that it mapped or read; empty if that is unknown.
-    """
-
-    run: RunProposal
-    faults: tuple[int, ...]
-    problem: str = ""
-    timed_out: bool = False
-    seconds: float = 0.0
-    usage: bool = False
-    own_bytes: str = ""
-
-    @property
-    def worked(self) -> bool:
-        """Whether the command seems to have done some work."""
-        return bool(self.faults) and not self.usage and not self.run.describes_only
 
 
 class Progress(Protocol):
@@ -164,7 +130,7 @@ class FirstMeasurement:
             for run in list_service_runs(self.sources, [program.name for program in programs])
             if run.program not in started
         ]
-        commands = list_commands(programs, self.sources.name, list_input_files(self.sources))
+        commands = list_commands(programs, self.sources)
         runs = [*servers, *services, *proposal.runs, *commands]
         # What was built may be started by a script of the project only, such as classes of Java, or a service.
         return runs or scripts.list_runs(self.sources)
@@ -172,9 +138,10 @@ class FirstMeasurement:
     def try_runs(
         self, proposal: BuildProposal, runs: Iterable[RunProposal], tree: Path, say: Callable[[str], None]
     ) -> Iterator[Tried]:
-        """Execute commands, each a few times, until another program worked; yield each result.
+        """Execute commands, each a few times, until a program did some work; yield each result.
 
-        Of similar examples several are tried, because the first may do hardly any work. A server is tried with a load.
+        Of programs that got no input several are tried, because the first may do hardly any work. A server is tried
+        with a load.
         If a program works without arguments, it is also tried with a file: it may only have started. If it fails with a
         file, it may read its standard input: with the file there, nothing is written beside it, and it is not removed.
         """
@@ -185,12 +152,20 @@ class FirstMeasurement:
             before = programs.get(program, [])
             if any(result.run.is_server for result in before):
                 continue
-            if any(result.faults for result in before) and (not arguments or arguments[0].startswith("-")):
+            is_bare = not run.file and (not arguments or arguments[0].startswith("-"))
+            if is_bare and any(result.faults for result in before):
                 continue
-            if _has_tried_enough(programs, program):
+            if run.idle and any(is_given_work(result) for result in before):
+                continue
+            if has_tried_enough(programs, program):
                 return
+            given = [result for result in before if result.run.input and result.faults]
+            is_enough = len(given) >= _MAX_INPUTS or sum(result.seconds for result in given) > MAX_SECONDS
+            if (run.input and is_enough) or (run.stand_in and any(result.worked for result in given)):
+                continue
             candidates = [run]
-            if run.stand_in and not any(result.run.stand_in for result in before):
+            kind_tried = any(bool(result.run.stand_in) is bool(run.stand_in) for result in before if result.run.file)
+            if run.file and not kind_tried:
                 candidates.append(redirect_file_to_input(run))
             for candidate in candidates:
                 say(f"trying {candidate.command}")
@@ -365,12 +340,16 @@ class FirstMeasurement:
                 # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
+            own = [file for file in report.files.mapped if file.own] if report.files else []
+            maps_built_files = bool(own) or report.files is None or run.is_server
             return Tried(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
                 usage=is_usage(text),
                 own_bytes=report.files.own_bytes if report.files else "",
+                own_faults=sum(file.faults or 0 for file in own),
+                foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
         if report.failure is None:
             return Tried(run, (), "it was not measured")
@@ -382,7 +361,8 @@ class FirstMeasurement:
 
         Its fault count does not show this, because the faults of the shell that opens the file are counted too.
         """
-        runs = redirect_file_to_input(run), redirect_file_to_input(replace(run, stand_in=os.devnull))
+        nothing = replace(run, input="", stand_in=os.devnull)
+        runs = redirect_file_to_input(run), redirect_file_to_input(nothing)
         first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
@@ -420,80 +400,11 @@ def _speaks_http(server: ServerExecution, port: int) -> bool:
 def redirect_file_to_input(run: RunProposal) -> RunProposal:
     """Return a command that reads its file from standard input, so that it neither removes it nor writes beside it."""
     program, *_ = run.command.split()
-    return replace(run, command=build_shell_command(f"exec {program} < {run.stand_in}"))
-
-
-def list_input_files(sources: Sources) -> list[str]:
-    """Return files of a project that a program can read: its license, which rarely changes, and its README."""
-    names = ([f"{name}{suffix}" for name in kind for suffix in _SUFFIXES] for kind in _INPUTS)
-    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
+    return replace(run, command=build_shell_command(f"exec {program} < {run.file}"))
 
 
 def _compute_spread(tried: Tried) -> int:
     return max(tried.faults) - min(tried.faults)
-
-
-def choose_best(tried: Sequence[Tried]) -> Tried | None:
-    """Return the command to propose: the first that does some work, or its program with a file; None if none works.
-
-    A program has read the file if the tracer saw it open the file, and if its fault count with the file differs by more
-    than the noise, which few executions do not show well. Programs that only print their version or usage come last.
-    """
-    working = sorted((candidate for candidate in tried if candidate.faults), key=lambda candidate: not candidate.worked)
-    if not working:
-        return None
-    plain = [candidate for candidate in working if candidate.worked and not candidate.run.stand_in]
-    first = next(iter(plain), working[0])
-    if _is_example(first):
-        first = max(filter(_is_example, plain or [first]), key=lambda candidate: min(candidate.faults))
-    program = _get_program(first.run)
-    alternatives = (
-        candidate
-        for candidate in working
-        if candidate is not first and candidate.worked and _get_program(candidate.run) == program
-    )
-    return next(
-        (
-            candidate
-            for candidate in alternatives
-            if _opens_other_files(candidate, first) and _have_distinct_counts(first.faults, candidate.faults)
-        ),
-        first,
-    )
-
-
-def _has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
-    """Return whether another program than the next one worked, enough examples did, or enough programs were tried."""
-    worked = [
-        result
-        for program, results in programs.items()
-        if program != next_program
-        for result in results
-        if result.worked
-    ]
-    needed = _MAX_EXAMPLES + 1 if worked and all(map(_is_example, worked)) else 1
-    return len(worked) >= needed or len(programs) > _MAX_PROGRAMS
-
-
-def _is_example(tried: Tried) -> bool:
-    """Return whether a command runs one of the project's many similar examples, without input."""
-    return tried.run.idle and bool(_EXAMPLE.search(_get_program(tried.run)))
-
-
-def _get_program(run: RunProposal) -> str:
-    words = run.command.replace("'", " ").split()
-    return words[3] if words[:3] == ["sh", "-c", "exec"] else words[0]
-
-
-def _opens_other_files(first: Tried, second: Tried) -> bool:
-    """Return whether two executions of a program may have opened different files of the build."""
-    return first.own_bytes != second.own_bytes or not first.own_bytes
-
-
-def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Return whether the counts of two commands lie clearly apart."""
-    gap = max(min(first) - max(second), min(second) - max(first))
-    return gap > max(max(first) - min(first), max(second) - min(second))
 
 
 def describe_build_failure(failure: BuildFailure | FaultwatchError) -> str:

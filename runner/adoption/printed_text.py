@@ -9,6 +9,9 @@ _HELP_HINT = re.compile(r"\b(?:try|see|run|use)\b.{0,60}[\s`'\"](?:--help|-h|hel
 _MAX_LINES = 40
 """Of usage, which may have a banner before it. A benchmark that explains itself prints more."""
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_NO_TERMINAL = re.compile(
+    r"inappropriate ioctl|not a (?:tty|terminal)|\bTERM\b.*\b(?:not set|unset|variable)|opening terminal", re.IGNORECASE
+)
 _MISSING_MODULE = re.compile(r"^.*\bNo module named '?([\w.]+).*$", re.MULTILINE)
 
 
@@ -23,6 +26,11 @@ def is_usage(text: str) -> bool:
 def reports_error(text: str) -> bool:
     """Return whether a program has printed an error message, for example about unsuitable input."""
     return bool(_ERROR.search(text))
+
+
+def needs_terminal(text: str) -> bool:
+    """Return whether a program has said that it cannot work without a terminal."""
+    return bool(_NO_TERMINAL.search(text))
 
 
 def find_missing_module(text: str) -> tuple[str, str]:

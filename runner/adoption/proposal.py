@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class LoadProposal(Struct, frozen=True):
@@ -40,10 +41,13 @@ class RunProposal(Struct, frozen=True):
         Whether nothing suggests that the command does any work: it has no input and is not a benchmark.
     stand_in
         A file of the project that the program reads in place of a user's input; empty if there is none.
+    input
+        A file that the project keeps as an input, such as a benchmark in the language that the program interprets.
     environment
         Variables of the measured process.
     test
-        Whether it is a test program of the project: it has its own input, but does not do the work that users wait for.
+        Whether it is a test program or an example script of the project: it has its own input, but may not do the work
+        that users wait for.
     program
         The program that the command starts; empty if it is the first word.
     load
@@ -64,6 +68,7 @@ class RunProposal(Struct, frozen=True):
     environment: Mapping[str, str] = field(default_factory=dict)
     idle: bool = False
     stand_in: str = ""
+    input: str = ""
     test: bool = False
     program: str = ""
     load: LoadProposal | None = None
@@ -76,6 +81,11 @@ class RunProposal(Struct, frozen=True):
     def is_server(self) -> bool:
         """Whether it is known to be a server. Only then its command has placeholders, and its braces are escaped."""
         return self.load is not None or bool(self.lacks)
+
+    @property
+    def file(self) -> str:
+        """The file of the project that the program gets; empty if it gets none."""
+        return self.input or self.stand_in
 
     @property
     def promising(self) -> bool:
@@ -111,6 +121,8 @@ class BuildProposal(Struct, frozen=True):
         Commands that the sources suggest, the most promising first. Programs found in the built tree are added.
     tests
         Whether it also builds the project's tests, examples and tools, which other builds of the same system omit.
+    depth
+        How many folders below the top its build file is: one at the top is more likely the project's usual build.
     """
 
     system: str
@@ -122,6 +134,20 @@ class BuildProposal(Struct, frozen=True):
     git: bool = False
     incomplete: bool = False
     tests: bool = False
+    depth: int = 0
+
+
+def make_serial(build: BuildProposal) -> BuildProposal | None:
+    """Return a build that runs one job at a time; None if it does so already."""
+    if JOBS_OPTION not in build.command:
+        return None
+    return replace(build, command=_simplify(build.command.replace(f" {JOBS_OPTION}", "")))
+
+
+def _simplify(command: str) -> str:
+    """Return a command without a shell that it does not need."""
+    prefix = "sh -c '"
+    return build_shell_command(command[len(prefix) : -1]) if command.startswith(prefix) else command
 
 
 def build_shell_command(*steps: str) -> str:

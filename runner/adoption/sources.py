@@ -11,6 +11,8 @@ from runner.subject.repository import Repository
 
 MAX_FILE_CHARACTERS = 256 * 1024
 """Of a file that detection reads."""
+MAX_DEPTH = 2
+"""How many folders below the top a build file may be."""
 
 
 class Sources(Struct, frozen=True, dict=True):
@@ -55,12 +57,19 @@ class Sources(Struct, frozen=True, dict=True):
 
         Among files at the same level, an earlier name wins.
         """
-        places = [
+        return next(iter(self.list_nearest(*names)), None)
+
+    def list_nearest(self, *names: str) -> list[str]:
+        """Return the files with one of these names at the first level that has any, down to two folders below the top.
+
+        Files with an earlier name come first.
+        """
+        places = sorted(
             (file.count("/"), names.index(PurePosixPath(file).name), file)
             for file in self.files
-            if PurePosixPath(file).name in names and file.count("/") <= 2 and not is_auxiliary(file)
-        ]
-        return min(places)[2] if places else None
+            if PurePosixPath(file).name in names and file.count("/") <= MAX_DEPTH and not is_auxiliary(file)
+        )
+        return [file for depth, _, file in places if depth == places[0][0]]
 
     @property
     def build_folder(self) -> str:

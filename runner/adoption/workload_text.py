@@ -6,10 +6,18 @@ from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
 
 SCHEMA_PATH = ".faultwatch/workload.schema.json"
 """Where the schema for editors is, relative to the workload file."""
+_CAVEAT_COMMENT = "# Each gate says so. Delete it once `command` in [run] does the work that users wait for."
+_MAX_CAVEAT_CHARACTERS = 300
 
 
 def render_workload(
-    name: str, build: BuildProposal, run: RunProposal, *, timeout: int | None = None, schema: str = SCHEMA_PATH
+    name: str,
+    build: BuildProposal,
+    run: RunProposal,
+    *,
+    timeout: int | None = None,
+    schema: str = SCHEMA_PATH,
+    caveat: str = "",
 ) -> str:
     """Return the text of a workload file.
 
@@ -19,9 +27,13 @@ def render_workload(
         Time limit of an execution in seconds, if the default is too short.
     schema
         The path of the schema, relative to the file; empty for none.
+    caveat
+        What the counts do not show; empty if nothing is known.
     """
     lines = [f"#:schema {schema}", ""] if schema else []
     lines += ["[workload]", f"name = {_format_string(name)}"]
+    if caveat:
+        lines += [_CAVEAT_COMMENT, f"caveat = {_format_string(caveat[:_MAX_CAVEAT_CHARACTERS])}"]
     if timeout:
         lines.append(f"timeout = {timeout}")
     if build.command:

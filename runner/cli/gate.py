@@ -120,6 +120,8 @@ def command(
         # The commit of a merge exists only until this command ends.
         target = None if ends.merged else TypedTarget(workload.name, workload_name, repo, variables)
         show_results(results, target)
+        if judge.workload.caveat:
+            click.echo(strip_terminal_commands(f"caveat: {judge.workload.caveat}"))
         click.echo(strip_terminal_commands(answer.sentence))
         click.echo(f"gate: {answer.verdict}")
 

@@ -22,9 +22,10 @@ from runner.workload import WORKLOAD_FILE
 if TYPE_CHECKING:
     from runner.adoption.ci_files import CiFile
     from runner.adoption.exactness import Exactness
-    from runner.adoption.first_measurement import FirstMeasurement, Tried
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
+    from runner.adoption.tried_command import Tried
     from runner.cli.init_choice import Choice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
@@ -42,6 +43,9 @@ _ONLY_USAGE_REMARK = (
     "`{}` only prints {}, so this counts little more than the program's start, which hardly any change of the project "
     "affects. Put an input into the repository, and let `command` in [run] of workload.toml process it as users "
     "would, such as `{} … INPUT`; `faultwatch measure` then counts its faults with the same build"
+)
+_FOREIGN_REMARK = (
+    "`{}` executes nothing that this project builds, so no change of the project moves its count. " + _DO_WORK_HINT
 )
 _STAND_IN_REMARK = "The program reads {}, which may not be meant as its input. " + _DO_WORK_HINT
 _FAILED_REMARK = (
@@ -290,6 +294,7 @@ def _propose_workload(
     missing
         Submodules that the clone lacks.
     """
+    from runner.adoption.caveats import describe_caveat
     from runner.adoption.servers import list_example_lines
     from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose_build_and_run
@@ -299,12 +304,13 @@ def _propose_workload(
     seconds = choice.tried.seconds / (_DEFAULT_WINDOWS if choice.tried.run.load else 1)
     # A limit with a margin for slower hosts.
     timeout = int(seconds * 20) if seconds * 20 > 60 else None
-    text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout)
+    caveat = "" if run else describe_caveat(choice.tried, choice.start_faults)
+    text = render_workload(first.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat)
     server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
     remarks = [
-        _describe_weakness(choice.tried),
+        _describe_weakness(choice.tried) or (f"{caveat}. {_DO_WORK_HINT}" if caveat else ""),
         *_describe_rejected_commands(choice),
         _describe_server(choice.tried.run, server),
     ]
@@ -323,6 +329,8 @@ def _describe_server(run: "RunProposal", other: "RunProposal | None") -> str:
 def _describe_weakness(tried: "Tried") -> str:
     """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
+    if tried.foreign:
+        return _FOREIGN_REMARK.format(run.command)
     if not tried.worked:
         says = "its usage" if tried.usage else "what it is"
         return _ONLY_USAGE_REMARK.format(
@@ -338,7 +346,9 @@ def _describe_rejected_commands(choice: "Choice") -> list[str]:
     chosen = choice.tried
     if chosen.worked and chosen.run.promising:
         return []
-    failed = [tried for tried in choice.failures if tried.run.promising and tried.run.command != chosen.run.command]
+    # That a file of the project is an input of this program was only a guess.
+    promising = [tried for tried in choice.failures if tried.run.promising and not tried.run.input]
+    failed = [tried for tried in promising if tried.run.command != chosen.run.command]
     return [_FAILED_REMARK.format(tried.problem) for tried in failed]
 
 

@@ -13,8 +13,10 @@ from runner.cli.terminal import say
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.adoption.first_measurement import FirstMeasurement, Tried
+    from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal
+    from runner.adoption.tried_command import Tried
+    from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
     "for a library, write a small driver into a separate folder, with a workload.toml{} that builds both; "
@@ -37,11 +39,14 @@ class Choice(Struct, frozen=True):
         How to build, and what to measure, with its count.
     failures
         Commands that were tried and failed.
+    start_faults
+        The faults of the program without an input; 0 if they are unknown.
     """
 
     proposal: "BuildProposal"
     tried: "Tried"
     failures: tuple["Tried", ...] = ()
+    start_faults: int = 0
 
 
 def choose_build_and_run(
@@ -69,6 +74,8 @@ def choose_build_and_run(
     FaultwatchError
         No build succeeds, or none of the built programs can be measured.
     """
+    from runner.adoption.command_choice import count_start_faults
+
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first, build, run, missing)
     failures: list[Tried] = []
@@ -105,7 +112,7 @@ def choose_build_and_run(
             for name, value in variables.items()
         )
         say(f"  with {' '.join(names)}: the count still varies")
-    return Choice(proposal, steady, tuple(failures))
+    return Choice(proposal, steady, tuple(failures), count_start_faults(favourite, tried))
 
 
 def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, starts: bool) -> bool:
@@ -169,11 +176,14 @@ def _build_project(
 ) -> tuple["BuildProposal", Path]:
     """Build the project in the first way that works; remove the ways that were tried from the list."""
     from runner.adoption.first_measurement import describe_build_failure
+    from runner.adoption.proposal import make_serial
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
+    from runner.subject.missing_packages import find_missing_part
 
     problem, missing_tool, slow = "", "", False
+    missing_part: MissingPart | None = None
     reasons: set[str] = set()
     while proposals:
         number = 0
@@ -194,11 +204,18 @@ def _build_project(
                 raise FaultwatchError(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
-            problem = f"{lacks}; " * bool(lacks) + describe_build_failure(failure)
+            part = (
+                find_missing_part(failure.build.log, first.sources.files) if isinstance(failure, BuildFailure) else None
+            )
+            missing_part = missing_part or part
+            problem = f"{lacks}; " * bool(lacks) + (str(part) if part else describe_build_failure(failure))
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 slow = True
                 # A build that includes the tests takes even longer.
                 proposals[:] = [other for other in proposals if not other.tests]
+            elif build is None and part is None and (serial := make_serial(proposal)):
+                # Not every makefile is made for parallel builds.
+                proposals.insert(0, serial)
             reason = problem.partition("\n")[2] or problem
             already_reported = reason in reasons
             reasons.add(reason)
@@ -213,6 +230,10 @@ def _build_project(
             return proposal, tree
         say(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
+    if missing_part:
+        raise FaultwatchError(
+            f"{first.repository.name} was not built: {missing_part.name} is missing", missing_part.remedy
+        )
     raise FaultwatchError(
         # The remark that a library has no program is more helpful than the reason why its benchmarks do not build.
         f"{first.repository.name} was not built: {_NO_PROGRAM if _NO_PROGRAM in reasons else problem.splitlines()[0]}",
@@ -249,7 +270,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
-    from runner.adoption.printed_text import find_missing_module
+    from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.servers import list_example_lines
 
     first = failures[0]
@@ -260,6 +281,9 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
     tip = f"pass one with --run, such as --run './program --input FILE'; or, {_DRIVER_HINT.format('')}"
+    if interactive := next((result for result in failures if needs_terminal(result.problem)), None):
+        first = interactive
+        tip = f"a measured program has no terminal: pass one that needs none with --run; or, {_DRIVER_HINT.format('')}"
     module, _ = find_missing_module(first.problem)
     if module:
         tip = (
@@ -269,12 +293,12 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     if run:
         tip = tip if module else "correct --run, or let --build create the files that it needs"
         return FaultwatchError(f"{run!r} could not be measured: {first.problem}", tip)
-    return FaultwatchError(f"no program could be measured; the first was {first.run.command}: {first.problem}", tip)
+    return FaultwatchError(f"no program could be measured, such as {first.run.command}: {first.problem}", tip)
 
 
 def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
     """Let the user choose which of the working commands is measured, unless --run names it."""
-    from runner.adoption.first_measurement import choose_best
+    from runner.adoption.command_choice import choose_best
 
     chosen = choose_best(tried)
     assert chosen

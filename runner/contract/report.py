@@ -189,6 +189,10 @@ class Stage(StrEnum):
 
 _USAGE = re.compile(r"usage\b", re.IGNORECASE)
 _ERROR = re.compile(r"\berror\b", re.IGNORECASE)
+_TERMINAL_CODE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])|[\x00-\x08\x0b-\x1f\x7f]"
+)
+"""What an interactive program writes to move the cursor, to ask for it or to choose colours."""
 
 
 class Failure(Strict):
@@ -204,7 +208,11 @@ class Failure(Strict):
     @property
     def explained(self) -> str:
         """The message and, if a program failed, the line in which it says why."""
-        lines = [line.strip() for line in self.log.splitlines() if line.strip()] if self.stage is Stage.RUN else []
+        text = _TERMINAL_CODE.sub("", self.log) if self.stage is Stage.RUN else ""
+        # A log of both streams begins with the standard error, which says why; the titles of the streams say nothing.
+        parts = ([line.strip() for line in part.splitlines()] for part in text.split("--- standard output\n", 1))
+        candidates = ([line for line in part if line and not line.startswith("--- standard error")] for part in parts)
+        lines = next(filter(None, candidates), [])
         return f"{self.message}: {_find_reason_line(lines)[:200]}" if lines else self.message
 
 

@@ -164,7 +164,8 @@ class Trial:
             tree, subject.case.name, bench.known_files, self._sandbox, untouched, began=read_build_start(tree)
         )
         result = os.path.normpath(workload.run.output_file) if workload.run.output_file else ""
-        self._restorer = TreeRestorer(tree, KeepRules(workload.run.keep, result))
+        self._rules = KeepRules(workload.run.keep, result)
+        self._restorer = TreeRestorer(tree, self._rules)
         self._renewed = False
         self._started_at = datetime.now(UTC)
         self._environment = bench.capture_environment(workload, subject.case)
@@ -241,8 +242,9 @@ class Trial:
     def warm_up(self) -> None:
         """Execute the case, watch which files it maps and asks about, and prepare their state in the page cache.
 
-        The executions are not samples. If files were unprepared during the first execution, there is a second one. If
-        some cannot be prepared, two more show what their state in the page cache moves.
+        The executions are not samples. If files were unprepared during the first execution, or if it left files that
+        stay, such as Python's bytecode, there is a second one. If some cannot be prepared, two more show what their
+        state in the page cache moves.
 
         Raises
         ------
@@ -256,13 +258,20 @@ class Trial:
             faults, lookups = self._trace_execution()
             if objection := describe_unusable_watch(faults, self._state.environment):
                 raise ExecutionFailure(f"`{shlex.join(self._case.command)}` {objection}", stage=Stage.MEASURE)
-            changed = self._files.prepare_mapped(faults, lookups, began)
-            if not changed or time.monotonic() - started > _MAX_REPEATED_SECONDS:
+            is_repeatable = not self._leaves_files(lookups)
+            is_repeatable &= not self._files.prepare_mapped(faults, lookups, began)
+            if is_repeatable or time.monotonic() - started > _MAX_REPEATED_SECONDS:
                 break
         if not self._files.are_all_prepared:
             self._files.renew()
             for _ in range(2):  # once with the evicted files, and once in the state that the first execution leaves
                 self._files.record_renewal(self._execute_traced(None))
+
+    def _leaves_files(self, lookups: Lookups) -> bool:
+        """Return whether an execution has made files that stay, so that the next one may do less work."""
+        prefix = f"{self._tree.resolve()}/"
+        made = (path.removeprefix(prefix) for path in lookups.made if path.startswith(prefix))
+        return any(name != self._rules.result and self._rules.keeps(name) for name in made)
 
     def execute_untraced(self) -> Sample:
         """Execute the case once, with the files prepared that it mapped last.
@@ -489,6 +498,7 @@ class Trial:
         session: uuid.UUID | None = None,
     ) -> Report:
         """Return a report of the trial with everything that is known about its session."""
+        caveat = (self.workload.workload.caveat,) if samples and self.workload.workload.caveat else ()
         files_remarks = self._files.list_remarks() if samples else ()
         if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
             files_remarks = (changes[:1000], *files_remarks)
@@ -511,7 +521,7 @@ class Trial:
             session=session,
             canary=self._bench.trust.canary,
             mismatches=self._bench.trust.declared.list_mismatches(self._environment),
-            remarks=(*self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
+            remarks=(*caveat, *self._bench.trust.remarks, *self._state.list_remarks(), *files_remarks),
             files=self._files.build_program_files() if samples else None,
             renewed=self._renewed and bool(samples),
             judging=self.workload.metrics.judging,

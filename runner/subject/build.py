@@ -29,13 +29,14 @@ from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, ov
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
+from runner.subject.missing_packages import find_missing_part, name_missing_tool
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
-from runner.system.tree_walk import explain_unusable_tree, remove_tree
+from runner.system.tree_walk import explain_unusable_tree, remove_tree, walk_tree
 from runner.workload import Workload
 from runner.workload.own_folder import get_build_command, get_build_path, get_build_variables, provide_own_folder
 from runner.workload.source_tree import copy_sources
@@ -366,7 +367,9 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     if not missing:
         return ""
     elsewhere = filter(None, (suggest_path(name, path) for name in missing))
-    return next(elsewhere, f"this host does not have {', '.join(missing)}, which the build needs")
+    remedies = dict.fromkeys(part.remedy for name in missing if (part := name_missing_tool(name)).packages)
+    lacks = f"this host does not have {', '.join(missing)}, which the build needs"
+    return next(elsewhere, f"{lacks}: {'; '.join(remedies)}" if remedies else lacks)
 
 
 def run_build_command(
@@ -446,7 +449,9 @@ def run_build_command(
         tool = describe_missing_tool(result.output) or command[0]
         hint = suggest_path(tool, environment["PATH"])
         hint = hint or (
-            describe_sandbox_failure(command, tool, environment, sandbox, tree, result.output) if sandbox else ""
+            describe_sandbox_failure(command, tool, environment, sandbox, tree, result.output)
+            if sandbox
+            else _name_missing_part(result.output, tree)
         )
     # Outside a sandbox, this is the build's own message, and the failure may be temporary.
     offline = "" if hint or sandbox else _explain_missing_network(result.output)
@@ -454,6 +459,12 @@ def run_build_command(
     if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build
+
+
+def _name_missing_part(log: str, tree: Path) -> str:
+    """Return what a failed build lacks on this host and how to install it; empty if no package is known for it."""
+    part = find_missing_part(log, {entry.name for entry in walk_tree(tree)})
+    return str(part) if part and part.packages else ""
 
 
 def _explain_missing_network(log: str) -> str:

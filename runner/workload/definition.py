@@ -96,6 +96,8 @@ class General(Table):
     """Letters, digits, underscores, dots and dashes."""
     description: str = ""
     """A description in one sentence."""
+    caveat: str = Field(default="", max_length=300)
+    """What the counts do not show, such as "only the start is watched". Each measurement and each gate prints it."""
     timeout: float = Field(default=60.0, gt=0, le=86_400)
     """Seconds after which an execution is killed and counts as failed."""
     samples: int = Field(default=2, ge=1, le=1000)
@@ -379,11 +381,11 @@ class Workload(Table):
     def definition(self) -> str:
         """Hash of everything in the workload that can move a number.
 
-        It excludes the description and the number of executions, and the matrix, because each of its points is a case
-        of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the workload
-        contains its own program, or names its own folder, it includes every file there.
+        It excludes the description, the caveat and the number of executions, and the matrix, because each of its points
+        is a case of its own. It also excludes keys at their defaults, so that a new key starts no new series. If the
+        workload contains its own program, or names its own folder, it includes every file there.
         """
-        often = {"description", "samples", "max_samples", "unmeasured"}
+        often = {"description", "caveat", "samples", "max_samples", "unmeasured"}
         left_out: dict[str, Any] = {
             "matrix": True,
             "include": True,

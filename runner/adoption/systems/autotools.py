@@ -5,6 +5,9 @@ import re
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
+_CONFIGURES = ("configure", "auto/configure", "config/configure", "build/configure")
+"""Committed scripts that configure a build at the top; hand-written ones may be in a folder."""
+
 
 def propose(sources: Sources) -> list[BuildProposal]:
     """Propose to configure and make; ``configure`` is generated first if it is not committed.
@@ -13,13 +16,15 @@ def propose(sources: Sources) -> list[BuildProposal]:
     faults of the shell would then be counted too.
     """
     recipe = next((name for name in ("configure.ac", "configure.in") if sources.has(name)), None)
-    if recipe is None and not sources.has("configure"):
+    script = next((name for name in _CONFIGURES if sources.has(name)), "")
+    if recipe is None and not script:
         return []
     libtool = bool(recipe and re.search(r"\bLT_INIT|\bAC_PROG_LIBTOOL|\bAM_PROG_LIBTOOL", sources.read_text(recipe)))
-    steps = ["./configure --disable-shared" if libtool else "./configure", f"make {JOBS_OPTION}"]
+    configure = f"sh {script}" if "/" in script else "./configure"
+    steps = [f"{configure} --disable-shared" if libtool else configure, f"make {JOBS_OPTION}"]
     tools = ["make"]
-    if not sources.has("configure"):
-        script = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
-        steps.insert(0, f"NOCONFIGURE=1 sh ./{script}" if script else "autoreconf -fi")
+    if not script:
+        generator = next((name for name in ("autogen.sh", "bootstrap", "bootstrap.sh") if sources.has(name)), None)
+        steps.insert(0, f"NOCONFIGURE=1 sh ./{generator}" if generator else "autoreconf -fi")
         tools += ["autoreconf", *(["libtoolize"] if libtool else [])]
     return [BuildProposal("Autotools", build_shell_command(*steps), tuple(tools))]

@@ -57,14 +57,19 @@ def _has_programs(manifest: dict[str, Any], sources: Sources) -> bool:
 
 def _list_benchmarks(manifest: dict[str, Any]) -> list[str]:
     """Return the names of the benchmarks that bring their own main function, by a known benchmark library."""
-    dependencies = manifest.get("dev-dependencies")
     entries = manifest.get("bench")
-    if not isinstance(dependencies, dict) or not isinstance(entries, list):
-        return []
-    if not any(name in dependencies for name in _HARNESSES):
+    if not isinstance(entries, list) or _list_dev_dependencies(manifest).isdisjoint(_HARNESSES):
         return []
     names = [entry.get("name") for entry in entries if isinstance(entry, dict) and entry.get("harness") is False]
     return [name for name in names if isinstance(name, str) and name.replace("-", "").replace("_", "").isalnum()]
+
+
+def _list_dev_dependencies(manifest: dict[str, Any]) -> set[str]:
+    """Return what the benchmarks and tests use, on all platforms or on some."""
+    targets = manifest.get("target")
+    platforms = targets.values() if isinstance(targets, dict) else ()
+    tables = (table.get("dev-dependencies") for table in (manifest, *platforms) if isinstance(table, dict))
+    return {name for table in tables if isinstance(table, dict) for name in table}
 
 
 def _propose_benchmark(name: str, lock_option: str) -> BuildProposal:

@@ -45,4 +45,5 @@ def _propose_build(folder: str, target: str, options: list[str], text: str, *, t
         build_shell_command(" ".join(configure), f"cmake --build {target} {JOBS_OPTION}"),
         ("cmake", *(("gfortran",) if fortran else ())),
         tests=tests,
+        depth=len(PurePosixPath(folder).parts),
     )

@@ -8,6 +8,11 @@ from msgspec import Struct, field
 from runner.adoption.proposal import JOBS_OPTION, BuildProposal, build_shell_command
 from runner.adoption.sources import Sources
 
+_NAMES = ("GNUmakefile", "makefile", "Makefile")
+_MAX_FOLDERS = 3
+_HELPER_FOLDER = re.compile(r"misc|tools?|scripts?|doc|man|po|ci|packag(?:e|ing)|\..*", re.IGNORECASE)
+"""Folders whose makefiles build no program of the project."""
+_OTHER_SYSTEM = re.compile(r"bsd|mac|darwin|osx|ios|win|mingw|msvc|vc\d|android|wasm|emscripten", re.IGNORECASE)
 _RULE = re.compile(r"([\w./ -]+):(?![:=])(.*)")
 _VARIABLE = re.compile(r"^[ \t]*(?:export[ \t]+)?(\w+)[ \t]*[:?+]?=[ \t]*(.*)$", re.MULTILINE)
 _VARIABLE_REFERENCE = re.compile(r"\$[({](\w+)[)}]")
@@ -19,18 +24,42 @@ _OUTSIDE_COMMAND = re.compile(
 
 
 def propose(sources: Sources) -> list[BuildProposal]:
-    """Propose the default target, then the usual targets that the file has, except those that leave the tree."""
-    file = sources.find_nearest("GNUmakefile", "makefile", "Makefile")
-    if file is None:
-        return []
+    """Propose the target of the project's name, the default target, then usual ones, except those that leave the tree.
+
+    Without a makefile at the top, those of several folders are proposed: one may be for another system.
+    """
+    return [proposal for file in _list_makefiles(sources) for proposal in _propose_targets(sources, file)]
+
+
+def _list_makefiles(sources: Sources) -> list[str]:
+    """Return the makefiles that are nearest to the top, one of each folder; a few if they are in folders."""
+    nearest = sources.list_nearest(*_NAMES)
+    by_folder: dict[str, str] = {}
+    for file in nearest:
+        by_folder.setdefault(str(PurePosixPath(file).parent), file)
+    folders = [folder for folder in by_folder if not _HELPER_FOLDER.fullmatch(PurePosixPath(folder).name)]
+    # Those of this system, or of all systems, first.
+    folders.sort(key=lambda folder: bool(_OTHER_SYSTEM.search(folder)))
+    return [by_folder[folder] for folder in folders[:_MAX_FOLDERS]]
+
+
+def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
+    """Return the builds of a makefile's targets: that of the project's name first, which makes least."""
     folder = PurePosixPath(file).parent
     where = "" if str(folder) == "." else f" -C {folder}"
     rules, leaving = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
     usual = [name for name in _USUAL_TARGETS if name in rules and name not in leaving]
-    targets = [*([""] if default not in leaving else []), *(f" {name}" for name in usual)]
+    own = [name for name in rules if name.lower() == sources.name.lower() and name != default and name not in leaving]
+    targets = [
+        *(f" {name}" for name in own[:1]),
+        *([""] if default not in leaving else []),
+        *(f" {name}" for name in usual),
+    ]
     return [
-        BuildProposal("Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",))
+        BuildProposal(
+            "Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",), depth=file.count("/")
+        )
         for target in targets
     ]
 

@@ -28,5 +28,8 @@ def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposa
     where = [target] if folder == "." else [target, folder]
     setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *where]
     return BuildProposal(
-        "Meson", build_shell_command(" ".join(setup), f"meson compile -C {target}"), ("meson", "ninja")
+        "Meson",
+        build_shell_command(" ".join(setup), f"meson compile -C {target}"),
+        ("meson", "ninja"),
+        depth=len(PurePosixPath(folder).parts),
     )

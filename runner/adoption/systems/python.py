@@ -8,8 +8,10 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from msgspec.structs import replace
+
 from runner.adoption.proposal import BuildProposal, RunProposal, build_shell_command
-from runner.adoption.sources import Sources, is_auxiliary, is_third_party
+from runner.adoption.sources import MAX_DEPTH, Sources, is_auxiliary, is_third_party
 from runner.subject.package_managers import PIP
 
 NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
@@ -17,6 +19,8 @@ NATIVE_BACKENDS = ("mesonpy", "scikit_build_core", "maturin", "skbuild")
 _BENCHMARK = re.compile(r"^(bench|perf)(marks?)?([_-].*)?$|.*[_-]bench(mark)?s?$")
 _MAX_SCRIPTS = 5
 _REQUIREMENTS = "requirements.txt"
+_SCRIPTS_DEPTH = MAX_DEPTH + 1
+"""Scripts without a package come after all builds: they may only help to develop a project in another language."""
 _PYTHON = "venv/bin/python"
 _SHARED_ENVIRONMENT_COMMAND = "python3 -m venv --system-site-packages"
 _EXTENSION = re.compile(r"\bExtension\(\s*(?:name\s*=\s*)?[\"'](\w+)[\"']")
@@ -97,9 +101,11 @@ def _propose_scripts(sources: Sources, benchmarks: list[str]) -> list[BuildPropo
     if not files:
         return []
     if not sources.has(_REQUIREMENTS):
-        return [BuildProposal("Python", "", ("python3",), runs=tuple(RunProposal(f"python3 {file}") for file in files))]
+        runs = tuple(RunProposal(f"python3 {file}") for file in files)
+        return [BuildProposal("Python", "", ("python3",), runs=runs, depth=_SCRIPTS_DEPTH)]
     runs = tuple(RunProposal(f"{_PYTHON} {file}") for file in files)
-    return _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
+    builds = _propose_environments(f"-r {_REQUIREMENTS}", f"-r {_REQUIREMENTS}", runs, [f"-r {_REQUIREMENTS}"])
+    return [replace(build, depth=_SCRIPTS_DEPTH) for build in builds]
 
 
 def _propose_environments(
@@ -187,8 +193,15 @@ def _is_benchmark(file: str) -> bool:
     return path.parent.name in {"bench", "benchmark", "benchmarks"} or bool(_BENCHMARK.match(path.stem))
 
 
+def _is_example(file: str) -> bool:
+    """Return whether a file is an example of the project that a command can name."""
+    path = PurePosixPath(file)
+    in_folder = bool(path.parts) and path.parts[0] in {"example", "examples", "demo", "demos"}
+    return in_folder and re.fullmatch(r"[\w./-]+", file) is not None and not path.name.startswith("_")
+
+
 def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -> list[RunProposal]:
-    """Return the ways to run a package: its executable modules, its commands, and its import."""
+    """Return the ways to run a package: its executable modules, its commands, its examples, and its import."""
     runs = []
     packages = [path.parent for file in sources.files if (path := PurePosixPath(file)).name == "__init__.py"]
     tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
@@ -205,8 +218,12 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     commands = table.get("scripts", {}) if isinstance(table, dict) else {}
     scripts = _SCRIPTS.search(sources.read_text("setup.py"))
     files = [PurePosixPath(file).name for file in re.findall(r"[\"']([\w./-]+)[\"']", scripts[1])] if scripts else []
+    # An example has its own input, and calls the package as users do.
+    examples = [file for file in sources.find_files_by_suffix(".py") if _is_example(file)]
+    with_statements = [file for file in examples if _has_own_statements(sources.read_text(file))]
     for name in [*(commands if isinstance(commands, dict) else ()), *files]:
         runs += [RunProposal(f"venv/bin/{name}", idle=True), RunProposal(f"venv/bin/{name} --help", idle=True)]
+    runs += [RunProposal(f"{python} {file}", idle=True, test=True) for file in with_statements[:_MAX_SCRIPTS]]
     names = [path.name for path in tops if path.name.isidentifier()]
     for name in names or _list_modules(sources, project):
         runs.append(RunProposal(f'{python} -c "import {name}"', idle=True))

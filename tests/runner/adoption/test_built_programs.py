@@ -2,6 +2,9 @@ import subprocess
 from pathlib import Path
 
 from runner.adoption.built_programs import BuiltProgram, _rank_program, find_built_programs, list_commands
+from tests.runner.adoption.listings import listing
+
+HEXYL = listing({"README.md": ""}, "hexyl")
 
 
 def test_only_programs_that_the_build_made_are_returned(tmp_path: Path) -> None:
@@ -26,7 +29,7 @@ def test_a_program_with_the_benchmark_library_is_recognised(tmp_path: Path) -> N
     subprocess.run(["cc", "-o", tmp_path / "speed", source], check=True)
     (program,) = find_built_programs(tmp_path, [])
     assert program.google
-    (run, *_) = list_commands([BuiltProgram("zlib"), program], "zlib")
+    (run, *_) = list_commands([BuiltProgram("zlib"), program], listing({}, "zlib"))
     assert run.command == "./speed --benchmark_min_time=10x --benchmark_format=json"
     assert run.output == "google-benchmark"
 
@@ -48,19 +51,37 @@ def test_benchmarks_come_first_then_the_projects_own_program_and_tests_late() ->
 
 
 def test_a_program_is_tried_alone_then_with_a_file_then_with_usual_options() -> None:
-    commands = [run.command for run in list_commands([BuiltProgram("hexyl")], "hexyl", ["README.md"])]
+    commands = [run.command for run in list_commands([BuiltProgram("hexyl")], HEXYL)]
     assert commands == ["./hexyl", "./hexyl README.md", "./hexyl --version", "./hexyl --help"]
-    assert [run.command for run in list_commands([BuiltProgram("build/test_x")], "x", ["README.md"])] == [
-        "build/test_x"
-    ]
+    assert [run.command for run in list_commands([BuiltProgram("build/test_x")], HEXYL)] == ["build/test_x"]
 
 
 def test_a_program_without_input_may_do_nothing_unless_it_is_a_benchmark() -> None:
     runs = list_commands(
-        [BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], "x", ["README.md"]
+        [BuiltProgram("x"), BuiltProgram("x_bench"), BuiltProgram("y", google=True)], listing({"README.md": ""}, "x")
     )
     assert [run.command for run in runs if run.idle] == ["./x", "./x --version", "./x --help"]
     assert not any(run.test for run in runs)
     tests = BuiltProgram("build/xmltest"), BuiltProgram("test/unit")
-    assert all(run.test for run in list_commands(tests, "tinyxml"))
+    assert all(run.test for run in list_commands(tests, listing({}, "tinyxml")))
     assert [(run.command, run.stand_in) for run in runs if run.stand_in] == [("./x README.md", "README.md")]
+
+
+def test_an_input_of_the_project_is_tried_before_its_license() -> None:
+    sources = listing(dict.fromkeys(("LICENSE", "bench/fib.lua"), ""), "lua")
+    runs = list_commands([BuiltProgram("lua")], sources)
+    assert [(run.command, run.input, run.stand_in) for run in runs[1:3]] == [
+        ("./lua bench/fib.lua", "bench/fib.lua", ""),
+        ("./lua LICENSE", "", "LICENSE"),
+    ]
+    (alone, given) = list_commands([BuiltProgram("bin/lua_test")], sources)
+    assert (alone.test, given.command) == (True, "bin/lua_test bench/fib.lua"), "a test runner reads inputs, no license"
+    assert runs[1].promising
+    assert not runs[2].promising
+
+
+def test_a_compiler_compiles_an_input_and_starts_neither_assembler_nor_linker() -> None:
+    runs = list_commands([BuiltProgram("chibicc")], listing({"test/arith.c": ""}))
+    assert "./chibicc -S -o /dev/null test/arith.c" in [run.command for run in runs]
+    runs = list_commands([BuiltProgram("mawk")], listing({"examples/wc.awk": ""}))
+    assert "./mawk -f examples/wc.awk" in [run.command for run in runs]

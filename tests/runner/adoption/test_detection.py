@@ -78,3 +78,14 @@ def test_a_makefile_around_go_does_not_give_the_build_a_history() -> None:
     files["main.go"] = "package main\n\nfunc main() {}\n"
     first = propose_builds(listing(files))[0]
     assert (first.system, first.git) == ("Go", False)
+
+
+def test_the_build_at_the_top_comes_before_that_of_a_folder() -> None:
+    files = {"Makefile": "all:\n", "build/cmake/CMakeLists.txt": "project(x C)\n"}
+    files["build/meson/meson.build"] = "project('x', 'c')"
+    systems = [proposal.system for proposal in propose_builds(listing(files))]
+    assert list(dict.fromkeys(systems)) == ["Make", "CMake", "Meson"]
+    files = {"p/make/Makefile": "x:\n", "bench/bench_port.py": "work()\n"}
+    assert [proposal.system for proposal in propose_builds(listing(files))] == ["Make", "Python"]
+    files = {"Makefile": "all:\n", "CMakeLists.txt": "project(x C)\n"}
+    assert propose_builds(listing(files))[0].system == "CMake"

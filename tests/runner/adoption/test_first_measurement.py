@@ -2,68 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried, choose_best, list_input_files
+from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, RunProposal
+from runner.adoption.tried_command import Tried
 from tests.runner.adoption.listings import listing
-
-
-def tried(command: str, *faults: int) -> Tried:
-    return Tried(RunProposal(command), faults, "" if faults else "it failed")
-
-
-@pytest.mark.parametrize(
-    ("results", "command"),
-    [
-        ([tried("./x", 5, 5, 5)], "./x"),
-        ([tried("./x", 5, 5, 5), tried("./x README", 6, 6, 6)], "./x README"),
-        ([tried("./x", 5, 5, 5), tried("./x README", 5, 5, 5)], "./x"),
-        ([tried("./x", 5, 5, 5), tried("./x README")], "./x"),
-        ([tried("./x", 5, 5, 5), tried("./x LICENSE", 5, 5, 5), tried("./x README", 6, 6, 6)], "./x README"),
-        ([tried("./x", 350, 360, 370), tried("./x README", 375, 380, 385)], "./x"),
-        ([tried("./x", 350, 360, 370), tried("./x README", 900, 905, 910)], "./x README"),
-        ([tried("./x"), tried("./x --help", 9, 9, 9)], "./x --help"),
-        ([tried("./bench", 5, 5, 5), tried("./y README", 9, 9, 9)], "./bench"),
-    ],
-)
-def test_the_first_command_that_works_or_with_a_file_that_the_program_reads(results: list[Tried], command: str) -> None:
-    chosen = choose_best(results)
-    assert chosen
-    assert chosen.run.command == command
-
-
-def test_of_the_examples_the_one_that_touches_most_memory_is_measured() -> None:
-    results = [
-        Tried(RunProposal(f"bin/{name}", idle=True), faults)
-        for name, faults in (("example1", (88,) * 3), ("example6", (12_590,) * 3), ("inflate", (20_000,) * 3))
-    ]
-    chosen = choose_best([*results, Tried(RunProposal("bin/example2", idle=True), (), "it needs a file")])
-    assert chosen
-    assert chosen.run.command == "bin/example6"
-    alone = choose_best(results[2:] + results[:2])
-    assert alone
-    assert alone.run.command == "bin/inflate", "the first is the most telling"
-
-
-@pytest.mark.parametrize(("bytes_with_file", "command"), [("aa", "./x"), ("bb", "./x README"), ("", "./x README")])
-def test_a_program_whose_count_varies_has_not_read_a_file_that_it_did_not_open(
-    bytes_with_file: str, command: str
-) -> None:
-    plain = Tried(RunProposal("./x"), (116, 117, 116), own_bytes="aa")
-    given = Tried(RunProposal("./x README"), (119, 120, 119), own_bytes=bytes_with_file)
-    chosen = choose_best([plain, given])
-    assert chosen
-    assert chosen.run.command == command
-
-
-def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
-    files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
-    assert list_input_files(listing(files)) == ["LICENSE-APACHE", "README"]
-    assert list_input_files(listing({"README.rst": "Text."})) == ["README.rst"]
-    assert list_input_files(listing({"main.c": "Text."})) == []
-
-
-def test_nothing_works() -> None:
-    assert choose_best([tried("./x"), tried("./y")]) is None
 
 
 @pytest.mark.parametrize(

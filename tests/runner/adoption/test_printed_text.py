@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.adoption.printed_text import find_missing_module, is_usage
+from runner.adoption.printed_text import find_missing_module, is_usage, needs_terminal
 
 XSV = """xsv is a suite of CSV command line utilities.
 
@@ -40,3 +40,14 @@ def test_a_module_that_a_program_lacks_is_found_also_where_the_program_does_not_
     quoted = "ModuleNotFoundError: No module named 'numpy.linalg'"
     assert find_missing_module(f"Traceback\n{quoted}") == ("numpy", quoted)
     assert find_missing_module("all is well") == ("", "")
+
+
+def test_a_program_that_cannot_work_without_a_terminal_says_so_in_many_ways() -> None:
+    for said in (
+        "Unable to query the screen for size: Inappropriate ioctl for device",
+        "stdin is not a tty",
+        "TERM environment variable not set.",
+        "Error opening terminal: unknown.",
+    ):
+        assert needs_terminal(said)
+    assert not needs_terminal("the terminal velocity is 53 m/s")

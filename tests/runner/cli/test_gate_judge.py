@@ -119,6 +119,19 @@ def test_head_does_not_change_its_judge_unseen(home: Path, service_url: str, sub
         assert said in found["judge"]
 
 
+def test_the_gate_says_what_its_counts_do_not_show(home: Path, service_url: str, subject: Path) -> None:
+    caveat = "this watches the start of `./prog` alone"
+    commit(subject, BASE.replace('name = "w"', f'name = "w"\ncaveat = "{caveat}"'))
+    git(subject, "checkout", "--quiet", "-b", "change")
+    commit(subject, pages=301)
+    home.mkdir(exist_ok=True)
+    command = ("gate", "workload.toml", "main..change", "--repo", ".", "-q", "--output", str(home / "gate.json"))
+    _, out, said = faultwatch(home, *command, url=service_url, cwd=subject, FAULTWATCH_HOST_LOCK=str(home))
+    assert f"caveat: {caveat}\n" in out, said
+    (measured,) = json.loads((home / "gate.json").read_text())["cases"]
+    assert caveat in measured["head"]["remarks"]
+
+
 def test_head_does_not_measure_something_else_unseen(home: Path, service_url: str, subject: Path) -> None:
     commit(subject, BASE)
     git(subject, "checkout", "--quiet", "-b", "change")

@@ -6,8 +6,9 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner
 
-from runner.adoption.first_measurement import FirstMeasurement, Tried
+from runner.adoption.first_measurement import FirstMeasurement
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal
+from runner.adoption.tried_command import Tried
 from runner.cli import init_choice
 from runner.cli.init import (
     _assess_exactness,
@@ -38,7 +39,7 @@ class Host:
     def __init__(self, counts: dict[tuple[str, str], tuple[int, ...]]) -> None:
         self.counts = counts
         self.built: list[str] = []
-        self.sources = None
+        self.sources = listing({})
 
     def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
         self.built.append(proposal.command)
@@ -97,6 +98,43 @@ def test_after_a_build_that_takes_too_long_none_is_tried_that_takes_longer(monke
         choose(SlowHost({}), monkeypatch, *slow)
 
 
+class FailingHost(Host):
+    """Fails to build what contains a word, with a log."""
+
+    def __init__(self, word: str, log: str) -> None:
+        super().__init__({("make", BENCHMARK.command): (9, 9)})
+        self.word, self.log = word, log
+
+    def build(self, proposal: BuildProposal) -> tuple[Path, Any]:
+        if self.word in proposal.command:
+            self.built.append(proposal.command)
+            raise BuildFailure("`make` ended with exit code 2", Build(log=self.log))
+        return super().build(proposal)
+
+
+def test_a_parallel_build_that_fails_is_tried_once_more_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    build = BuildProposal("Make", "sh -c 'make -j$(nproc)'", runs=(BENCHMARK,))
+    assert choose(FailingHost("-j", "x.h is written twice"), monkeypatch, build) == "make: bin/benchmarks"
+    host = FailingHost("make", "it never builds")
+    with pytest.raises(FaultwatchError):
+        choose(host, monkeypatch, build)
+    assert host.built == [build.command, "make"]
+
+
+def test_a_missing_tool_is_named_with_its_packages_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = FailingHost("make", "bison -d x.y\nmake: bison: No such file or directory\nmake: *** Error 127\n")
+    with pytest.raises(FaultwatchError) as error:
+        choose(host, monkeypatch, BuildProposal("Make", "sh -c 'make -j$(nproc)'"))
+    assert (error.value.what, error.value.remedy) == (
+        "x was not built: bison is missing",
+        "apt install bison, or dnf install bison",
+    )
+    assert "this does not build: bison is missing: apt install bison" in capsys.readouterr().err
+    assert len(host.built) == 1, "a build of one job at a time would lack it too"
+
+
 def test_a_kept_ci_file_that_gates_another_workload_is_no_gate_of_this_one(tmp_path: Path) -> None:
     ci = tmp_path / "ci.yml"
     ci.write_text("run: faultwatch gate bench/workload.toml --output x\n")
@@ -153,6 +191,16 @@ def test_the_reason_names_the_module_that_is_missing(monkeypatch: pytest.MonkeyP
     assert "python3 heat.py: " in error.value.what
     assert MISSING in error.value.what
     assert "venv/bin/pip install numpy" in (error.value.remedy or "")
+
+
+def test_an_interactive_program_is_said_to_need_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    says = {"./kilo": "usage: kilo FILE", "./kilo x": "`./kilo x` ended: Inappropriate ioctl for device"}
+    host = Host({})
+    monkeypatch.setattr(host, "try_runs", lambda _, runs, *__: [Tried(run, (), says[run.command]) for run in runs])
+    runs = tuple(map(RunProposal, says))
+    with pytest.raises(FaultwatchError, match="Inappropriate ioctl") as error:
+        choose(host, monkeypatch, BuildProposal("Make", "make", runs=runs))
+    assert (error.value.remedy or "").startswith("a measured program has no terminal")
 
 
 def test_a_named_build_gets_what_the_files_say_of_the_project() -> None:

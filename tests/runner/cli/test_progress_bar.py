@@ -134,15 +134,19 @@ def test_a_log_says_that_a_long_build_goes_on() -> None:
     assert "activity" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_program_that_prints_its_usage_is_quoted_with_what_is_wrong() -> None:
+def test_a_program_that_prints_its_usage_or_draws_on_a_terminal_is_quoted_with_what_is_wrong() -> None:
     usage = "usage: copy [-n N] FILE\n  -n N  how often\n  --help  show this help\n"
     for log, said in (
         (usage, "usage: copy [-n N] FILE"),
         (f"copy: FILE is missing\n{usage}", "copy: FILE is missing"),
         (f"{usage}copy: error: FILE is missing\n", "copy: error: FILE is missing"),
+        ("--- standard error\n\x1b[31mno terminal\x1b[0m\n--- standard output\n\x1b[6n\x1b[2J ready", "no terminal"),
+        ("--- standard error\n\x1b[2J\n--- standard output\n\x1b]0;title\x07\x1b[999Bonly this", "only this"),
     ):
         failure = Failure(stage=Stage.RUN, message="it ended with exit code 2", log=log)
         assert failure.explained == f"it ended with exit code 2: {said}"
+    drawn = Failure(stage=Stage.RUN, message="it ended with exit code 2", log="--- standard output\n\x1b[6n\x1b[2J")
+    assert drawn.explained == "it ended with exit code 2"
 
 
 def test_a_program_that_failed_is_quoted() -> None:

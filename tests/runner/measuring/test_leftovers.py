@@ -48,11 +48,12 @@ wait $server
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A built tree with an input."""
+    """A built tree with an input and a module."""
     tree = tmp_path / "place" / TREE_FOLDER
     tree.mkdir(parents=True)
     (tree / "input").write_text("text\n" * 1000)
     (tree / "own.log").touch()
+    (tree / "long.py").write_text("".join(f"def f{number}(): return {number} + 1\n" for number in range(2000)))
     write_record(tree.parent, keep_copy(tree.parent, Build(), None))
     return tree
 
@@ -125,3 +126,10 @@ def test_the_dump_of_redis_does_not_move_the_next_start(measure_script: Measure)
     assert abs(sum(faults[5:]) - sum(faults[:5])) < 0.02 * sum(faults), faults
     assert "dump.rdb" in report.remarks[0]
     assert "which the next execution reads" in report.remarks[0]
+
+
+def test_the_execution_that_writes_pythons_bytecode_is_not_the_one_that_is_watched(measure_script: Measure) -> None:
+    measure_script("exec python3 -c pass", samples=1)  # It prepares the interpreter, so that one watch would suffice.
+    report = measure_script("exec python3 -c 'import long'", samples=2)
+    assert len(set(report.values("minor-faults"))) == 1
+    assert report.values("file-faults"), "the watched execution had the same count, so its parts are known"

@@ -122,7 +122,9 @@ def test_the_definition_is_what_can_move_a_number(write) -> None:  # type: ignor
 
     base = definition(GOOD)
     assert definition(GOOD.replace("[1, 64]", "[1, 64, 128]")) == base
-    assert definition(GOOD.replace('name = "copy"', 'name = "copy"\ndescription = "x"\nsamples = 9')) == base
+    assert (
+        definition(GOOD.replace('name = "copy"', 'name = "copy"\ndescription = "x"\nsamples = 9\ncaveat = "y"')) == base
+    )
     assert definition(GOOD.replace("[build]", '[build]\nneeds = ["make"]')) == base
     assert definition(GOOD + "[[exclude]]\nmib = 64\n") == base
     assert definition(GOOD.replace("[run]", '[run]\noutput = "none"')) == base, "said or not, a default is a default"

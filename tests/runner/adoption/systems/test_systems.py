@@ -61,6 +61,27 @@ def test_make_builds_the_default_target_first_then_the_usual_ones() -> None:
     assert commands == [f"sh -c 'make -C src -j$(nproc){target}'" for target in ("", " bench", " tests")]
 
 
+def test_without_a_makefile_at_the_top_those_of_folders_are_proposed_this_systems_first() -> None:
+    files = dict.fromkeys(("p/make.bsd/Makefile", "p/make/Makefile", "p/misc/Makefile", "deps/z/Makefile"), "x:\n")
+    commands = [proposal.command for proposal in make.propose(listing(files))]
+    assert commands == [f"sh -c 'make -C {folder} -j$(nproc)'" for folder in ("p/make", "p/make.bsd")]
+    assert make.propose(listing({"misc/Makefile": "x:\n"})) == [], "it builds no program"
+
+
+def test_the_target_of_the_projects_name_is_built_before_all_others() -> None:
+    def list_targets(text: str) -> list[str]:
+        return [build.command for build in make.propose(listing({"Makefile": text}, "Zstd"))]
+
+    expected = [f"sh -c 'make -j$(nproc){target}'" for target in (" zstd", "", " all")]
+    assert list_targets("default: lib\nzstd: lib\n\tcc x.c\nall: zstd\n") == expected
+    assert list_targets("zstd: lib\n\tcc x.c\n") == ["sh -c 'make -j$(nproc)'"], "it is the default"
+
+
+def test_a_configure_script_in_a_folder_is_run_at_the_top() -> None:
+    (proposal,) = autotools.propose(listing({"auto/configure": "#!/bin/sh\n"}))
+    assert proposal.command == "sh -c 'sh auto/configure && make -j$(nproc)'"
+
+
 def test_make_targets_that_start_containers_or_become_root_are_never_proposed() -> None:
     text = (
         "DRUN = docker run -i box\nbuild:\n\tdocker build .\nbench:\n\t$(DRUN) go test\nimage: build\n"
@@ -81,6 +102,21 @@ def test_cargo_prefers_programs_then_benchmarks_that_run_once() -> None:
     program = cargo.propose(listing(files | {"src/main.rs": ""}))
     assert program[0].command == "cargo build --release --locked"
     assert program[1] == library[0]
+
+
+def test_cargo_finds_a_benchmark_library_that_some_platforms_use() -> None:
+    manifest = '[package]\nname = "p"\n[target."cfg(not(miri))".dev-dependencies]\ncriterion = "0.8"\n'
+    manifest += '[[bench]]\nname = "bench"\nharness = false\n'
+    (benchmark, _) = cargo.propose(listing({"Cargo.toml": manifest, "src/lib.rs": "", "benches/bench.rs": ""}))
+    assert benchmark.runs[0].command == "target/release/bench-bench --bench --test"
+    assert len(cargo.propose(listing({"Cargo.toml": manifest.replace("criterion", "rand"), "src/lib.rs": ""}))) == 1
+
+
+def test_a_python_package_is_used_by_its_examples_before_it_is_only_imported() -> None:
+    files = {"setup.py": "setup()", "p/__init__.py": "", "examples/a/use.py": "run()\n", "examples/names.py": "x = 1\n"}
+    runs = python.propose(listing(files, "p"))[0].runs
+    assert [run.command for run in runs] == ["venv/bin/python examples/a/use.py", 'venv/bin/python -c "import p"']
+    assert [run.test for run in runs] == [True, False]
 
 
 def test_go_builds_all_programs_but_not_ignored_ones() -> None:

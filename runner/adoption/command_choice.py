@@ -1,0 +1,154 @@
+"""Decides which of the commands that were tried is measured, and whether to try more. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from runner.adoption.proposal import RunProposal
+from runner.adoption.tried_command import Tried
+
+_MAX_PROGRAMS = 12
+_EXAMPLE = re.compile(r"example|demo|sample", re.IGNORECASE)
+_MAX_EXAMPLES = 5
+"""Examples that are tried, of which the one with the most faults does the most work."""
+_MAX_WEAK_PROGRAMS = 3
+"""Programs that got no input of the project, of which the best is proposed."""
+_FIRST_WEAK_RANK = 2
+"""The first rank of commands that got no work of the project's own."""
+_SLOW_SECONDS = 2.0
+"""Seconds of an execution after which it is too slow to be repeated dozens of times."""
+MAX_SECONDS = 4.0
+"""Seconds of all commands that worked, each executed once, after which no better one is looked for."""
+
+
+def choose_best(tried: Sequence[Tried]) -> Tried | None:
+    """Return the command to propose: of the best program, with a file if it reads one; None if none works.
+
+    A program that was given work comes before one that got a stand-in or a test, and that before one that may only
+    start. Of equals, one whose count repeats comes first, then the one that executes more of the project's code.
+    """
+    programs: dict[str, list[Tried]] = {}
+    for candidate in tried:
+        if candidate.faults:
+            programs.setdefault(_get_program_or_script(candidate.run), []).append(candidate)
+    if not programs:
+        return None
+    best = [_choose_best_of_program(results) for results in programs.values()]
+    first = min(best, key=lambda candidate: (_rank(candidate), *_rank_steadiness(candidate), -candidate.own_faults))
+    if _is_example(first):
+        examples = [candidate for candidate in best if _is_example(candidate) and candidate.worked is first.worked]
+        return min(examples, key=lambda example: (*_rank_steadiness(example), -min(example.faults)))
+    return first
+
+
+def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
+    """Return the best of a program's commands that work: an input that it reads, else the first that does some work.
+
+    A program has read a file if the tracer saw it open the file, and if its fault count with the file differs by more
+    than the noise, which few executions do not show well. Those that only print their version or usage come last.
+    """
+    working = sorted(results, key=lambda candidate: not candidate.worked)
+    first = next(
+        (candidate for candidate in working if not (candidate.run.stand_in or candidate.run.input)), working[0]
+    )
+    inputs = [candidate for candidate in working if candidate.run.input and candidate.worked]
+    read = [
+        candidate for candidate in inputs if candidate is first or not first.worked or _reads_more(candidate, first)
+    ]
+    if read:
+        # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
+        return min(read, key=lambda given: (*_rank_steadiness(given), -min(given.faults)))
+    others = (candidate for candidate in working if candidate.worked and candidate is not first)
+    alternative = next(
+        (
+            other
+            for other in others
+            if not other.run.input and (_reads_more(other, first) or _is_steadier(other, first))
+        ),
+        None,
+    )
+    if alternative:
+        return alternative
+    return first if first.worked or not working[0].worked else working[0]
+
+
+def _reads_more(given: Tried, alone: Tried) -> bool:
+    """Return whether a program has read its file, compared with an execution that worked without it."""
+    return _opens_other_files(given, alone) and _have_distinct_counts(alone.faults, given.faults)
+
+
+def _is_steadier(first: Tried, second: Tried) -> bool:
+    """Return whether the count of the first command repeats, and that of the second varies."""
+    return len(set(first.faults)) == 1 < len(set(second.faults))
+
+
+def count_start_faults(chosen: Tried, tried: Sequence[Tried]) -> int:
+    """Return the faults of a command's program without any input; 0 if that does not work."""
+    program = _get_program_or_script(chosen.run)
+    starts = (other for other in tried if other.faults and other.run.idle and not other.run.test)
+    return min((min(start.faults) for start in starts if _get_program_or_script(start.run) == program), default=0)
+
+
+def is_given_work(tried: Tried) -> bool:
+    """Return whether a command works that was given work by the project: a benchmark, or a program with an input."""
+    return _rank(tried) < _FIRST_WEAK_RANK
+
+
+def _rank(tried: Tried) -> int:
+    """Return how promising a command is: 0 for a benchmark, and more for those that show less of the users' work."""
+    if not tried.worked:
+        return 5 if tried.foreign else 4
+    if tried.run.promising:
+        return 1 if tried.run.input else 0
+    return _FIRST_WEAK_RANK if tried.run.stand_in or tried.run.test else 3
+
+
+def _rank_steadiness(tried: Tried) -> tuple[bool, bool, bool]:
+    """Return a sort key: first the commands that a gate can repeat, because they are quick and their count repeats.
+
+    The faults of a shell that only opens a file for the program would be counted too.
+    """
+    return " < " in tried.run.command, tried.seconds > _SLOW_SECONDS, len(set(tried.faults)) > 1
+
+
+def has_tried_enough(programs: Mapping[str, Sequence[Tried]], next_program: str) -> bool:
+    """Return whether enough other programs than the next one worked, or enough programs were tried.
+
+    One that was given work is enough. Others may be surpassed, as long as that is quick.
+    """
+    working = {
+        program: [result for result in results if result.faults]
+        for program, results in programs.items()
+        if program != next_program
+    }
+    best = [result for results in working.values() if results and (result := _choose_best_of_program(results)).worked]
+    if len(programs) > _MAX_PROGRAMS or any(map(is_given_work, best)):
+        return True
+    if sum(result.seconds for results in working.values() for result in results) > MAX_SECONDS:
+        return bool(best)
+    needed = _MAX_EXAMPLES + 1 if best and all(map(_is_example, best)) else _MAX_WEAK_PROGRAMS
+    return len(best) >= needed
+
+
+def _is_example(tried: Tried) -> bool:
+    """Return whether a command runs one of the project's many similar examples, without input."""
+    return tried.run.idle and bool(_EXAMPLE.search(_get_program_or_script(tried.run)))
+
+
+def _get_program_or_script(run: RunProposal) -> str:
+    """Return the program of a command, or the script that an interpreter executes."""
+    words = run.command.replace("'", " ").split()
+    if words[:3] == ["sh", "-c", "exec"]:
+        return words[3]
+    scripts = [word for word in words[1:3] if word.endswith((".py", ".js"))]
+    return scripts[0] if scripts and not run.file else words[0]
+
+
+def _opens_other_files(first: Tried, second: Tried) -> bool:
+    """Return whether two executions of a program may have opened different files of the build."""
+    return first.own_bytes != second.own_bytes or not first.own_bytes
+
+
+def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+    """Return whether the counts of two commands lie clearly apart."""
+    gap = max(min(first) - max(second), min(second) - max(first))
+    return gap > max(max(first) - min(first), max(second) - min(second))

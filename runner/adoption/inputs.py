@@ -1,0 +1,95 @@
+"""Finds files of a project that its programs can read: those kept as inputs, and stand-ins for them. Pure."""
+
+import re
+from collections import Counter
+from pathlib import PurePosixPath
+
+from runner.adoption.sources import Sources, is_third_party
+
+_STAND_INS = ("LICENSE", "COPYING", "LICENSE-APACHE", "LICENSE-MIT"), ("README",)
+"""Files to read, one of each kind, first that which hardly ever changes: a program reads the file of each revision."""
+_STAND_IN_SUFFIXES = ("", ".md", ".txt", ".rst")
+_INPUT_FOLDERS = tuple(
+    re.compile(rf"(?:^|[/_.-])(?:{names})") for names in ("bench|perf", "example|sample|demo|corpus", "test|data")
+)
+"""Folders in which projects keep inputs of their programs, those that ask for the most work first."""
+_MIN_SUFFIX_LETTERS = 2
+_MAX_OF_ITS_KIND = 6
+_MAX_DATA_FILES = 2
+_ABOUT_PROJECT = re.compile(r"license|licence|copying|readme|change|news|history|todo|contributing", re.IGNORECASE)
+_WRONG_INPUT = re.compile(r"error|invalid|malformed|corrupt|crash|fuzz|fail|(?<![a-z])(?:bad|wrong|err)(?![a-z])")
+"""Inputs that a program is to refuse."""
+_DOCUMENTS = frozenset({"md", "txt", "rst"})
+_BUILD_KINDS = frozenset(
+    {"ac", "am", "cfg", "cmake", "conf", "h", "hpp", "in", "inc", "ini", "lock", "m4", "mk", "toml"}
+)
+_DATA_KINDS = frozenset(
+    {
+        *("bc", "bed", "bin", "bmp", "cnf", "csv", "dat", "data", "dimacs", "dot", "fa", "fasta", "fastq", "geojson"),
+        *("graph", "gv", "html", "json", "jsonl", "log", "mps", "mtx", "ndjson", "obj", "pcap", "pgm", "pgn", "ply"),
+        *("ppm", "rtf", "smt2", "sql", "stl", "svg", "tex", "tga", "tsv", "vcf", "wasm", "wav", "xml"),
+    }
+)
+"""Suffixes of what many programs read, other than sources, settings and documents."""
+
+
+def list_stand_ins(sources: Sources) -> list[str]:
+    """Return files of a project that a program can read: its license, which rarely changes, and its README."""
+    names = ([f"{name}{suffix}" for name in kind for suffix in _STAND_IN_SUFFIXES] for kind in _STAND_INS)
+    return [name for kind in names for name in [name for name in kind if sources.has(name)][:1]]
+
+
+def list_inputs(sources: Sources, program: str) -> list[str]:
+    """Return files that the project keeps as inputs of a program, the most promising first.
+
+    Those are files of the kind that the program, or else the project, is named after, such as ``.wren`` files for
+    ``wren_cli``; then the data of its benchmarks, examples and tests. A compiler whose name ends in ``cc`` reads C.
+    """
+    name = PurePosixPath(program).name.lower()
+    ranked = [(_rank_folder(file), file) for file in sources.files if _may_be_input(file)]
+    own = sorted(
+        (rank, file)
+        for rank, file in ranked
+        if _is_of_kind(file, name, sources.name.lower())
+        and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
+    )
+    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS]
+    frequency = Counter(_get_kind(file) for _, file in kept)
+    data = sorted(kept, key=lambda place: (-frequency[_get_kind(place[1])], *place))
+    chosen = [*_spread(own), *data[:_MAX_DATA_FILES]]
+    return list(dict.fromkeys(file for _, file in chosen))
+
+
+def _spread(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return a few of many files, of the best folders: from the whole alphabet, because neighbours are alike."""
+    best = [place for place in ranked if place[0] == ranked[0][0]]
+    if len(best) <= _MAX_OF_ITS_KIND:
+        return ranked[:_MAX_OF_ITS_KIND]
+    return [best[number * len(best) // _MAX_OF_ITS_KIND] for number in range(_MAX_OF_ITS_KIND)]
+
+
+def _may_be_input(file: str) -> bool:
+    if not re.fullmatch(r"[\w./+-]+", file) or not _get_kind(file) or is_third_party(file):
+        return False
+    return not (_ABOUT_PROJECT.match(PurePosixPath(file).name) or _WRONG_INPUT.search(file.lower()))
+
+
+def _get_kind(file: str) -> str:
+    return PurePosixPath(file).suffix.removeprefix(".").lower()
+
+
+def _rank_folder(file: str) -> int:
+    """Return which of the folders for inputs a file is in; as many as there are if it is in none."""
+    folder = str(PurePosixPath(file).parent).lower()
+    return next((rank for rank, pattern in enumerate(_INPUT_FOLDERS) if pattern.search(folder)), len(_INPUT_FOLDERS))
+
+
+def _is_of_kind(file: str, program: str, project: str) -> bool:
+    """Return whether a program or its project is named after a kind of file: a short kind begins or ends the name."""
+    kind = _get_kind(file)
+    if kind in _BUILD_KINDS or len(kind) < _MIN_SUFFIX_LETTERS:
+        return kind == "c" and program.endswith("cc")
+    names = (program, project)
+    if len(kind) == _MIN_SUFFIX_LETTERS:
+        return any(name.startswith(kind) or name.endswith(kind) for name in names)
+    return any(kind in name for name in names)

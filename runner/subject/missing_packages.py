@@ -1,0 +1,229 @@
+"""Names what a build lacks on this host, a tool, a header or a library, and the packages that have it.
+
+Pure: it reads the log of a build.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from runner.subject.tool_search import describe_missing_tool
+
+
+class Packages(NamedTuple):
+    """The packages that have a part, by distribution."""
+
+    debian: str
+    fedora: str
+
+
+class MissingPart(NamedTuple):
+    """What a build lacks.
+
+    Attributes
+    ----------
+    name
+        As the build names it.
+    packages
+        The packages that have it; None if they are not known.
+    """
+
+    name: str
+    packages: Packages | None
+
+    def __str__(self) -> str:
+        return f"{self.name} is missing: {self.remedy}"
+
+    @property
+    def remedy(self) -> str:
+        """How to install it."""
+        if self.packages is None:
+            return f"install the package that has {self.name}"
+        return f"apt install {self.packages.debian}, or dnf install {self.packages.fedora}"
+
+
+_TOOLS: Mapping[str, Packages] = {
+    **{
+        tool: Packages(tool, tool)
+        for tool in (
+            *("bison", "flex", "cmake", "meson", "gperf", "m4", "nasm", "yasm", "make", "cargo", "swig", "ragel"),
+            *("re2c", "clang", "perl", "python3", "ruby", "npm", "maven", "doxygen", "pandoc", "asciidoc", "gawk"),
+            *("help2man", "gettext", "bc", "ccache", "git", "unzip", "patch", "xxd", "lua", "php", "rake", "scons"),
+        )
+    },
+    "yacc": Packages("bison", "byacc"),
+    "lex": Packages("flex", "flex"),
+    "autoreconf": Packages("autoconf automake", "autoconf automake"),
+    "autoconf": Packages("autoconf", "autoconf"),
+    "autoheader": Packages("autoconf", "autoconf"),
+    "automake": Packages("automake", "automake"),
+    "aclocal": Packages("automake", "automake"),
+    "libtoolize": Packages("libtool", "libtool"),
+    "libtool": Packages("libtool-bin", "libtool"),
+    "autopoint": Packages("autopoint", "gettext-devel"),
+    "msgfmt": Packages("gettext", "gettext"),
+    "ninja": Packages("ninja-build", "ninja-build"),
+    "pkg-config": Packages("pkg-config", "pkgconf-pkg-config"),
+    "cc": Packages("gcc", "gcc"),
+    "gcc": Packages("gcc", "gcc"),
+    "c++": Packages("g++", "gcc-c++"),
+    "g++": Packages("g++", "gcc-c++"),
+    "clang++": Packages("clang", "clang"),
+    "gfortran": Packages("gfortran", "gcc-gfortran"),
+    "go": Packages("golang-go", "golang"),
+    "node": Packages("nodejs", "nodejs"),
+    "mvn": Packages("maven", "maven"),
+    "java": Packages("default-jre-headless", "java-latest-openjdk-headless"),
+    "javac": Packages("default-jdk-headless", "java-latest-openjdk-devel"),
+    "jar": Packages("default-jdk-headless", "java-latest-openjdk-devel"),
+    "tclsh": Packages("tcl", "tcl"),
+    "protoc": Packages("protobuf-compiler", "protobuf-compiler"),
+    "makeinfo": Packages("texinfo", "texinfo"),
+    "xsltproc": Packages("xsltproc", "libxslt"),
+    "rst2man": Packages("python3-docutils", "python3-docutils"),
+}
+_LIBRARIES: Mapping[Packages, tuple[str, ...]] = {
+    Packages("zlib1g-dev", "zlib-devel"): ("zlib", "z"),
+    Packages("libbz2-dev", "bzip2-devel"): ("bzip2", "bz2", "bzlib"),
+    Packages("liblzma-dev", "xz-devel"): ("lzma", "liblzma"),
+    Packages("libzstd-dev", "libzstd-devel"): ("zstd", "libzstd"),
+    Packages("liblz4-dev", "lz4-devel"): ("lz4", "liblz4"),
+    Packages("libsnappy-dev", "snappy-devel"): ("snappy", "snappy-c"),
+    Packages("libbrotli-dev", "brotli-devel"): ("brotli", "libbrotlienc", "libbrotlidec", "brotlienc", "brotlidec"),
+    Packages("libssl-dev", "openssl-devel"): ("openssl", "ssl", "crypto", "libssl", "libcrypto"),
+    Packages("libcurl4-openssl-dev", "libcurl-devel"): ("curl", "libcurl"),
+    Packages("libevent-dev", "libevent-devel"): ("event", "event2", "libevent"),
+    Packages("libev-dev", "libev-devel"): ("ev", "libev"),
+    Packages("libuv1-dev", "libuv-devel"): ("uv", "libuv"),
+    Packages("libpcre3-dev", "pcre-devel"): ("pcre", "libpcre"),
+    Packages("libpcre2-dev", "pcre2-devel"): ("pcre2", "libpcre2-8", "pcre2-8"),
+    Packages("libonig-dev", "oniguruma-devel"): ("oniguruma", "onig"),
+    Packages("libreadline-dev", "readline-devel"): ("readline",),
+    Packages("libedit-dev", "libedit-devel"): ("editline", "libedit", "edit"),
+    Packages("libncurses-dev", "ncurses-devel"): ("ncurses", "ncursesw", "curses", "tinfo", "termcap", "term"),
+    Packages("libexpat1-dev", "expat-devel"): ("expat",),
+    Packages("libxml2-dev", "libxml2-devel"): ("libxml", "libxml2", "libxml-2.0", "xml2"),
+    Packages("libsqlite3-dev", "sqlite-devel"): ("sqlite", "sqlite3"),
+    Packages("libpng-dev", "libpng-devel"): ("png", "libpng"),
+    Packages("libjpeg-dev", "libjpeg-turbo-devel"): ("jpeg", "jpeglib", "libjpeg"),
+    Packages("libtiff-dev", "libtiff-devel"): ("tiff", "libtiff", "tiffio"),
+    Packages("libwebp-dev", "libwebp-devel"): ("webp", "libwebp"),
+    Packages("libfreetype-dev", "freetype-devel"): ("freetype", "freetype2"),
+    Packages("libgmp-dev", "gmp-devel"): ("gmp",),
+    Packages("libmpfr-dev", "mpfr-devel"): ("mpfr",),
+    Packages("uuid-dev", "libuuid-devel"): ("uuid",),
+    Packages("libffi-dev", "libffi-devel"): ("ffi", "libffi"),
+    Packages("python3-dev", "python3-devel"): ("python", "python3"),
+    Packages("libbenchmark-dev", "google-benchmark-devel"): ("benchmark",),
+    Packages("libgtest-dev", "gtest-devel"): ("gtest", "googletest"),
+    Packages("libgmock-dev", "gmock-devel"): ("gmock",),
+    Packages("libboost-all-dev", "boost-devel"): ("boost",),
+    Packages("libfmt-dev", "fmt-devel"): ("fmt",),
+    Packages("libspdlog-dev", "spdlog-devel"): ("spdlog",),
+    Packages("libabsl-dev", "abseil-cpp-devel"): ("absl", "abseil"),
+    Packages("libgflags-dev", "gflags-devel"): ("gflags",),
+    Packages("libgoogle-glog-dev", "glog-devel"): ("glog",),
+    Packages("libprotobuf-dev", "protobuf-devel"): ("protobuf",),
+    Packages("libyaml-dev", "libyaml-devel"): ("yaml", "yaml-0.1"),
+    Packages("libjansson-dev", "jansson-devel"): ("jansson",),
+    Packages("libjson-c-dev", "json-c-devel"): ("json-c",),
+    Packages("nlohmann-json3-dev", "json-devel"): ("nlohmann", "nlohmann_json"),
+    Packages("libsodium-dev", "libsodium-devel"): ("sodium", "libsodium"),
+    Packages("libjemalloc-dev", "jemalloc-devel"): ("jemalloc",),
+    Packages("libtbb-dev", "tbb-devel"): ("tbb",),
+    Packages("libnuma-dev", "numactl-devel"): ("numa",),
+    Packages("libsystemd-dev", "systemd-devel"): ("systemd", "libsystemd"),
+    Packages("libglib2.0-dev", "glib2-devel"): ("glib", "glib-2.0", "gio-2.0"),
+    Packages("libx11-dev", "libX11-devel"): ("x11",),
+    Packages("libgl-dev", "mesa-libGL-devel"): ("gl", "opengl"),
+    Packages("libsdl2-dev", "SDL2-devel"): ("sdl2",),
+    Packages("libblas-dev", "blas-devel"): ("blas",),
+    Packages("liblapack-dev", "lapack-devel"): ("lapack",),
+    Packages("libopenblas-dev", "openblas-devel"): ("openblas",),
+    Packages("libfftw3-dev", "fftw-devel"): ("fftw", "fftw3"),
+    Packages("libhdf5-dev", "hdf5-devel"): ("hdf5",),
+    Packages("libopenmpi-dev", "openmpi-devel"): ("mpi",),
+    Packages("libeigen3-dev", "eigen3-devel"): ("eigen", "eigen3"),
+    Packages("liblua5.4-dev", "lua-devel"): ("lua", "lua5.4", "lua5.3"),
+    Packages("libcap-dev", "libcap-devel"): ("sys/capability", "libcap"),
+    Packages("libseccomp-dev", "libseccomp-devel"): ("seccomp", "libseccomp"),
+    Packages("libaio-dev", "libaio-devel"): ("libaio", "aio"),
+    Packages("liburing-dev", "liburing-devel"): ("liburing", "uring"),
+    Packages("libcunit1-dev", "CUnit-devel"): ("cunit",),
+    Packages("check", "check-devel"): ("check",),
+}
+"""The names of libraries: of their headers, of ``-l``, of pkg-config and of CMake, in small letters."""
+_PACKAGES_BY_LIBRARY = {name: packages for packages, names in _LIBRARIES.items() for name in names}
+_HEADER = re.compile(
+    r"fatal error: (?:'([\w./+-]{1,200})' file not found|([\w./+-]{1,200}): No such file or directory)", re.MULTILINE
+)
+_LIBRARY = re.compile(
+    r"""cannot\ find\ -l([\w.+-]{1,60})
+    |No\ package\ '([\w.+-]{1,60})'\ found
+    |Dependency\ "([\w.+-]{1,60})"\ not\ found
+    |Could\ NOT\ find\ ([\w.+-]{1,60})\ \(missing
+    |package\ configuration\ file\ provided\ by\ "([\w.+-]{1,60})"
+    |required\ packages?\ were\ not\ found:\s+-\ ([\w.+-]{1,60})""",
+    re.VERBOSE,
+)
+"""What the linker, pkg-config, Meson and CMake say."""
+_CONFIGURE_ERROR = re.compile(
+    r"^(?:\S*configure: )?error: (.*\b(?:not found|missing|requires?|required|cannot find|needs?|install)\b.*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ORDINARY_WORDS = {"make", "check", "event", "edit", "term", "patch", "git", "go", "python", "benchmark", "node", "lua"}
+"""Names that an error may contain without naming a package."""
+_COMPILER = re.compile(
+    r"""No\ CMAKE_(C|CXX|Fortran)_COMPILER\ could\ be\ found
+    |no\ acceptable\ (C|C\+\+|Fortran)\ compiler\ found
+    |linker\ `(cc)`\ not\ found
+    |Unknown\ compiler\(s\):\ \[\['(cc|c\+\+|gfortran)'\]""",
+    re.VERBOSE,
+)
+"""What CMake, Autoconf, Cargo and Meson say without a compiler."""
+_COMPILERS = {"C": "cc", "CXX": "c++", "C++": "c++", "Fortran": "gfortran"}
+_TOOL_LINES = 12
+"""Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
+
+
+def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | None:
+    """Return what a failed build lacks on this host; None if its log does not say that anything is missing.
+
+    Parameters
+    ----------
+    files
+        The files of the project. A header that is one of them is not missing on this host.
+    """
+    if match := _HEADER.search(log):
+        header = str(match[1] or match[2])
+        own = {PurePosixPath(file).name for file in files}
+        packages = _find_packages_of_header(header)
+        # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.
+        is_foreign = packages or f"<{header}>" in log
+        return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own else None
+    if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
+        return name_missing_tool(tool)
+    if match := _COMPILER.search(log):
+        compiler = next(filter(None, match.groups()))
+        return name_missing_tool(_COMPILERS.get(compiler, compiler))
+    if match := _LIBRARY.search(log):
+        library = next(filter(None, match.groups()))
+        return MissingPart(library, _PACKAGES_BY_LIBRARY.get(library.lower()))
+    for match in _CONFIGURE_ERROR.finditer(log):
+        for word in re.findall(r"[\w.+-]*\w", match[1]):
+            known = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
+            if known and len(word) > 2 and word not in _ORDINARY_WORDS:
+                return MissingPart(word, known)
+    return None
+
+
+def name_missing_tool(tool: str) -> MissingPart:
+    """Return a tool that this host lacks as a missing part."""
+    return MissingPart(tool, _TOOLS.get(tool))
+
+
+def _find_packages_of_header(header: str) -> Packages | None:
+    """Return the packages of a header: by its name, else by the folder in which it is included."""
+    stem, folder = header.lower().removesuffix(".h").removesuffix(".hpp"), header.lower().partition("/")[0]
+    return _PACKAGES_BY_LIBRARY.get(stem) or (_PACKAGES_BY_LIBRARY.get(folder) if "/" in header else None)

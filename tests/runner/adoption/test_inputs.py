@@ -1,0 +1,48 @@
+from runner.adoption.inputs import list_inputs, list_stand_ins
+from tests.runner.adoption.listings import listing
+
+
+def test_the_license_is_read_before_the_readme_which_changes_more_often() -> None:
+    files = dict.fromkeys(("README.md", "README", "LICENSE-MIT", "LICENSE-APACHE", "docs/LICENSE"), "Text.")
+    assert list_stand_ins(listing(files)) == ["LICENSE-APACHE", "README"]
+    assert list_stand_ins(listing({"README.rst": "Text."})) == ["README.rst"]
+    assert list_stand_ins(listing({"main.c": "Text."})) == []
+
+
+def test_an_interpreter_gets_the_benchmarks_and_tests_in_its_own_language() -> None:
+    names = ["src/core.wren", "test/api.wren", "test/bench/fib.py", "test/bench/fib.wren", "example/hello.wren"]
+    files = dict.fromkeys((*names, "lib/dep/vendor/x.wren", "with space/test.wren"), "")
+    assert list_inputs(listing(files, "wren"), "bin/wren_cli") == [
+        *("test/bench/fib.wren", "example/hello.wren", "test/api.wren")
+    ]
+    assert list_inputs(listing(files, "other"), "bin/vm") == [], "no name says that it reads them"
+
+
+def test_data_of_benchmarks_and_tests_is_an_input_but_sources_and_documents_are_not() -> None:
+    files = dict.fromkeys(
+        ("tests/a.json", "bench/big.json", "tests/run.sh", "tests/x.c", "tests/README.md", "x.json"), ""
+    )
+    assert list_inputs(listing(files), "./parse") == ["bench/big.json", "tests/a.json"]
+    assert list_inputs(listing({"build/fullbench/a.json": "", "build/fullbench/a.vcxproj": ""}), "./parse") == []
+    wrong = dict.fromkeys(("tests/errors/a.json", "tests/bad-1.json", "tests/badge.json"), "")
+    assert list_inputs(listing(wrong), "./parse") == ["tests/badge.json"], "the others are to be refused"
+
+
+def test_a_compiler_whose_name_says_so_gets_c() -> None:
+    files = dict.fromkeys(("test/arith.c", "main.c", "fizz.md"), "")
+    assert list_inputs(listing(files), "chibicc") == ["test/arith.c", "main.c"]
+    assert list_inputs(listing(files), "lz4c") == []
+    assert list_inputs(listing(files), "md2html") == [], "documents at the top change often"
+    assert list_inputs(listing({"test/LICENSE.md": "", "test/spec.md": ""}), "md2html") == ["test/spec.md"]
+
+
+def test_a_short_kind_is_meant_only_where_it_begins_or_ends_a_name() -> None:
+    files = dict.fromkeys(("test/a.js", "bench/d.ig", "bench/e.in"), "")
+    assert list_inputs(listing(files), "qjs") == ["test/a.js"]
+    assert list_inputs(listing(files), "minigzip") == [], "nor is a file of the build an input"
+
+
+def test_of_many_inputs_a_few_are_tried_from_the_whole_alphabet() -> None:
+    files = dict.fromkeys((*(f"bench/b{letter}.wren" for letter in "abcdefghijkl"), "test/a.wren"), "")
+    chosen = list_inputs(listing(files, "wren"), "wren")
+    assert [file.removeprefix("bench/b")[0] for file in chosen[:6]] == [*"acegik"]

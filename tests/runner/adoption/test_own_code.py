@@ -1,0 +1,23 @@
+import pytest
+
+from runner.adoption.own_code import executes_own_code
+from tests.runner.adoption.listings import listing
+
+C_FILES = ["src/a.c", "src/b.c", "src/a.h", "bench/fib.py", "bench/for.py"]
+
+
+@pytest.mark.parametrize(
+    ("files", "maps_built_files", "own"),
+    [
+        (C_FILES, False, False),
+        (C_FILES, True, True),
+        ([*C_FILES, "setup.py"], False, True),
+        (["tool.py", "bench.py", "vendor/z/a.c", "vendor/z/b.c", "vendor/z/c.c"], False, True),
+        (["src/Main.java", "src/Other.java", "native.c"], False, True),
+        (["README"], False, True),
+    ],
+)
+def test_of_a_compiled_project_only_what_maps_a_file_of_the_build_is_its_own_code(
+    files: list[str], maps_built_files: bool, own: bool
+) -> None:
+    assert executes_own_code(listing(dict.fromkeys(files, "")), maps_built_files=maps_built_files) is own

@@ -1,0 +1,73 @@
+import pytest
+
+from runner.subject.missing_packages import find_missing_part, name_missing_tool
+
+MAKE = "bison -d  awkgram.y\nmake: bison: No such file or directory\nmake: *** [makefile:60: awkgram.tab.c] Error 127\n"
+GCC = "x.c:1:10: fatal error: {}: No such file or directory\n    1 | #include <{}>\ncompilation terminated.\n"
+CMAKE = """CMake Error at /usr/share/cmake-3.25/Modules/FindPackageHandleStandardArgs.cmake:230 (message):
+  Could NOT find ZLIB (missing: ZLIB_LIBRARY ZLIB_INCLUDE_DIR)
+"""
+CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this project has
+  asked CMake to find a package configuration file provided by "absl", but
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "sentence"),
+    [
+        (MAKE, "bison is missing: apt install bison, or dnf install bison"),
+        ("sh: 1: aclocal: not found\n", "aclocal is missing: apt install automake, or dnf install automake"),
+        ("./x.sh: line 3: frobnicate: command not found\n", "frobnicate is missing: install the package that has it"),
+        (GCC.format("zlib.h", "zlib.h"), "zlib.h is missing: apt install zlib1g-dev, or dnf install zlib-devel"),
+        (
+            "x.c:1:10: fatal error: 'openssl/ssl.h' file not found\n",
+            "openssl/ssl.h is missing: apt install libssl-dev, or dnf install openssl-devel",
+        ),
+        ("/usr/bin/ld: cannot find -levent: No such file or directory\n", "event is missing: apt install libevent-dev"),
+        ("No package 'libpcre2-8' found\n", "libpcre2-8 is missing: apt install libpcre2-dev"),
+        (
+            'meson.build:7:0: ERROR: Dependency "zlib" not found, tried pkgconfig\n',
+            "zlib is missing: apt install zlib1g",
+        ),
+        (CMAKE, "ZLIB is missing: apt install zlib1g-dev, or dnf install zlib-devel"),
+        (CONFIG, "absl is missing: apt install libabsl-dev, or dnf install abseil-cpp-devel"),
+        (
+            "configure: error: libevent is required.  You can get it from its site\n",
+            "libevent is missing: apt install libevent-dev",
+        ),
+        ("  No CMAKE_CXX_COMPILER could be found.\n", "c++ is missing: apt install g++, or dnf install gcc-c++"),
+        ("configure: error: no acceptable C compiler found in $PATH\n", "cc is missing: apt install gcc"),
+        ("error: linker `cc` not found\n", "cc is missing: apt install gcc, or dnf install gcc"),
+        ("meson.build:1:0: ERROR: Unknown compiler(s): [['cc'], ['gcc']]\n", "cc is missing: apt install gcc"),
+        (
+            "./configure: error: the HTTP rewrite module requires the PCRE library.\n",
+            "PCRE is missing: apt install libpcre3-dev, or dnf install pcre-devel",
+        ),
+    ],
+)
+def test_the_missing_part_is_named_with_its_packages(log: str, sentence: str) -> None:
+    assert str(find_missing_part(log)).startswith(sentence.replace("that has it", "that has frobnicate"))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "x.c:3: error: expected ';' before '}' token\nmake: *** [Makefile:3: x.o] Error 1\n",
+        "configure: error: make sure that all is found, as is required\n",
+        "".join(["sh: 1: git: not found\n", *("cc -c x.c\n" for _ in range(20)), "x.c:3: error: no type\n"]),
+    ],
+)
+def test_a_mistake_in_the_sources_is_nothing_missing(log: str) -> None:
+    assert find_missing_part(log) is None
+
+
+def test_a_header_of_the_project_is_not_missing_on_this_host() -> None:
+    log = GCC.format("zlib.h", "zlib.h")
+    assert find_missing_part(log, ["src/zlib.h"]) is None
+    assert str(find_missing_part(GCC.format("frob.h", "frob.h"))).startswith("frob.h is missing")
+    made_by_the_build = GCC.format("gen.h", "gen.h").replace("<gen.h>", '"gen.h"')
+    assert find_missing_part(made_by_the_build) is None, "another job may not have made it yet"
+
+
+def test_a_tool_that_the_build_names_has_packages_too() -> None:
+    assert name_missing_tool("autoreconf").remedy.startswith("apt install autoconf automake")
