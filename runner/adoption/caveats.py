@@ -1,9 +1,7 @@
 """Says what a proposed command leaves unwatched, for the workload file and so for each gate. Pure."""
 
+from runner.adoption.command_choice import adds_little
 from runner.adoption.tried_command import Tried
-
-_LEAST_WORK = 0.1
-"""Share of the faults of a start that an input has to add."""
 
 
 def describe_caveat(tried: Tried, start_faults: int = 0) -> str:
@@ -21,8 +19,8 @@ def describe_caveat(tried: Tried, start_faults: int = 0) -> str:
         return f"this watches the start of `{run.command}` alone: it prints its usage or version"
     if run.stand_in:
         return f"this watches `{run.command}`, whose file stands in for the input of its users"
-    added = min(tried.faults) - start_faults
-    if run.input and start_faults and added < start_faults * _LEAST_WORK:
+    if run.input and adds_little(tried, start_faults):
+        added = min(tried.faults) - start_faults
         return f"this watches hardly more than a start: without its input, `{run.command}` takes {added} faults less"
     if run.idle and not run.test:
         return f"this watches the start of `{run.command}` alone: it gets no input"

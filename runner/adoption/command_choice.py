@@ -14,6 +14,8 @@ _MAX_WEAK_PROGRAMS = 3
 """Programs that got no input of the project, of which the best is proposed."""
 _FIRST_WEAK_RANK = 2
 """The first rank of commands that got no work of the project's own."""
+_LEAST_WORK = 0.1
+"""Share of the faults of a start that an input has to add."""
 _SLOW_SECONDS = 2.0
 """Seconds of an execution after which it is too slow to be repeated dozens of times."""
 MAX_SECONDS = 4.0
@@ -56,7 +58,8 @@ def _choose_best_of_program(results: Sequence[Tried]) -> Tried:
     ]
     if read:
         # One program's inputs execute much the same code: of them, the one with most faults asks for the most work.
-        return min(read, key=lambda given: (*_rank_steadiness(given), -min(given.faults)))
+        start = min(first.faults) if first.worked and not first.run.input else 0
+        return min(read, key=lambda given: (adds_little(given, start), *_rank_steadiness(given), -min(given.faults)))
     others = (candidate for candidate in working if candidate.worked and candidate is not first)
     alternative = next(
         (
@@ -79,6 +82,11 @@ def _reads_more(given: Tried, alone: Tried) -> bool:
 def _is_steadier(first: Tried, second: Tried) -> bool:
     """Return whether the count of the first command repeats, and that of the second varies."""
     return len(set(first.faults)) == 1 < len(set(second.faults))
+
+
+def adds_little(given: Tried, start_faults: int) -> bool:
+    """Return whether an input adds hardly anything to the faults of a start, if those are known (not 0)."""
+    return min(given.faults) - start_faults < start_faults * _LEAST_WORK
 
 
 def count_start_faults(chosen: Tried, tried: Sequence[Tried]) -> int:

@@ -66,6 +66,9 @@ def test_a_program_with_an_input_of_the_project_comes_before_stand_ins_and_start
     chosen = choose_best([start, license_read, run("./lua tests/api.lua", 140, 60, input="tests/api.lua")])
     assert chosen
     assert chosen.run.input == "tests/api.lua"
+    little = run("./lua tests/gc.lua", 85, 60, input="tests/gc.lua")
+    varying = replace(little, faults=(121, 123, 121), own_bytes="math", run=replace(little.run, input="tests/math.lua"))
+    assert choose_best([start, little, varying]) is varying, "steadiness is worth nothing without work"
     unread = replace(run("./lua tests/api.lua", 79, input="tests/api.lua"), own_bytes=start.own_bytes)
     chosen = choose_best([start, unread])
     assert chosen
