@@ -33,12 +33,13 @@ def runs() -> Iterator[Report]:
             yield run.model_copy(update={"run_id": identity, "started_at": at, "finished_at": at})
 
 
-def send(client: FlaskClient) -> None:
+def send(client: FlaskClient, touch: Touch = Touch.FIRST, cost: float = 0.0) -> None:
     """Send the runs, and a profile of each side."""
     history.send(client, list(runs()))
-    for number, touched in ((1, 100), (4, 9000)):
+    for number, touched in ((1, {Touch.FIRST: 100}), (4, {touch: 9000})):
         about = {"subject": history.SUBJECT, "revision": history.revision(number), "case": history.CASE}
-        side = profile(anatomy({Touch.FIRST: touched}), **about, host=Host(name="lab-1"), environment=history.OLD)
+        about |= {"host": Host(name="lab-1"), "environment": history.OLD}
+        side = profile(anatomy(touched), cost=cost, calls={"madvise": 90} if cost else None, **about)
         client.put(f"/api/v1/profiles/{side.profile_id}", json=side.model_dump(mode="json"))
 
 
@@ -62,6 +63,13 @@ def test_an_event_shows_its_drift_candidates_evidence_and_profiles(client: Flask
     assert "Profile difference" in text
     assert "Decide" in text
     assert "Bisect" in text
+
+
+def test_an_event_says_why_it_got_worse_and_what_may_cure_it(tmp_path: Path) -> None:
+    with application(tmp_path, lambda client: send(client, Touch.AFTER_MADVISE, 0.5)) as app:
+        text = read(app.test_client(), event(app.test_client()))
+    assert "Profile difference Returned memory is touched again" in text
+    assert "let the C library keep large blocks: MALLOC_MMAP_THRESHOLD_=4294967296" in text
 
 
 @pytest.mark.browser
