@@ -57,8 +57,9 @@ def read_map_version(session: Session) -> tuple[int, int]:
 
 def list_measured_commits(session: Session, subject_id: int | None) -> list[MapCommit]:
     """Return the measured commits of a subject in the order of its history; of all subjects, by time."""
-    measured = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).exists()
-    columns = select(Revision.id, Revision.commit, Revision.committed_at).where(measured)
+    # With a limit instead of EXISTS, PostgreSQL looks for one run of each commit and never reads all runs.
+    run = select(Run.number).where(Run.revision_id == Revision.id, Run.outcome == Outcome.MEASURED).limit(1)
+    columns = select(Revision.id, Revision.commit, Revision.committed_at).where(run.scalar_subquery().is_not(None))
     if subject_id is None:
         query = columns.order_by(Revision.committed_at, Revision.subject_id, Revision.position)
     else:

@@ -39,6 +39,14 @@ def test_a_period_begins_where_the_calendar_says() -> None:
     assert [f"{start:%Y-%m-%d}" for start in months.starts[:3]] == ["2024-02-01", "2024-03-01", "2024-04-01"]
 
 
+def test_a_week_that_begins_with_a_sunday_has_its_monday_before() -> None:
+    sunday = datetime(2024, 3, 3, 23, tzinfo=UTC)
+    columns = divide_history([MapCommit(n, "", sunday + timedelta(days=n)) for n in range(200)], 60)
+    assert columns.unit is Unit.WEEK
+    assert columns.starts[0] == datetime(2024, 2, 26, tzinfo=UTC)
+    assert (columns.column_of[0], columns.column_of[1]) == (0, 1)
+
+
 def test_a_commit_that_was_not_measured_has_the_column_of_its_time() -> None:
     columns = divide_history(commits(200, timedelta(days=1)), 60)
     assert columns.find(START - timedelta(days=900)) == 0

@@ -61,7 +61,7 @@ def test_what_is_expected_is_no_open_drift_any_more_and_its_log_says_why(client:
     assert "Expected Ada" in text
     assert "Memory <b>first</b>" in text
     assert "Reopen the last decision no longer applies" in text
-    assert STANDS not in read(client, "/")
+    assert STANDS not in read(client, "/events")
     assert "expected" in read(client, "/events?state=expected")
     assert STANDS in read(client, "/events?state=expected")
 
