@@ -134,4 +134,4 @@ def test_settings_hold_no_secret() -> None:
     assert (values["App"].variable, values["App"].source) == ("FAULTWATCH_GITHUB_APP", "environment")
     assert values["chat"].value == "at hooks.example.org"
     assert "MAIL_PASSWORD is set" in values["mail"].value
-    assert values["Database"].value.startswith("postgresql+psycopg://faults:***@db/faults")
+    assert values["Database"].value == "postgresql://faults:***@db/faults?sslpassword=***"
