@@ -107,7 +107,7 @@ class ProviderClient:
                     return None
                 back = f"{self._provider.address}/sign-in"
                 address = self._client.create_logout_url(back, client_id=self._provider.client)["url"]
-        except ProviderUnavailable:
+        except (ProviderUnavailable, SignInRefused):
             return None
         return str(address)
 
