@@ -49,6 +49,8 @@ class Provider:
         self.changes: dict[str, Any] = {}
         """Other claims of the ID token: None leaves one out, a time is that long from now."""
         self.description_changes: dict[str, Any] = {}
+        self.answers: dict[str, object] = {}
+        """What it answers at a path instead."""
         self._codes: dict[str, dict[str, str]] = {}
         self.rotate("one")
 
@@ -78,9 +80,11 @@ class Provider:
         self._codes[code] = asked
         return f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
 
-    def answer(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, dict[str, Any]]:
+    def answer(self, method: str, path: str, headers: Any, body: bytes) -> tuple[int, object]:
         if not self.up:
             return 503, {}
+        if path in self.answers:
+            return 200, self.answers[path]
         if (method, path) == ("POST", "/token"):
             return self._exchange(
                 headers.get("Authorization", ""), {k: v[0] for k, v in parse_qs(body.decode()).items()}

