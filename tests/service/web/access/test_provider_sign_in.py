@@ -111,6 +111,11 @@ def test_the_requests_of_a_sign_in_are_bound_to_the_browser_the_service_and_the_
         assert first[name] != second[name]
 
 
+def test_sign_ins_that_are_not_ended_leave_the_cookie_small(browser: FlaskClient) -> None:
+    cookies = [browser.get("/sign-in/provider").headers["Set-Cookie"] for _ in range(10)]
+    assert len(cookies[-1]) < 1.1 * len(cookies[0])
+
+
 @pytest.mark.parametrize(
     ("address", "secure"), [("http://localhost", False), ("https://faults.example.org", True)], ids=["http", "https"]
 )
@@ -303,8 +308,11 @@ def test_sign_out_ends_the_session_for_copies_of_the_cookie_too_and_leads_to_the
     ]
 
 
-def test_sign_out_of_a_provider_without_a_page_for_it_ends_here(browser: FlaskClient, provider: Provider) -> None:
-    provider.description_changes = {"end_session_endpoint": None}
+@pytest.mark.parametrize("page", [None, 7])
+def test_sign_out_of_a_provider_without_a_page_for_it_ends_here(
+    browser: FlaskClient, provider: Provider, page: object
+) -> None:
+    provider.description_changes = {"end_session_endpoint": page}
     sign_in(browser, provider)
     assert browser.post("/sign-out").headers["Location"] == "/sign-in"
 
@@ -392,7 +400,12 @@ def test_tokens_work_while_the_provider_is_away(browser: FlaskClient, provider: 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"issuer": "https://other.example.org"}, {"issuer": None}, {"authorization_endpoint": None}],
+    [
+        {"issuer": "https://other.example.org"},
+        {"issuer": None},
+        {"authorization_endpoint": None},
+        {"authorization_endpoint": 7},
+    ],
     ids=str,
 )
 def test_a_provider_that_describes_another_is_not_used(
@@ -412,7 +425,17 @@ def test_a_description_does_not_change_how_people_sign_in(browser: FlaskClient, 
 @pytest.mark.parametrize("path", ["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"])
 @pytest.mark.parametrize(
     "answer",
-    [None, 7, "text", [], [[]], {}, {"keys": [7]}, {"id_token": 7, "access_token": "x"}, {"sub": []}],
+    [
+        None,
+        7,
+        "text",
+        [],
+        [[]],
+        {},
+        {"keys": [7]},
+        {"id_token": 7, "access_token": "x", "token_type": "Bearer"},
+        {"sub": []},
+    ],
     ids=str,
 )
 def test_an_answer_without_sense_is_no_crash(
