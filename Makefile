@@ -62,6 +62,10 @@ lint: .venv/.dev ## Check style, words, types and import rules
 test-github: system-tests .venv/.dev tests/github/node_modules/.installed ## Test from a pull request to its comment, with an emulated GitHub
 	@FAULTWATCH_TEST_GITHUB=1 $(PYTHON) -m pytest -m github tests/service/forges/github
 
+.PHONY: test-openid
+test-openid: system-tests .venv/.dev tests/openid/node_modules/.installed ## Test that people sign in at a certified identity provider, in a browser
+	@FAULTWATCH_TEST_OPENID=1 $(PYTHON) -m pytest tests/openid
+
 .PHONY: test-client
 test-client: system-tests .venv/.dev ## Generate a client of the API and use it with a running service
 	@$(PYTHON) -m pytest -m client tests/client
@@ -283,6 +287,7 @@ node_modules/.installed: package.json package-lock.json | system-tests
 	npm ci --ignore-scripts --no-update-notifier --no-fund --no-audit
 	@touch $@
 
-tests/github/node_modules/.installed: tests/github/package.json tests/github/package-lock.json | system-tests
-	cd tests/github && npm ci --ignore-scripts
+tests/github/node_modules/.installed tests/openid/node_modules/.installed: tests/%/node_modules/.installed: \
+		tests/%/package.json tests/%/package-lock.json | system-tests
+	cd tests/$* && npm ci --ignore-scripts
 	@touch $@

@@ -17,6 +17,7 @@ from runner.contract.gate import ForgeKind
 from runner.contract.report import make_safe_name
 from service.config.access import Access
 from service.config.forge_settings import ForgeSettings
+from service.config.identity_provider import IdentityProvider
 from service.config.notifications import NotificationFile
 from service.config.setting_fields import (
     ADDRESS_UNIT,
@@ -30,6 +31,7 @@ from service.config.setting_fields import (
     declare_setting,
 )
 from service.config.trusted_jobs import TrustedJobs
+from service.errors import ServiceError
 
 SESSION_KEY = "session.key"
 """Name of the file in the folder of data."""
@@ -74,7 +76,7 @@ _Duration = Annotated[Seconds, Field(ge=timedelta(seconds=1), le=timedelta(days=
 
 
 class Config(Settings):
-    """The settings of the service, with those of its forges, of the jobs that sign in, and of its notifications."""
+    """The settings of the service, with those of its forges, of who signs in, and of its notifications."""
 
     heading, guide = "Service", "Who may do what"
 
@@ -107,7 +109,7 @@ class Config(Settings):
         "FAULTWATCH_ACCESS",
         "Access",
         None,
-        usual="`tokens` if the service has a name other than loopback's",
+        usual="`tokens` if the service has a name other than loopback's, or people sign in",
         unit="`open` or `tokens`",
         shown=lambda config: "by token" if config.by_token else "open: every caller may do everything",
     )
@@ -180,6 +182,8 @@ class Config(Settings):
     """The forges that are turned on."""
     jobs: TrustedJobs | None = None
     """The jobs of GitHub Actions that may sign in; None if no job may."""
+    provider: IdentityProvider | None = None
+    """The identity provider at which people sign in; None if they sign in with tokens."""
     notifications: NotificationFile = Field(default_factory=NotificationFile)
     """The file of the notification channels."""
 
@@ -190,10 +194,13 @@ class Config(Settings):
 
     @property
     def by_token(self) -> bool:
-        """Whether callers have to present tokens; by default where the service has a name other than loopback's."""
+        """Whether callers have to sign in or present tokens; by default where others can reach the service.
+
+        That is where it has a name other than loopback's, or people sign in.
+        """
         if self.access is not None:
             return self.access is Access.TOKENS
-        return self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
+        return self.provider is not None or self.trusted_hosts is None or not set(self.trusted_hosts) <= set(LOOPBACK)
 
     @classmethod
     def from_environment(
@@ -212,10 +219,15 @@ class Config(Settings):
             If a value is not valid, or a file cannot be read.
         """
         config = cls.read(environment)
+        provider = IdentityProvider.read_if_enabled(environment, config.address)
+        if provider is not None and config.access is Access.OPEN:
+            remedy = f"Unset one of FAULTWATCH_ACCESS and {IdentityProvider.switch}."
+            raise ServiceError("Nobody signs in to an open service", "FAULTWATCH_ACCESS=open", remedy)
         read = (forge.read_if_enabled(environment, config.address) for forge in forges)
         return config.copy_with(
             forges={settings.kind: settings for settings in read if settings is not None},
             jobs=TrustedJobs.read_if_enabled(environment, config.address),
+            provider=provider,
             notifications=NotificationFile.read(environment),
         )
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict
 
 from service.config.forge_settings import ForgeSettings
+from service.config.identity_provider import IdentityProvider
 from service.config.notifications import (
     CHATS,
     FILE,
@@ -67,6 +68,7 @@ def list_settings(
         The notification channels; a text says why they cannot be read.
     """
     sections: list[tuple[type[Settings], Settings | None]] = [(Config, config)]
+    sections.append((IdentityProvider, config.provider))
     sections += [(forge, config.forges.get(forge.kind)) for forge in forges]
     sections.append((TrustedJobs, config.jobs))
     groups = [

@@ -127,6 +127,13 @@ def find_visit(session: Session, token_id: str) -> Visit | None:
     return None if row is None else Visit(row.since, row.seen_at)
 
 
+def find_last_visit(session: Session, name: str) -> Visit | None:
+    """Return the latest visit with a token of a name: a person has another token in each session."""
+    query = select(VisitRow).join(Token, Token.id == VisitRow.token_id).where(Token.name == name)
+    row = session.scalar(query.order_by(VisitRow.seen_at.desc()).limit(1))
+    return None if row is None else Visit(row.since, row.seen_at)
+
+
 def store_visit(session: Session, token_id: str, visit: Visit) -> None:
     """Store the visit of the reader who signed in with a token."""
     session.merge(VisitRow(token_id=token_id, since=visit.since, seen_at=visit.seen_at))

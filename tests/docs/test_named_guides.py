@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from service.config.identity_provider import IdentityProvider
 from service.config.notifications import NotificationFile
 from service.config.settings import Config
 from service.config.trusted_jobs import TrustedJobs
@@ -24,4 +25,4 @@ def test_every_guide_that_a_message_names_exists() -> None:
 
 def test_the_settings_page_names_guides() -> None:
     titles = {file.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for file in ROOT.glob("docs/*/*.md")}
-    assert {section.guide for section in (Config, *SETTINGS, TrustedJobs, NotificationFile)} <= titles
+    assert {section.guide for section in (Config, IdentityProvider, *SETTINGS, TrustedJobs, NotificationFile)} <= titles

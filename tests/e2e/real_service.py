@@ -20,16 +20,21 @@ ROOT = Path(__file__).parents[2]
 _PATIENCE = 60
 
 
-class RealService:
-    """A service on a free port of loopback, with its own home. It can be killed, and started again there."""
+def find_free_port() -> int:
+    """Return a port of loopback on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
-    def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
+
+class RealService:
+    """A service on a port of loopback, with its own home. It can be killed, and started again there."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, str], port: int) -> None:
         self._folder = folder
         self.home = folder / "home"
         self.home.mkdir()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+        self._port = port
         self.address = f"http://127.0.0.1:{self._port}"
         self._environment = os.environ | {"FAULTWATCH_HOME": str(self.home), "FAULTWATCH_HOST": "here"}
         self._environment |= {"PYTHONPATH": str(ROOT), **settings}
@@ -85,9 +90,9 @@ class RealService:
 
 
 @contextmanager
-def running(folder: Path, **settings: str) -> Iterator[RealService]:
-    """Run a service, with more environment variables."""
-    service = RealService(folder, settings)
+def running(folder: Path, port: int | None = None, **settings: str) -> Iterator[RealService]:
+    """Run a service on a port, by default any free one, with more environment variables."""
+    service = RealService(folder, settings, port or find_free_port())
     try:
         yield service
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner import variables as of_runner
+from service.config.identity_provider import IdentityProvider
 from service.config.notifications import NotificationFile
 from service.config.settings import Config
 from service.config.settings_list import list_settings
@@ -18,7 +19,9 @@ from service.forges.registry import SETTINGS, read_config
 ROOT = Path(__file__).parents[2]
 RUNNER = {variable.name for variable in of_runner.VARIABLES}
 OF_SERVICE = [
-    variable for section in (Config, *SETTINGS, TrustedJobs, NotificationFile) for variable in section.list_variables()
+    variable
+    for section in (Config, IdentityProvider, *SETTINGS, TrustedJobs, NotificationFile)
+    for variable in section.list_variables()
 ]
 SERVICE = {variable.name for variable in OF_SERVICE}
 SET_FOR_OTHERS = {variable.name for variable in of_runner.VARIABLES_FOR_PROGRAMS}
@@ -120,6 +123,10 @@ def test_each_variable_of_the_service_is_shown(tmp_path: Path) -> None:
             )
         },
         "FAULTWATCH_ACTIONS_REPOSITORIES": "a/b",
+        "FAULTWATCH_OIDC_ISSUER": "https://id.example.org",
+        "FAULTWATCH_OIDC_CLIENT": "faultwatch",
+        "FAULTWATCH_OIDC_SECRET_FILE": str(tmp_path / "secret"),
+        "FAULTWATCH_OIDC_GROUPS": "perf=read",
         "FAULTWATCH_ADDRESS": "https://faults.example.org",
     }
     groups = list_settings(read_config(environment), SETTINGS, environment, "no file")

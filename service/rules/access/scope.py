@@ -42,6 +42,8 @@ _PUBLIC = frozenset(
         "access.form",
         "access.sign_in",
         "access.sign_out",
+        "provider.begin",
+        "provider.end",  # for a person for whom the identity provider vouches
         "api.actions.sign_in",  # for an identity that GitHub signed
         "webhooks.receive",  # for a body that a forge signed, or sent with the secret
     }

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-from flask import Flask, current_app, g, redirect, request, session, url_for
+from flask import Flask, current_app, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from service.rules.access.caller import LOCAL, Caller
@@ -14,6 +14,7 @@ from service.rules.access.scope import Scope, find_needed_scope, may_read_anonym
 from service.rules.access.token import PREFIX
 from service.store import tokens
 from service.web.access.credentials import verify_token
+from service.web.access.sessions import find_session_token
 from service.web.app_resources import get_config, get_database
 from service.web.problems import ProblemError
 
@@ -60,9 +61,7 @@ def _check_request() -> AnyResponse | None:
     if is_anonymous() and may_read_anonymously(request.endpoint, request.method):
         return None
     if find_caller().scopes:
-        raise ProblemError(
-            HTTPStatus.FORBIDDEN, f"This needs a token with the scope {scope}; yours has {_list_scopes()}."
-        )
+        raise ProblemError(HTTPStatus.FORBIDDEN, f"This needs the scope {scope}; you have {_list_scopes()}.")
     if (
         request.blueprint is not None
         and not request.path.startswith(_PROGRAM_PATHS)
@@ -86,7 +85,7 @@ def _identify_caller() -> Caller:
     header = request.headers.get("Authorization")
     if header is None:
         with get_database().reading() as store:
-            stored = tokens.find_token(store, session.get("token", ""))
+            stored = tokens.find_token(store, find_session_token())
     else:
         kind, _, text = header.partition(" ")
         stored = verify_token(text.strip(), "Authorization header") if kind.lower() == "bearer" else None

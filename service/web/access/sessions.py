@@ -1,4 +1,8 @@
-"""The session cookie of browsers that signed in, signed with a key of the service."""
+"""The session cookie of browsers that signed in, signed with a key of the service.
+
+It has the id of a token: the sessions of people who signed in at an identity provider have tokens too, of which nobody
+knows the secret. So the database decides how long a session lasts and what it allows, and admins can end it.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,57 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from flask import Flask, request
+from flask import Flask, request, session
 from flask.sessions import SecureCookieSessionInterface
 
 from service.config.settings import SESSION_KEY, Config
 from service.durable_files import sync_folder
 
 _SESSION_DAYS = 30
+_TOKEN, _BY_PROVIDER = "token", "by-provider"
 
 
 class _Sessions(SecureCookieSessionInterface):
+    def __init__(self, address: str) -> None:
+        self._is_behind_tls = address.startswith("https:")
+
     def get_cookie_secure(self, app: Flask) -> bool:
         """Send the cookie of a service behind TLS only over TLS."""
-        return request.is_secure
+        return self._is_behind_tls or request.is_secure
+
+
+def begin_session(token_id: str, *, by_provider: bool = False) -> None:
+    """Begin a session with a token; whatever the cookie had before is gone.
+
+    Parameters
+    ----------
+    by_provider
+        Whether the token is only this session's: that of a person who signed in at an identity provider.
+    """
+    session.clear()
+    session[_TOKEN] = token_id
+    if by_provider:
+        session[_BY_PROVIDER] = True
+
+
+def find_session_token() -> str:
+    """Return the id of the token of this session; an empty text if nobody signed in."""
+    return str(session.get(_TOKEN, ""))
+
+
+def is_by_provider() -> bool:
+    """Return whether the person of this session signed in at an identity provider."""
+    return bool(session.get(_BY_PROVIDER))
 
 
 def register_sessions(app: Flask, config: Config) -> None:
     """Register the sessions of an application: their cookies are signed with a key that all its processes share."""
     app.secret_key = config.session_key or _read_or_make_key(config.home / SESSION_KEY)
-    app.session_interface = _Sessions()
+    app.session_interface = _Sessions(config.address)
     app.config.update(
         SESSION_COOKIE_NAME="faultwatch",
-        SESSION_COOKIE_SAMESITE="Strict",
+        # The browser comes back from an identity provider, which is another site.
+        SESSION_COOKIE_SAMESITE="Lax" if config.provider else "Strict",
         PERMANENT_SESSION_LIFETIME=timedelta(days=_SESSION_DAYS),
     )
 

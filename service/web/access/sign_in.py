@@ -1,18 +1,22 @@
-"""Sign-in and sign-out with a token, for people with a browser."""
+"""Sign-in with a token, for people with a browser, and sign-out."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
-from flask import Blueprint, redirect, render_template, request, session, url_for
+from flask import Blueprint, g, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from service.schemas.audit import AuditAction
+from service.store import tokens
 from service.web.access import audit_log
 from service.web.access.credentials import verify_token
 from service.web.access.guard import requires_tokens
-from service.web.app_resources import get_database
+from service.web.access.provider_sign_in import build_sign_out_address
+from service.web.access.sessions import begin_session, find_session_token, is_by_provider
+from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
+from service.web.app_resources import get_config, get_database
 from service.web.problems import ProblemError
 
 bp = Blueprint("access", __name__)
@@ -22,24 +26,23 @@ _REFUSED_MESSAGE = "This token is not valid. It may be mistyped, expired or revo
 
 @bp.get("/sign-in")
 def form() -> ResponseReturnValue:
-    """Show the form that asks for a token."""
+    """Show the form that asks for a token, and the way to the identity provider."""
     if not requires_tokens():
         return redirect("/")
-    return render_template("sign_in.html", to=_restrict_to_own_pages(request.args.get("to", "/")), refused="")
+    return render_sign_in_page(restrict_to_own_pages(request.args.get("to", "/")))
 
 
 @bp.post("/sign-in")
 def sign_in() -> ResponseReturnValue:
     """Check a token and remember its id. The secret stays out of the cookie."""
-    destination = _restrict_to_own_pages(request.form.get("to", "/"))
+    destination = restrict_to_own_pages(request.form.get("to", "/"))
     try:
         stored = verify_token(request.form.get("token", "").strip(), "sign-in page")
     except ProblemError as error:
-        return render_template("sign_in.html", to=destination, refused=str(error)), error.status, error.headers
+        return render_problem(destination, error)
     if stored is None:
-        return render_template("sign_in.html", to=destination, refused=_REFUSED_MESSAGE), HTTPStatus.FORBIDDEN
-    session.clear()
-    session["token"] = stored.id
+        return render_sign_in_page(destination, _REFUSED_MESSAGE, HTTPStatus.FORBIDDEN)
+    begin_session(stored.id)
     with get_database().writing() as store:
         audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", author=stored.name)
     return redirect(destination)
@@ -47,16 +50,18 @@ def sign_in() -> ResponseReturnValue:
 
 @bp.post("/sign-out")
 def sign_out() -> ResponseReturnValue:
-    """Forget the token."""
-    if "token" in session:
+    """End the session: forget the token, and revoke one that is only this session's."""
+    token_id, by_provider = find_session_token(), is_by_provider()
+    if token_id:
         with get_database().writing() as store:
-            audit_log.record_action(store, AuditAction.SIGNED_OUT, f"token {session['token']}")
+            audit_log.record_action(store, AuditAction.SIGNED_OUT, f"token {token_id}")
+            if by_provider:
+                tokens.revoke_token(store, token_id, datetime.now(UTC))
     session.clear()
-    return redirect(url_for("access.form"))
-
-
-def _restrict_to_own_pages(address: str) -> str:
-    """Return an address of this service; the first page in place of any other, so that no link leads elsewhere."""
-    parts = urlsplit(address)
-    is_inside = not parts.scheme and not parts.netloc and address.startswith("/") and "\\" not in address
-    return address if is_inside and not address.startswith("//") else "/"
+    g.pop("caller", None)  # the answer is nobody's
+    provider = get_config().provider
+    address = build_sign_out_address() if by_provider else None
+    if provider is None or address is None:
+        return redirect(url_for("access.form"))
+    # No redirection: the policy of the pages lets no form lead to another site.
+    return render_template("signed_out.html", address=address, provider=provider.host)

@@ -1,0 +1,144 @@
+"""Reads at which identity provider people sign in, and what their groups allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, ClassVar, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_settings import NoDecode
+
+from service.config.setting_fields import BaseAddress, Seconds, SecretFile, Settings, Words, declare_setting
+from service.errors import ServiceError
+
+SESSION_LIFETIME = timedelta(hours=12)
+"""A working day. A person whose groups have changed has the former scopes for so long at most."""
+SCOPES_OF_PEOPLE = ("read", "triage", "order", "admin")
+"""What groups may allow. The other scopes are for machines: their tokens have limits."""
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_Groups = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def _parse_groups(words: object) -> object:
+    if not isinstance(words, str):
+        return words
+    return tuple(map(_parse_assignment, words.replace(",", " ").split()))
+
+
+def _parse_assignment(word: str) -> tuple[str, tuple[str, ...]]:
+    """Return the group and the scopes that ``group=scope+scope`` assigns to it."""
+    group, _, assigned = word.rpartition("=")
+    scopes = tuple(assigned.split("+"))
+    if not group or not set(scopes) <= set(SCOPES_OF_PEOPLE):
+        remedy = f"Write group=scope or group=scope+scope, with scopes of {', '.join(SCOPES_OF_PEOPLE)}."
+        raise ServiceError("Not a group with scopes", f"FAULTWATCH_OIDC_GROUPS: {word}", remedy)
+    return group, scopes
+
+
+def _check_issuer(issuer: str) -> str:
+    """Refuse an issuer to which the client secret would go in clear text."""
+    parts = urlsplit(issuer)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise ValueError("not https")
+    return issuer
+
+
+def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
+    """Return domains in small letters; refuse those that are not valid."""
+    for domain in domains:
+        if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
+            where = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
+            raise ServiceError("Not a domain", where, "Write the part behind the @: example.org.")
+    return tuple(domain.lower() for domain in domains)
+
+
+class IdentityProvider(Settings):
+    """The identity provider at which people sign in, by OpenID Connect."""
+
+    heading, guide = "Sign-in of people", "Who may do what"
+    off = "People sign in with tokens: FAULTWATCH_OIDC_ISSUER is not set."
+    switch: ClassVar[str] = "FAULTWATCH_OIDC_ISSUER"
+
+    address: BaseAddress = ""
+    """The address at which people reach this service, to which the provider sends them back."""
+    issuer: Annotated[BaseAddress, AfterValidator(_check_issuer)] = declare_setting(
+        switch, "Issuer", usual="none: people sign in with tokens", unit="`https://HOST` or `https://HOST/PATH`"
+    )
+    """The address of the identity provider. Its description is read from `/.well-known/openid-configuration` below."""
+    client: str = declare_setting("FAULTWATCH_OIDC_CLIENT", "Client", "", usual="required with an issuer")
+    """The id of this service at the provider."""
+    secret: Annotated[str, SecretFile("The client secret", is_token=True)] = declare_setting(
+        "FAULTWATCH_OIDC_SECRET_FILE", "Client secret", usual="required with an issuer", repr=False
+    )
+    """The file with the secret of this service at the provider."""
+    groups: Annotated[_Groups, NoDecode, BeforeValidator(_parse_groups)] = declare_setting(
+        "FAULTWATCH_OIDC_GROUPS",
+        "Groups",
+        (),
+        usual="required with an issuer",
+        unit="words",
+        shown=lambda provider: ", ".join(f"{group}={'+'.join(scopes)}" for group, scopes in provider.groups),
+    )
+    """What the members of a group may do: `group=read+triage`. Who is in several groups has the scopes of all."""
+    claims: Annotated[Words, AfterValidator(lambda claims: claims or ("groups",))] = declare_setting(
+        "FAULTWATCH_OIDC_CLAIMS", "Claims", ("groups",), unit="words"
+    )
+    """The claims that name a person's groups. `email` counts only if the provider has verified it."""
+    domains: Annotated[Words, AfterValidator(_check_domains)] = declare_setting(
+        "FAULTWATCH_OIDC_DOMAINS", "E-mail domains", (), usual="any", unset="any", unit="words"
+    )
+    """The domains of which a person needs a verified e-mail address."""
+    scopes: Words = declare_setting(
+        "FAULTWATCH_OIDC_SCOPES",
+        "Requested scopes",
+        ("openid", "profile", "email"),
+        usual="`openid profile email`",
+        unit="words",
+    )
+    """The scopes that the service requests of the provider. `openid` is always among them."""
+    lifetime: Annotated[Seconds, Field(ge=timedelta(minutes=5), le=timedelta(days=7))] = declare_setting(
+        "FAULTWATCH_OIDC_SESSION_SECONDS",
+        "Session",
+        SESSION_LIFETIME,
+        unit="a number of seconds, 300 to 604800",
+        shown=lambda provider: f"{provider.lifetime.total_seconds():.0f} s",
+    )
+    """The time after which a person has to sign in again, and from which new groups count."""
+
+    @model_validator(mode="after")
+    def _check_what_belongs_together(self) -> Self:
+        """Check that everything is set without which nobody could sign in."""
+        if not self.address:
+            remedy = "Set it to the address by which people reach this service; the provider sends them back there."
+            raise ServiceError("Sign-in of people needs an address", "FAULTWATCH_ADDRESS is not set", remedy)
+        if not self.client:
+            remedy = "Set it to the client id that the identity provider shows for this service."
+            raise ServiceError("Sign-in of people needs a client id", "FAULTWATCH_OIDC_CLIENT is not set", remedy)
+        if not self.groups:
+            remedy = "Assign scopes to at least one group: group=read+triage."
+            raise ServiceError("Nobody could sign in", "FAULTWATCH_OIDC_GROUPS is not set", remedy)
+        return self
+
+    @classmethod
+    def read_if_enabled(cls, environment: Mapping[str, str], address: str) -> IdentityProvider | None:
+        """Return the identity provider; None if no issuer is set: then people sign in with tokens.
+
+        Raises
+        ------
+        ServiceError
+            If a value is not valid or missing, or the file cannot be read.
+        """
+        return cls.read(environment, address=address) if environment.get(cls.switch) else None
+
+    @property
+    def host(self) -> str:
+        """The name of the provider, as people know it."""
+        return urlsplit(self.issuer).netloc
+
+    @property
+    def requested_scopes(self) -> str:
+        """The scopes that the service requests of the provider."""
+        return " ".join(dict.fromkeys(("openid", *self.scopes)))

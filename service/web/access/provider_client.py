@@ -1,0 +1,194 @@
+"""Speaks to the identity provider at which people sign in, by OpenID Connect; Authlib does what is cryptographic.
+
+Each person signs in with a code, bound to the browser that began (state), to this service (PKCE) and to this sign-in
+(nonce). There is one provider, whose description must name the issuer of the settings, so none can answer for another.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.flask_client import FlaskOAuth2App, OAuth
+from flask import Flask, request, session
+from joserfc.errors import JoseError
+from requests import RequestException
+
+from service.config.identity_provider import IdentityProvider
+from service.web.access.provider_errors import ProviderUnavailable, SignInNotBegun, SignInRefused
+
+CALLBACK = "/sign-in/provider/callback"
+"""Where the provider sends people back, registered there below the address of this service."""
+LEEWAY_SECONDS = 60
+"""By how much the clocks of the provider and of this machine may differ."""
+_NAME = "provider"
+_TIMEOUT_SECONDS = 5
+_MAX_CALLS = 3
+"""People who wait for the provider at a time, in a process that serves eight requests: it may hang."""
+_PATIENCE_SECONDS = 1
+_MAX_SECONDS = 3600
+"""For how long a sign-in may last: the provider may ask for a new password, or for a second factor."""
+_DESCRIPTION = {
+    "authorization_endpoint",
+    "end_session_endpoint",
+    "id_token_signing_alg_values_supported",
+    "issuer",
+    "jwks",  # which Authlib keeps there
+    "jwks_uri",
+    "token_endpoint",
+    "userinfo_endpoint",
+    "_loaded_at",
+}
+"""What counts of the provider's description. Authlib would let it change anything else of a sign-in, such as PKCE."""
+_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519", "EdDSA"]
+"""Those of key pairs: an identity that is signed with the client secret, or not at all, is not accepted."""
+
+
+class ProviderClient:
+    """The client of the provider: this service, as the provider knows it."""
+
+    def __init__(self, app: Flask, provider: IdentityProvider) -> None:
+        self._provider = provider
+        self._slots = threading.BoundedSemaphore(_MAX_CALLS)
+        self._client: FlaskOAuth2App = OAuth(app).register(
+            _NAME,
+            client_id=provider.client,
+            client_secret=provider.secret,
+            server_metadata_url=f"{provider.issuer}/.well-known/openid-configuration",
+            client_kwargs={
+                "scope": provider.requested_scopes,
+                "code_challenge_method": "S256",
+                "default_timeout": _TIMEOUT_SECONDS,
+            },
+        )
+
+    def begin_sign_in(self, destination: str) -> str:
+        """Begin a sign-in in the browser of this request; return the provider's address for it.
+
+        Parameters
+        ----------
+        destination
+            The page that the person wants to see after it.
+
+        Raises
+        ------
+        ProviderUnavailable
+            If the provider does not describe itself.
+        """
+        callback = f"{self._provider.address}{CALLBACK}"
+        with self._calling_provider():
+            self._load_description()
+            begun = self._client.create_authorization_url(callback)
+        # One at a time: each takes a part of the cookie.
+        for key in [key for key in session if key.startswith(f"_state_{_NAME}_")]:
+            session.pop(key)
+        self._client.save_authorize_data(redirect_uri=callback, destination=destination, at=time.time(), **begun)
+        return str(begun["url"])
+
+    def end_sign_in(self) -> tuple[Mapping[str, Any], str]:
+        """End the sign-in that the browser of this request began; return what is claimed of the person, and the page.
+
+        Raises
+        ------
+        SignInNotBegun
+            If this browser began no sign-in of this state, or has ended it.
+        SignInRefused
+            If the provider refuses it, or its answer is not genuine, not for this service, or too old.
+        ProviderUnavailable
+            If the provider cannot be asked.
+        """
+        state = request.args.get("state")
+        begun = self._client.framework.get_state_data(session, state)
+        if not begun or begun["at"] < time.time() - _MAX_SECONDS:
+            raise SignInNotBegun
+        try:
+            with self._calling_provider():
+                return self._verify_answer(), str(begun["destination"])
+        finally:
+            self._client.framework.clear_state_data(session, state)
+
+    def build_sign_out_address(self) -> str | None:
+        """Return the address at which the browser signs out of the provider; None if it offers none, or is away."""
+        try:
+            with self._calling_provider():
+                if not self._load_description().get("end_session_endpoint"):
+                    return None
+                back = f"{self._provider.address}/sign-in"
+                address = self._client.create_logout_url(back, client_id=self._provider.client)["url"]
+        except (ProviderUnavailable, SignInRefused):
+            return None
+        return str(address)
+
+    def _load_description(self) -> Mapping[str, Any]:
+        """Return the provider's description of itself, which is fetched once.
+
+        Raises
+        ------
+        ProviderUnavailable
+            If it describes another issuer.
+        """
+        description: dict[str, Any] = self._client.load_server_metadata()
+        if str(description.get("issuer")).rstrip("/") != self._provider.issuer:
+            description.pop("_loaded_at", None)  # ask again next time
+            raise ProviderUnavailable("its description names another issuer")
+        for name in description.keys() - _DESCRIPTION:
+            description.pop(name, None)
+        offered = description.get("id_token_signing_alg_values_supported") or ["RS256"]
+        description["id_token_signing_alg_values_supported"] = [name for name in _ALGORITHMS if name in offered]
+        return description
+
+    def _verify_answer(self) -> Mapping[str, Any]:
+        """Exchange the code of this request for an ID token; return what it claims, validated, and what else is told.
+
+        Raises
+        ------
+        SignInRefused
+            If the answer is not the provider's, or not for this service.
+        """
+        description = self._load_description()
+        if request.args.get("iss", description["issuer"]) != description["issuer"]:
+            raise SignInRefused("the answer is another issuer's")
+        token = self._client.authorize_access_token(
+            leeway=LEEWAY_SECONDS,
+            claims_options={
+                "iss": {"essential": True, "value": description["issuer"]},
+                "aud": {"essential": True, "value": self._provider.client},
+                "sub": {"essential": True},
+            },
+        )
+        identity = token.get("userinfo")
+        if not identity:
+            raise SignInRefused("the answer has no ID token")
+        return self._add_further_claims(identity, description, token)
+
+    def _add_further_claims(
+        self, identity: Mapping[str, Any], description: Mapping[str, Any], token: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return the claims of the ID token with those that the provider tells only when it is asked."""
+        if not description.get("userinfo_endpoint"):
+            return identity
+        further = self._client.userinfo(token=token)
+        if further.get("sub") != identity["sub"]:
+            raise SignInRefused("the claims are another person's")
+        return {**further, **identity}
+
+    @contextmanager
+    def _calling_provider(self) -> Iterator[None]:
+        """Call the provider, where not too many do, and explain its failures."""
+        if not self._slots.acquire(timeout=_PATIENCE_SECONDS):
+            raise ProviderUnavailable("too many people wait for it")
+        try:
+            yield
+        except (RequestException, RuntimeError) as error:
+            raise ProviderUnavailable("it cannot be reached, or failed") from error
+        except (AuthlibBaseError, JoseError) as error:
+            raise SignInRefused(str(error)) from error
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # Authlib reads what it expects without looking whether it is that.
+            raise ProviderUnavailable("its answer makes no sense") from error
+        finally:
+            self._slots.release()

@@ -1,0 +1,132 @@
+"""Sign-in of people at the identity provider: there and back. A session begins with a token that only it has."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, Flask, current_app, redirect, request
+from flask.typing import ResponseReturnValue
+
+from service.config.identity_provider import IdentityProvider
+from service.rules.access.person import Person, PersonRefused, admit_person
+from service.schemas.audit import AuditAction
+from service.store import tokens
+from service.store.models import Token
+from service.web.access import audit_log
+from service.web.access.credentials import count_failure, refuse_throttled_caller
+from service.web.access.provider_errors import ProviderUnavailable, SignInNotBegun, SignInRefused
+from service.web.access.sessions import begin_session
+from service.web.access.sign_in_page import render_problem, render_sign_in_page, restrict_to_own_pages
+from service.web.app_resources import get_database
+from service.web.problems import ProblemError
+
+if TYPE_CHECKING:
+    from service.web.access.provider_client import ProviderClient
+
+log = logging.getLogger(__name__)
+bp = Blueprint("provider", __name__, url_prefix="/sign-in/provider")
+
+_EXTENSION = "faultwatch.provider"
+_METHOD = "identity provider"
+_NOT_BEGUN = "This sign-in was already used, took too long, or began in another browser. Sign in again."
+
+
+def register(app: Flask, provider: IdentityProvider | None) -> None:
+    """Let people sign in to an application at an identity provider."""
+    if provider is not None:
+        from service.web.access.provider_client import ProviderClient  # noqa: PLC0415 - others need no Authlib
+
+        app.extensions[_EXTENSION] = provider, ProviderClient(app, provider)
+        app.register_blueprint(bp)
+
+
+@bp.get("")
+def begin() -> ResponseReturnValue:
+    """Send the browser to the provider."""
+    provider, client = _find_provider()
+    destination = restrict_to_own_pages(request.args.get("to", "/"))
+    try:
+        refuse_throttled_caller()
+        return redirect(client.begin_sign_in(destination))
+    except ProblemError as error:
+        return render_problem(destination, error)
+    except (ProviderUnavailable, SignInRefused) as error:
+        return _render_unavailable(provider, destination, error)
+
+
+@bp.get("/callback")
+def end() -> ResponseReturnValue:
+    """Take the provider's answer, which the browser brings, and begin a session."""
+    provider, client = _find_provider()
+    destination = "/"
+    try:
+        refuse_throttled_caller()
+        claims, destination = client.end_sign_in()
+        person = admit_person(claims, provider.claims, provider.groups, provider.domains)
+    except ProblemError as error:
+        return render_problem(destination, error)
+    except SignInNotBegun:
+        return render_sign_in_page(destination, _NOT_BEGUN, HTTPStatus.BAD_REQUEST)
+    except ProviderUnavailable as error:
+        return _render_unavailable(provider, destination, error)
+    except SignInRefused as error:
+        return _refuse_answer(provider, str(error))
+    except PersonRefused as error:
+        # Not counted: the person did sign in, and guesses nothing.
+        with get_database().writing() as store:
+            audit_log.record_action(store, AuditAction.SIGN_IN_FAILED, _METHOD, {"why": str(error)})
+        return render_sign_in_page(destination, str(error), HTTPStatus.FORBIDDEN)
+    begin_session(_issue_session_token(provider, person), by_provider=True)
+    return redirect(destination)
+
+
+def build_sign_out_address() -> str | None:
+    """Return where the browser signs out of the provider too; None if there is none, or it offers no such page."""
+    found = current_app.extensions.get(_EXTENSION)
+    return found[1].build_sign_out_address() if found else None
+
+
+def _find_provider() -> tuple[IdentityProvider, ProviderClient]:
+    provider, client = current_app.extensions[_EXTENSION]
+    return provider, client
+
+
+def _issue_session_token(provider: IdentityProvider, person: Person) -> str:
+    """Store a token for a person's session; return its id. Its secret is forgotten at once."""
+    unknown, now = tokens.generate_token(), datetime.now(UTC)
+    stored = Token(
+        id=unknown.id,
+        name=person.name,
+        digest=unknown.digest,
+        scopes=sorted(scope.value for scope in person.scopes),
+        created_at=now,
+        expires_at=now + provider.lifetime,
+    )
+    detail = {"issuer": provider.issuer, "subject": person.subject, "scopes": stored.scopes}
+    with get_database().writing() as store:
+        last_visit = tokens.find_last_visit(store, person.name)
+        tokens.add_token(store, stored)
+        if last_visit is not None:
+            tokens.store_visit(store, stored.id, last_visit)
+        audit_log.record_action(store, AuditAction.SIGNED_IN, f"token {stored.id}", detail, person.name)
+        return stored.id
+
+
+def _refuse_answer(provider: IdentityProvider, why: str) -> ResponseReturnValue:
+    """Count an answer that does not prove who the person is, as a wrong token is counted."""
+    log.warning("a sign-in at %s was refused: %s", provider.host, why)
+    try:
+        count_failure(_METHOD, why)
+    except ProblemError as error:
+        return render_problem("/", error)
+    refused = f"{provider.host} did not sign you in. The log of this service says why."
+    return render_sign_in_page("/", refused, HTTPStatus.FORBIDDEN)
+
+
+def _render_unavailable(provider: IdentityProvider, destination: str, error: Exception) -> ResponseReturnValue:
+    log.warning("%s is not available for sign-ins: %s", provider.host, error)
+    refused = f"{provider.host} cannot be reached at the moment. Try again later, or sign in with a token."
+    return render_sign_in_page(destination, refused, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"})
