@@ -7,6 +7,7 @@ when nothing of it is known, and again.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import tempfile
@@ -42,6 +43,8 @@ def main(drifts: int = DRIFTS) -> None:
             database = app_resources.get_database()
         with database.writing(["big"]) as session:
             _fill(session, drifts)
+        gc.freeze()  # as each process of the service does
+        gc.set_threshold(100_000, 20, 100)
         client, misses, figures = app.test_client(), list[str](), dict[str, object]()
         for address in ("/map.svg", "/map", "/subjects/big"):
             times = []
