@@ -13,7 +13,7 @@ from service.rules.diagnose.process_contents import (
 from service.rules.diagnose.profile_facts import Facts
 
 _LARGEST_THRESHOLD = "4294967296"
-KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of freeing it between operations")
+KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of giving it back between operations")
 
 
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:

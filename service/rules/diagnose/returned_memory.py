@@ -5,7 +5,7 @@ from __future__ import annotations
 from runner.contract.diagnosis import Remedy
 from runner.contract.profile import Memory, Touch
 from service.rules.diagnose.heap_remedies import KEEP_BUFFER, suggest_heap_settings
-from service.rules.diagnose.process_contents import Runtime, identify_runtime
+from service.rules.diagnose.process_contents import Allocator, Runtime, identify_allocator, identify_runtime
 from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts
 from service.rules.diagnose.rule import Rule
 from service.text.numbers import format_amount, format_number
@@ -73,8 +73,13 @@ def _describe_returned(facts: Facts) -> tuple[str, ...]:
 
 
 def _suggest_keeping_pages(facts: Facts) -> tuple[Remedy, ...]:
-    """Return what keeps freed pages in the process: settings of its runtime or malloc, or a change of the program."""
-    return (*suggest_heap_settings(facts), KEEP_BUFFER)
+    """Return what keeps freed pages in the process: settings of its runtime or malloc, or a change of the program.
+
+    glibc calls madvise only to trim, so with it, the program usually gives its pages back itself.
+    """
+    settings = suggest_heap_settings(facts)
+    is_own_advice = identify_allocator(facts.profile) is Allocator.GLIBC and not _is_heap_collected(facts)
+    return (KEEP_BUFFER, *settings) if is_own_advice else (*settings, KEEP_BUFFER)
 
 
 RETURNED_MEMORY = Rule(
