@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
 from runner.attach.live_program import LiveProgram
-from runner.contract.profile import COMPILED_MODULE, Profile
+from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, Profile
 
 _MIN_SHARE = 0.05
 """The share of the recorded stacks in functions without names from which a file is named."""
 _MAX_FILES = 3
-_UNKNOWN = "[unknown]"
 _TIMEOUT_SECONDS = 5.0
 _RUNTIME_HINTS: Mapping[str, str] = {
     "java": (
@@ -56,7 +55,9 @@ def compute_unknown_shares(profile: Profile) -> dict[str, float]:
     Code without a file, which a runtime made, has an empty name.
     """
     modules = {
-        index: _name_module(frame.module) for index, frame in enumerate(profile.frames) if frame.function == _UNKNOWN
+        index: _name_module(frame.module)
+        for index, frame in enumerate(profile.frames)
+        if frame.function == UNKNOWN_FUNCTION
     }
     shares: dict[str, float] = {}
     for stacks in (profile.faults, profile.on_cpu):

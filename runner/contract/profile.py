@@ -17,6 +17,8 @@ Label = Annotated[str, StringConstraints(max_length=4000)]
 Remark = Annotated[str, StringConstraints(max_length=1000)]
 
 
+UNKNOWN_FUNCTION = "[unknown]"
+"""The name of a function without one, as perf prints it."""
 COMPILED_MODULE = "code compiled at run time"
 """The module of the functions of a program that its runtime compiles, which are in no file."""
 RUNTIME_MODULE = "code of the runtime"

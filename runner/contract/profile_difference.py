@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from runner.contract.function_names import shorten_name
-from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, Frame, Profile, StackProfile
+from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION, Frame, Profile, StackProfile
 
 _SYSTEM_PREFIXES = ("/usr/", "/lib", "/opt/", "[", RUNTIME_MODULE)
 """Prefixes of modules that do not belong to the subject."""
@@ -131,7 +131,7 @@ def find_own_line(frames: Sequence[Frame]) -> str:
     own = find_own_frame(frames)
     if own is None:
         return ""
-    if own.module == COMPILED_MODULE and own.function != "[unknown]" and not own.line:
+    if own.module == COMPILED_MODULE and own.function != UNKNOWN_FUNCTION and not own.line:
         return shorten_name(own.function)
     if not own.line or not _is_own_source(own):
         return ""

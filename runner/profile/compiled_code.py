@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from runner.contract import profile as contract
-from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE
+from runner.contract.profile import COMPILED_MODULE, RUNTIME_MODULE, UNKNOWN_FUNCTION
 from runner.profile.script_parser import Event, Fault, ScriptFrame, Stacked, split_place
 
 MAP_VARIABLES: Mapping[str, str] = {
@@ -32,7 +32,6 @@ MAP_VARIABLES: Mapping[str, str] = {
     "PYTHONPERFSUPPORT": "1",
 }
 """The variables by which runtimes write their maps. Older versions and other programs ignore them."""
-UNKNOWN_FUNCTION = "[unknown]"
 _MAP_FOLDER = "/tmp"  # noqa: S108 - where all runtimes write their maps
 _MAP_NAME = re.compile(r"perf-\d{1,10}\.map", re.ASCII)
 _MAP_MODULE = re.compile(rf"{_MAP_FOLDER}/{_MAP_NAME.pattern}", re.ASCII)

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from runner.contract.profile import Frame
+from runner.contract.profile import UNKNOWN_FUNCTION, Frame
 from runner.profile.elf import read_sections
 from runner.profile.recording_plan import CallGraph
 from runner.profile.stack_folding import Weighed, is_user_frame
@@ -57,7 +57,7 @@ def describe_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]
             unread.append(module)
         elif has.has_symbols:
             without.append(module)
-        elif any(part.function == "[unknown]" for part in parts):
+        elif any(part.function == UNKNOWN_FUNCTION for part in parts):
             stripped.append(module)
     if stripped:
         names = _list_files(stripped)

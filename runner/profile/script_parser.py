@@ -10,6 +10,8 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from runner.contract.profile import UNKNOWN_FUNCTION
+
 
 class ScriptError(Exception):
     """The text cannot be parsed; the message says where."""
@@ -244,7 +246,7 @@ def parse_arguments(text: str) -> dict[str, int]:
 def split_place(place: str) -> tuple[str, str]:
     """Split ``memmove+0x1c (/usr/lib/libc.so.6)`` into function and module."""
     text, _, module = place.strip().rpartition(" (")
-    return _OFFSET.sub("", text) or "[unknown]", module.removesuffix(")")
+    return _OFFSET.sub("", text) or UNKNOWN_FUNCTION, module.removesuffix(")")
 
 
 def _parse_thread(text: str) -> tuple[int, int]:
@@ -301,7 +303,7 @@ def _parse_frame(line: str) -> ScriptFrame:
     match = _FRAME.fullmatch(line)
     if match is None:
         raise ScriptError
-    return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or "[unknown]", match[3])
+    return ScriptFrame(int(match[1], 16), _OFFSET.sub("", match[2]) or UNKNOWN_FUNCTION, match[3])
 
 
 def _parse_record(who: tuple[int, int], time: float, kind: str, rest: str) -> Event | None:  # noqa: PLR0911

@@ -157,7 +157,7 @@ def expand_inlined(frame: ScriptFrame, lines: tuple[SourceLine, ...]) -> list[co
     if not lines:
         return [contract.Frame(function=frame.function[:4000], module=module[:4000])]
     inlined = [(line.function, line) for line in lines[:-1]]
-    outer = lines[-1].function if frame.function == "[unknown]" else frame.function
+    outer = lines[-1].function if frame.function == contract.UNKNOWN_FUNCTION else frame.function
     return [
         contract.Frame(function=function[:4000], module=module[:4000], file=line.file[:4000], line=line.line)
         for function, line in [*inlined, (outer, lines[-1])]

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from github import Auth, Github, GithubException
-from github.IssueComment import IssueComment
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.contract.gate import GateReport, Project
 from service.forges import comment_text
+from service.forges.github.pull_request_comment import find_marked_comment, write_comment
 from service.rules.gate.verdict import judge_gate
 
 JOB_AUTHOR = "github-actions[bot]"
@@ -135,12 +135,8 @@ def write_job_comment(repository: Repository, name: Project, reported: ReportedH
         links = comment_text.build_links("", report.base, report.head, reported.log_url or report.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)
-        comment = _find_comment(pull, marker)
-        if comment is None:
-            return pull.create_issue_comment(body).html_url
-        if comment.body != body:
-            comment.edit(body)
-        return comment.html_url
+        comment = find_marked_comment(pull, marker, lambda comment: comment.user.login == JOB_AUTHOR)
+        return write_comment(pull, comment, body).html_url
     except GithubException as error:
         message = (error.data or {}).get("message") or error.message or "no reason was given"
         remedy = "; the job needs `permissions: pull-requests: write`" if error.status in _FORBIDDEN_STATUSES else ""
@@ -153,15 +149,3 @@ def _find_pull_request(repository: Repository, reported: ReportedHead) -> PullRe
         return repository.get_pull(reported.number)
     candidates = repository.get_pulls(state="open", head=reported.label)
     return next((pull for pull in candidates if pull.head.sha == reported.commit), None)
-
-
-def _find_comment(pull: PullRequest, marker: str) -> IssueComment | None:
-    """Return the comment that an earlier job wrote: anybody can copy the marker, but not the author."""
-    return next(
-        (
-            comment
-            for comment in pull.get_issue_comments()
-            if comment.user.login == JOB_AUTHOR and marker in (comment.body or "")
-        ),
-        None,
-    )

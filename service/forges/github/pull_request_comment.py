@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,17 +24,28 @@ def publish_comment(pull: PullRequest, publication: Publication, app_id: int) ->
     body = comment_text.build_comment(publication.outcome, links, marker)
     comment = _find_comment(pull, publication, marker, app_id)
     try:
-        if comment is None:
-            return pull.create_issue_comment(body).id
-        if comment.body != body:
-            comment.edit(body)
-        return comment.id
+        return write_comment(pull, comment, body).id
     except GithubException as error:
         if error.status in _GONE_STATUSES and comment is not None:  # deleted between the two calls
             return pull.create_issue_comment(body).id
         if error.status == 403 and "locked" in str(error.message or "").lower():
             return publication.comment_id  # the conversation is locked; the check run has the outcome
         raise
+
+
+def write_comment(pull: PullRequest, comment: IssueComment | None, body: str) -> IssueComment:
+    """Create a comment, or edit the one that is there if it says something else; return it."""
+    if comment is None:
+        return pull.create_issue_comment(body)
+    if comment.body != body:
+        comment.edit(body)
+    return comment
+
+
+def find_marked_comment(pull: PullRequest, marker: str, is_own: Callable[[IssueComment], bool]) -> IssueComment | None:
+    """Return the own comment with a marker: anybody can copy the marker, but not the author."""
+    marked = (candidate for candidate in pull.get_issue_comments() if marker in (candidate.body or ""))
+    return next((candidate for candidate in marked if is_own(candidate)), None)
 
 
 def _find_comment(pull: PullRequest, publication: Publication, marker: str, app_id: int) -> IssueComment | None:
@@ -44,8 +56,7 @@ def _find_comment(pull: PullRequest, publication: Publication, marker: str, app_
         except GithubException as error:
             if error.status not in _GONE_STATUSES:
                 raise
-    marked = (candidate for candidate in pull.get_issue_comments() if marker in candidate.body)
-    return next((candidate for candidate in marked if _is_written_by_app(candidate, app_id)), None)
+    return find_marked_comment(pull, marker, lambda comment: _is_written_by_app(comment, app_id))
 
 
 def _is_written_by_app(comment: IssueComment, app_id: int) -> bool:

@@ -124,11 +124,12 @@ def _decide_metric(name: str, pairs: Pairs, request: ComparisonRequest, alpha: f
 
 def _decide_exact_count(pairs: Pairs, alpha: float, request: ComparisonRequest) -> MetricDecision:
     """Decide whether a count differs; if it varies, whether it changed by as much as matters here."""
+    if request.worth_proving is not None:
+        return rules.decide_count(pairs, alpha, request.most, request.worth_proving)
     same_answers = have_same_answers(request)
-    usual = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
-    worth_proving = usual if request.worth_proving is None else request.worth_proving
-    decision = rules.decide_count(pairs, alpha, request.most, worth_proving)
-    if decision.excluded is None or request.worth_proving is not None or not same_answers:
+    least_change = MIN_CHANGE_OF_SAME_ANSWERS if same_answers else MIN_CHANGE_OF_VARYING_COUNT
+    decision = rules.decide_count(pairs, alpha, request.most, least_change)
+    if decision.excluded is None or not same_answers:
         return decision
     sentence = f"{decision.sentence} Both programs found the same files, so no smaller one is looked for."
     return decision._replace(sentence=sentence)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
 from runner.contract.function_names import shorten_name
-from runner.contract.profile import COMPILED_MODULE, FaultKind, Frame, Memory, Profile, Site, Touch
+from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, FaultKind, Frame, Memory, Profile, Site, Touch
 from runner.contract.profile_difference import (
     Change,
     Place,
@@ -41,7 +41,6 @@ _TOUCHED_BEFORE = {
     Touch.AFTER_BRK: FaultCause.AFTER_BRK,
     Touch.AFTER_READ: FaultCause.AFTER_READ,
 }
-_UNKNOWN_FUNCTION = "[unknown]"
 _Group = tuple[FaultCause, str]
 """A cause, and the file that it concerns, if it does."""
 _LineSums = Mapping[Where, Mapping[int, int]]
@@ -197,9 +196,9 @@ def _format_place(place: Place) -> str:
     """Return a function with its line."""
     line = place.line_after or place.line_before
     function = shorten_name(place.where.function)
-    if function == _UNKNOWN_FUNCTION and place.where.module == COMPILED_MODULE:
+    if function == UNKNOWN_FUNCTION and place.where.module == COMPILED_MODULE:
         return COMPILED_MODULE
-    if function == _UNKNOWN_FUNCTION:
+    if function == UNKNOWN_FUNCTION:
         return _NUMBER.sub("N", place.where.module.strip("[]")) or "code without names"
     file = place.where.file.rpartition("/")[2] if place.where.file.startswith("/") else place.where.file
     module = f" in {place.where.module}" if ".so" in place.where.module else ""

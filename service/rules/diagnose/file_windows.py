@@ -42,7 +42,7 @@ def _estimate_one_mapping_saving(facts: Facts) -> float:
     unmapped = facts.anatomy.by_touch.get(Touch.AFTER_MUNMAP, 0)
     remapped = _count_remapped(facts)
     calls = facts.sum_costs("mmap", "munmap") * min(1.0, remapped / max(1, unmapped))
-    return remapped / facts.faults * facts.fault_cost + calls if facts.faults else 0.0
+    return facts.estimate_cost(remapped) + calls if facts.faults else 0.0
 
 
 def _describe_windows(facts: Facts) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def _estimate_copy_saving(facts: Facts) -> float | None:
     """Return the share of the CPU time in which pages are copied; by the number of faults where no stack shows it."""
     if not facts.timed or not facts.faults:
         return None
-    return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.fault_cost * _count_copied(facts) / facts.faults)
+    return max(compute_cpu_share(facts.profile, _COPY_FUNCTION), facts.estimate_cost(_count_copied(facts)))
 
 
 def _describe_copies(facts: Facts) -> tuple[str, ...]:

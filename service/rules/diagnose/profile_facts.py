@@ -141,6 +141,10 @@ class Facts:
         """Return the number of faults of some touches in some kinds of memory; 0 if kinds are not known."""
         return sum(kind.faults for kind in self.anatomy.kinds if kind.memory in memory and kind.touch in touches)
 
+    def estimate_cost(self, faults: int) -> float:
+        """Return the share of the CPU time that so many of the faults take, at the cost of an average one."""
+        return self.fault_cost * faults / self.faults if self.faults else 0.0
+
     @property
     def program_share(self) -> float:
         """Share of the faults in memory that the program itself requested."""

@@ -52,7 +52,7 @@ def _estimate_start_saving(facts: Facts) -> float | None:
     if not facts.timed or not facts.faults:
         return None
     relocated = _count_relocated(facts)
-    cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.fault_cost * relocated / facts.faults)
+    cost = max(compute_cpu_share(facts.profile, _RELOCATING), facts.estimate_cost(relocated))
     return cost * _count_more(facts) / relocated if relocated else 0.0
 
 

@@ -32,7 +32,7 @@ def _is_mapped_by_each(facts: Facts) -> bool:
 
 
 def _estimate_one_map_saving(facts: Facts) -> float:
-    return facts.fault_cost * _count_mapped_again(facts) / facts.faults if facts.faults else 0.0
+    return facts.estimate_cost(_count_mapped_again(facts))
 
 
 def _describe_shared(facts: Facts) -> tuple[str, ...]:

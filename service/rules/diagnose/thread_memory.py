@@ -95,7 +95,7 @@ def _has_more_arenas(facts: Facts) -> bool:
 
 
 def _estimate_arena_saving(facts: Facts) -> float:
-    return facts.fault_cost * _count_more_arena_pages(facts) / facts.faults if facts.faults else 0.0
+    return facts.estimate_cost(_count_more_arena_pages(facts))
 
 
 def _describe_arenas(facts: Facts) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def _is_read_first(facts: Facts) -> bool:
 
 
 def _estimate_one_fault_saving(facts: Facts) -> float:
-    return facts.fault_cost * _count_second_faults(facts) / facts.faults if facts.faults else 0.0
+    return facts.estimate_cost(_count_second_faults(facts))
 
 
 def _describe_second_faults(facts: Facts) -> tuple[str, ...]:
