@@ -17,10 +17,12 @@ KEEP_BUFFER = Remedy(text="keep the buffer in the program instead of giving it b
 
 
 def suggest_heap_settings(facts: Facts) -> tuple[Remedy, ...]:
-    """Return the settings that keep freed memory in the process, for the runtime or the malloc that it has."""
+    """Return the settings that keep freed memory in the process, for the runtime or the malloc that gave it back."""
     runtime = identify_runtime(facts.profile)
     if runtime is not None and runtime is not Runtime.PYTHON:
         return _RUNTIME_REMEDIES[runtime]
+    if facts.maps_itself:  # So no setting of a malloc has an effect.
+        return ()
     allocator = identify_allocator(facts.profile)
     settings = _ALLOCATOR_REMEDIES[allocator] if allocator else _PROGRAM_REMEDIES
     if not is_malloc_replaceable(facts.profile) or allocator is Allocator.TCMALLOC:

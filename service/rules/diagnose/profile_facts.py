@@ -24,6 +24,12 @@ _LOCK_FUNCTION = re.compile(
 _MEMORY_CALLS = re.compile(
     r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULT_FUNCTION.pattern + r"|lock_mm_and_find_vma|vma_.*"
 )
+_MALLOC_FUNCTION = re.compile(
+    r"(?:__libc_|__)?(?:malloc|calloc|realloc|reallocarray|c?free|memalign|posix_memalign|aligned_alloc|valloc)|"
+    r"_int_(?:malloc|free|realloc|memalign).*|_mid_memalign.*|sysmalloc.*|systrim.*|mtrim.*|(?:__)?malloc_(?:trim|consolidate).*|"
+    r"heap_trim.*|(?:munmap|mremap)_chunk.*|operator (?:new|delete).*|_Zn[wa].*|_Zd[la].*"
+)
+_ALLOCATOR_FILE = re.compile(r"lib(?:jemalloc|tcmalloc|mimalloc)[\w.-]*\.so")
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
@@ -31,6 +37,9 @@ OWN_MEMORY = frozenset({Memory.HEAP, Memory.ARENA, Memory.ANONYMOUS, Memory.SHAR
 """Memory that the program itself requested."""
 _MIN_STACKS = 30
 """The number of recorded stacks from which their shares are a measurement."""
+_MIN_CALLING_SAMPLES, _MAX_SHARE_OF_MALLOC = 10, 0.1
+"""The recorded stacks within calls that map or unmap from which it is known who called, and the largest share of
+malloc's among them from which the program itself maps."""
 _PAGE_SIZE, _DIGITS = 4096, 12
 """Bytes of a page where the environment does not state it, and the digits of the largest number that may."""
 
@@ -59,6 +68,8 @@ class Facts:
         CPU time of the first process.
     operations
         Operations of the first process; None if the program does not report them.
+    maps_itself
+        Whether the program itself, not its malloc, takes memory from the kernel and gives it back.
     """
 
     profile: Profile
@@ -72,6 +83,7 @@ class Facts:
     cpu_seconds: float
     operations: float | None
     call_costs: Mapping[str, float] = field(default_factory=dict)
+    maps_itself: bool = False
     before: Facts | None = None
 
     @classmethod
@@ -98,6 +110,7 @@ class Facts:
             cpu_seconds=_find_first_value(profile, "region:task-clock", "task-clock") / profile.processes,
             operations=profile.operations / profile.processes if profile.operations else None,
             call_costs=call_costs,
+            maps_itself=_is_mapped_by_program(profile),
             before=None if before is None else cls.from_profile(before),
         )
 
@@ -298,6 +311,25 @@ def _compute_cost_shares(profile: Profile, on_cpu: StackProfile) -> tuple[float,
         elif call := next((calls[index] for index in stack.frames if index in calls), ""):
             mapping[call] += stack.weight
     return faulting / on_cpu.total, {call: weight / on_cpu.total for call, weight in mapping.items()}
+
+
+def _is_mapped_by_program(profile: Profile) -> bool:
+    """Return whether the stacks within calls that map or unmap show that the program calls them, and no malloc.
+
+    Frame pointers are not enough: the C library has none, so the function that called is missing in such stacks.
+    """
+    on_cpu = profile.on_cpu
+    if on_cpu is None or on_cpu.call_graph == "fp":
+        return False
+    mapping = _find_frames(profile, _MAPPING_FUNCTION)
+    allocating = _find_frames(profile, _MALLOC_FUNCTION) | {
+        index for index, frame in enumerate(profile.frames) if _ALLOCATOR_FILE.search(frame.module)
+    }
+    calls = [stack for stack in on_cpu.stacks if not mapping.isdisjoint(stack.frames)]
+    weight = sum(stack.weight for stack in calls)
+    by_malloc = sum(stack.weight for stack in calls if not allocating.isdisjoint(stack.frames))
+    samples = on_cpu.samples * weight / on_cpu.total if on_cpu.total else 0
+    return samples >= _MIN_CALLING_SAMPLES and by_malloc <= _MAX_SHARE_OF_MALLOC * weight
 
 
 def _sum_waits(off_cpu: StackProfile | None, *frame_sets: frozenset[int]) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
-from runner.contract.profile import FaultKind, Frame, Memory, Touch
+from runner.contract.profile import FaultKind, Frame, Memory, Stack, StackKind, StackProfile, Touch
 from service.rules.diagnose.heap_remedies import suggest_heap_settings
 from service.rules.diagnose.process_contents import (
     Allocator,
@@ -69,3 +71,27 @@ def test_malloc_is_replaced_only_where_the_program_loads_one() -> None:
 def test_a_static_go_program_is_not_offered_another_malloc() -> None:
     remedies = suggest_heap_settings(process(functions=("runtime.mallocgc",)))
     assert not any("allocator" in remedy.settings or "env.MALLOC_CONF" in remedy.settings for remedy in remedies)
+
+
+@pytest.mark.parametrize(
+    ("callers", "call_graph", "is_own"),
+    [
+        (("main", "reset_arena"), "dwarf", True),
+        (("main", "free", "munmap_chunk"), "dwarf", False),
+        (("main", "operator delete(void*)"), "dwarf", False),
+        (("main",), "fp", False),
+    ],
+    ids=["the program", "malloc", "C++", "frame pointers, which miss the function that called"],
+)
+def test_no_setting_of_malloc_is_offered_where_the_program_maps(
+    callers: tuple[str, ...], call_graph: Literal["fp", "dwarf"], is_own: bool
+) -> None:
+    frames = tuple(Frame(function=name, module="prog") for name in (*callers, "__munmap", "__x64_sys_munmap"))
+    stack = Stack(frames=tuple(range(len(frames))), weight=1000)
+    on_cpu = StackProfile(
+        kind=StackKind.ON_CPU, samples=100, period=10, total=1000, call_graph=call_graph, stacks=(stack,)
+    )
+    made = anatomy({Touch.AFTER_MUNMAP: 100})
+    facts = Facts.from_profile(profile(made, frames=frames, on_cpu=on_cpu, off_cpu=None))
+    assert facts.maps_itself is is_own
+    assert (suggest_heap_settings(facts) == ()) is is_own
