@@ -286,7 +286,7 @@ def _search_settings(
             revision=tip,
             before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
             builder=workbench.builder,
-            service=service.connect_patiently(say),
+            service=service.connect_patiently(say, turn.pause),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )

@@ -99,7 +99,7 @@ def command(
     with connect(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(
             patient_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain

@@ -95,7 +95,7 @@ def command(
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=confinement, origin=code, again=again
             )
-            patient_service = service.connect_patiently(say)
+            patient_service = service.connect_patiently(say, turn.pause)
             pair = (ends.base, ends.measured)
             results = compare_cases(
                 *(patient_service, ends.repository, judge, workbench, pair, plan.case_pairs, samples),

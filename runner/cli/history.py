@@ -235,7 +235,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.connect_patiently(say),
+            planner=service.connect_patiently(say, self.workbench.builder.turn.pause),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
@@ -259,7 +259,7 @@ class PreparedHistory(Struct, frozen=True):
         at_least_one
             Whether to compare the commits of the first one even if that takes longer.
         """
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say, self.workbench.builder.turn.pause)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),

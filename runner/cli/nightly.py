@@ -87,7 +87,7 @@ def command(
         patient_service = service.connect_patiently(say)
         if not only_digest:
             with create_host_turn(settings) as turn:
-                _run_cells(name, matrix, settings, patient_service, turn, confined)
+                _run_cells(name, matrix, settings, service.connect_patiently(say, turn.pause), turn, confined)
         digest = fetch_last_digest(name, patient_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]

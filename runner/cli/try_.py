@@ -82,7 +82,7 @@ def command(
     with connect(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(say, turn.pause)
         with show_activity(f"building {revision}") as activity:
             unchanged, changed = build_remedy_trials(
                 repository,

@@ -62,8 +62,8 @@ def prepare_workbench(
     workbench = prepare_bench(
         settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn
     )
-    if again:
-        workbench = replace(workbench, builder=replace(workbench.builder, again=True))
+    builder = replace(workbench.builder, again=again)
+    workbench = replace(workbench, builder=replace(builder, turn=turn) if turn else builder)
     for line in workbench.warnings:
         warn(line)
     return workbench

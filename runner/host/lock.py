@@ -2,7 +2,10 @@
 
 The lock is a folder that every Linux host has and only the kernel can change, ``/sys/kernel``. So nobody can put a link
 or a file of his own in its place, nothing has to be created or removed, and users without privileges can lock it. The
-kernel releases the lock when its process ends, however it ends, and gives it to the process that has waited longest.
+kernel releases the lock when its process ends, however it ends.
+
+A command holds the lock while it measures. It lets others measure while it builds, waits for the service, or goes on to
+its next commit; what it builds meanwhile is stopped, so that whoever measures has the host for itself.
 
 A user who may measure can also hold the lock for ever. ``FAULTWATCH_HOST_LOCK`` names another file or folder, such
 as one that only a group may open. All runners on a host have to name the same.
@@ -12,8 +15,11 @@ import fcntl
 import os
 import pwd
 import re
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
@@ -22,11 +28,17 @@ from msgspec import Struct
 from runner.environment.secrets import hide_password
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_step
+from runner.system.descendants import list_children
+from runner.system.paused import pause_descendants
 from runner.system.processes import has_ended, is_stopped, read_start_time
 
 _JOB_COMMAND = re.compile(r"\bjob run (?:--\S+ )*(\d+)\b")
 _MAX_COMMAND_CHARACTERS = 200
 """Characters of a command that are shown."""
+_LOOK_SECONDS = 0.1
+"""Between two looks at who measures, while this command builds."""
+_HANDOVER_SECONDS = 0.3
+"""For how long nobody may have had the lock, until a command that gave way measures again."""
 
 
 class Holder(Struct, frozen=True):
@@ -63,6 +75,7 @@ class HostTurn:
         self._say = say
         self._prepare = prepare
         self._descriptor: int | None = None
+        self._named: int | None = None  # the process for which this one has said that it waits
 
     def begin(self, say: Callable[[str], None] | None = None) -> None:
         """Wait until no other process measures on this host. Does nothing if the turn has begun.
@@ -79,20 +92,86 @@ class HostTurn:
         """
         if self._descriptor is not None:
             return
+        self._acquire(say or self._say)
+        log_step("measures alone on this host, with the lock %s", self._lock)
+        self._prepare()
+
+    def _acquire(self, say: Callable[[str], None]) -> None:
+        """Wait for the lock; say for whom, once for each process."""
         descriptor = _open_lock(self._lock)
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                line = f"another measurement is running on this host; waiting for {_describe_holder(descriptor)}"
-                (say or self._say)(line)
+                holder, waiting = _read_locks(descriptor)
+                if holder is None or holder.process != self._named:
+                    say(f"another measurement is running on this host; waiting for {_describe_line(holder, waiting)}")
+                    self._named = holder.process if holder else None
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         except BaseException:
             os.close(descriptor)
             raise
-        log_step("measures alone on this host, with the lock %s", self._lock)
         self._descriptor = descriptor
-        self._prepare()
+
+    def give_way(self) -> None:
+        """Let the processes that wait measure first. Does nothing if nobody waits, or the turn has not begun."""
+        waiting = set(_read_locks(self._descriptor)[1]) if self._descriptor is not None else set()
+        if not waiting:
+            return
+        log_step("lets %d other commands measure first", len(waiting))
+        self.end()
+        # The kernel wakes one of them after the other, and whoever locks first has the lock: so wait until each had it,
+        # or nobody wants it.
+        served: set[int] = set()
+        used_at = time.monotonic()
+        while time.monotonic() < used_at + _HANDOVER_SECONDS:
+            if holder := find_holder(self._lock):
+                served.add(holder.process)
+                used_at = time.monotonic()
+                if waiting <= served and holder.process not in waiting:
+                    break
+            time.sleep(_LOOK_SECONDS / 4)
+        self._acquire(self._say)
+
+    @contextmanager
+    def pause(self, builders: Collection[int] = ()) -> Iterator[None]:
+        """Let others measure during a context in which this command does not; then wait for the turn again.
+
+        What the context starts is stopped while another command measures. Does nothing if the turn has not begun.
+
+        Parameters
+        ----------
+        builders
+            Processes that were started before and whose descendants are stopped too.
+        """
+        if self._descriptor is None:
+            yield
+            return
+        self.end()
+        ended = Event()
+        others = list_children(os.getpid()) - set(builders)
+        stopping = Thread(target=self._stop_while_others_measure, args=(ended, others), daemon=True)
+        stopping.start()
+        is_interrupted = True
+        try:
+            yield
+            is_interrupted = False
+        except Exception:
+            is_interrupted = False
+            raise
+        finally:
+            ended.set()
+            stopping.join()
+            if not is_interrupted:  # otherwise the command ends, and measures no more
+                self._acquire(self._say)
+
+    def _stop_while_others_measure(self, ended: Event, others: Collection[int]) -> None:
+        """Stop what the children of this process have started while others measure, but for some of the children."""
+        while not ended.wait(_LOOK_SECONDS):
+            if find_holder(self._lock):
+                with pause_descendants(list_children(os.getpid()) - set(others)):
+                    while find_holder(self._lock) and not ended.wait(_LOOK_SECONDS):
+                        pass
 
     def end(self) -> None:
         """Let others measure. Does nothing if the turn has not begun."""
@@ -113,7 +192,7 @@ def find_holder(lock: Path) -> Holder | None:
     """Return the process that holds a lock; None if nobody does, or a process of another container."""
     descriptor = _open_lock(lock)
     try:
-        return _find_lock_holder(descriptor)
+        return _read_locks(descriptor)[0]
     finally:
         os.close(descriptor)
 
@@ -130,21 +209,29 @@ def _open_lock(lock: Path) -> int:
         ) from None
 
 
-def _find_lock_holder(descriptor: int) -> Holder | None:
-    """Find the holder in the kernel's list of locks, which nobody can forge."""
+def _read_locks(descriptor: int) -> tuple[Holder | None, Sequence[int]]:
+    """Return who holds a lock, and the processes that wait for it, from the kernel's list, which nobody can forge."""
     state = os.fstat(descriptor)
     file = f"{os.major(state.st_dev):02x}:{os.minor(state.st_dev):02x}:{state.st_ino}"
+    holder, waiting = None, []
     for line in Path("/proc/locks").read_text(encoding="ascii", errors="replace").splitlines():
-        fields = line.split()
-        # 1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF; a line with "->" is of a process that waits.
-        if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5] == file and fields[4].isdecimal():
-            return Holder(int(fields[4])) if int(fields[4]) else None
-    return None
+        # 1: FLOCK ADVISORY WRITE 20867 00:16:3657 0 EOF, or 1: -> FLOCK … of a process that waits. A process of another
+        # container has the number 0.
+        fields = line.replace("-> ", "").split()
+        if len(fields) < 6 or fields[1] != "FLOCK" or fields[5] != file or not fields[4].isdecimal():
+            continue
+        if "->" in line:
+            waiting.append(int(fields[4]))
+        elif int(fields[4]):
+            holder = Holder(int(fields[4]))
+    return holder, waiting
 
 
-def _describe_holder(descriptor: int) -> str:
-    holder = _find_lock_holder(descriptor)
-    return holder.describe() if holder else "a process that is not visible from here"
+def _describe_line(holder: Holder | None, waiting: Sequence[int]) -> str:
+    """Return for whom a process waits that comes last."""
+    described = holder.describe() if holder else "a process that is not visible from here"
+    others = len(waiting)
+    return f"{described}; {others} more {'waits' if others == 1 else 'wait'} before this one" if others else described
 
 
 def _get_user(process: int) -> str:
@@ -159,6 +246,15 @@ def _get_user(process: int) -> str:
         return f"user {uid}"
 
 
+def _may_signal(process: int) -> bool:
+    """Return whether this user may pause and end a process."""
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return False
+    return True
+
+
 def _get_command(process: int) -> str:
     """Return the command line of a process in short, without passwords or control characters."""
     try:
@@ -171,7 +267,7 @@ def _get_command(process: int) -> str:
     shortened = text if len(text) <= _MAX_COMMAND_CHARACTERS else f"{text[:_MAX_COMMAND_CHARACTERS]}…"
     # The service starts its jobs as commands, which nobody has typed.
     job = _JOB_COMMAND.search(text)
-    if not job:
+    if not job or not _may_signal(process):  # Another user's jobs are of a service that may not be known here.
         return shortened
     return (
         f"{shortened} (`faultwatch job show {job[1]}` shows its purpose, `faultwatch job pause {job[1]}` frees the "

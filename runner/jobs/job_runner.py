@@ -64,7 +64,7 @@ class JobRunner(Struct, frozen=True):
         claim = Claim(host=self.settings.host, log_url=self.log_url)
         lease = self._claim_job(job_id, claim)
         with Heartbeat(self.service.clone_connection(), lease, claim, self.say, verbose=self.verbose) as heartbeat:
-            service = self.service.connect_patiently(self.say)
+            service = self.service.connect_patiently(self.say, self.turn.pause)
             service.before_send = heartbeat.count_run
             handler = handler or _find_handler(lease.job.question)
 

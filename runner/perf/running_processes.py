@@ -5,10 +5,10 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import MappingProxyType
 
 from runner.perf.attached_perf import AttachedPerf, AttachError
+from runner.system.descendants import list_children
 
 _MAX_ATTEMPTS = 3
 """How often perf is attached while children of the program come and go, before they are stopped for that."""
@@ -99,10 +99,7 @@ def list_descendants(pid: int) -> list[int]:
     queue = [pid]
     while queue:
         parent = queue.pop(0)
-        children: list[int] = []
-        with suppress(OSError):
-            for task in Path(f"/proc/{parent}/task").iterdir():
-                children += map(int, (task / "children").read_text(encoding="ascii").split())
+        children = sorted(list_children(parent))
         processes += children
         queue += children
     return processes

@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -82,6 +83,7 @@ class Service:
         self.url = url.rstrip("/")
         self._retry_seconds, self._token, self._sign_in = retry_seconds, token, sign_in
         self._say: Callable[[str], None] | None = None
+        self._waiting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.before_send: Callable[[Report | Profile], None] | None = None
         """Called with each document before it is sent."""
         self._shown = hide_password(self.url)
@@ -260,10 +262,18 @@ class Service:
         """
         self._request_with_retries("GET", "/health")
 
-    def connect_patiently(self, say: Callable[[str], None]) -> "Service":
-        """Return another connection, for long work: it waits while the service does not answer, and says so."""
+    def connect_patiently(
+        self, say: Callable[[str], None], waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> "Service":
+        """Return another connection, for long work: it waits while the service does not answer, and says so.
+
+        Parameters
+        ----------
+        waiting
+            Returns the context in which it waits.
+        """
         connection = self.clone_connection(RETRY_SECONDS)
-        connection._say = say
+        connection._say, connection._waiting = say, waiting
         return connection
 
     def _request_model(
@@ -285,7 +295,7 @@ class Service:
     ) -> Any:
         """Send a request; repeat it while the service is unavailable."""
         return retry_while_unavailable(
-            lambda: self._request(method, path, body, params), self._retry_seconds, self._say
+            lambda: self._request(method, path, body, params), self._retry_seconds, self._say, self._waiting
         )
 
     def _request(

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TypeVar
 
 from urllib3 import BaseHTTPResponse
@@ -44,9 +45,17 @@ def make_momentary_retry() -> Retry:
 
 
 def retry_while_unavailable(
-    request: Callable[[], Answer], retry_seconds: float, say: Callable[[str], None] | None = None
+    request: Callable[[], Answer],
+    retry_seconds: float,
+    say: Callable[[str], None] | None = None,
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Answer:
     """Send a request; repeat it while the service is unavailable, with growing pauses, and say so once.
+
+    Parameters
+    ----------
+    waiting
+        Returns the context of all pauses.
 
     Raises
     ------
@@ -54,14 +63,17 @@ def retry_while_unavailable(
         The service is still unavailable after ``retry_seconds``.
     """
     deadline, pause = time.monotonic() + retry_seconds, FIRST_PAUSE_SECONDS
-    while True:
-        try:
-            return request()
-        except ServiceUnavailable as error:
-            if time.monotonic() + pause > deadline:
-                raise
-            if say and pause == FIRST_PAUSE_SECONDS:
-                say(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
-            log_step("waiting %g s: %s", pause, error.what)
-            time.sleep(pause)
-            pause = min(2 * pause, MAX_WAIT_SECONDS)
+    with ExitStack() as waits:
+        while True:
+            try:
+                return request()
+            except ServiceUnavailable as error:
+                if time.monotonic() + pause > deadline:
+                    raise
+                if pause == FIRST_PAUSE_SECONDS and retry_seconds:
+                    waits.enter_context(waiting())
+                    if say:
+                        say(f"{error.what}; trying again for {retry_seconds / 60:.0f} minutes")
+                log_step("waiting %g s: %s", pause, error.what)
+                time.sleep(pause)
+                pause = min(2 * pause, MAX_WAIT_SECONDS)

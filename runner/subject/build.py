@@ -5,9 +5,10 @@ import resource
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -81,6 +82,26 @@ class BuildFailure(Exception):
         self.timed_out = timed_out
 
 
+class MeasuringTurn(Protocol):
+    """The turn of this command to measure on its host."""
+
+    def give_way(self) -> None:
+        """Let the commands that wait measure first."""
+
+    def pause(self, builders: Collection[int] = ()) -> AbstractContextManager[None]:
+        """Let others measure within a context. What it starts, and some builders, are stopped while they do."""
+
+
+class _NoTurn:
+    """The turn of a command that has none: nobody has to wait for it."""
+
+    def give_way(self) -> None:
+        pass
+
+    def pause(self, builders: Collection[int] = ()) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
 class Builder(Struct, frozen=True):
     """Builds revisions of one repository into a cache.
 
@@ -111,6 +132,8 @@ class Builder(Struct, frozen=True):
     """Whether the message about a failed build in the sandbox may reveal what this host has and the sandbox hides. Only
     the owner of the code may see that: a stranger could probe by names which files exist, and make the gate advise to
     expose them."""
+    turn: MeasuringTurn = _NoTurn()
+    """Others may measure before a build is used, and while one is made."""
 
     def build(self, repository: Repository, commit: str, workload: Workload, *, number: int = 0) -> tuple[Path, Build]:
         """Return the folder of a built revision, as it was built; build it if the cache lacks it.
@@ -131,11 +154,13 @@ class Builder(Struct, frozen=True):
         """
         if missing := find_missing_programs(workload, self._hiding_sandbox):
             raise BuildFailure(missing, Build(), temporary=True, lacks_programs=True)
+        self.turn.give_way()
         place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
         record = self._find_usable(place)
         cached = record is not None
         if record is None:
-            record = self._build_in_place(repository, commit, workload, place)
+            with self.turn.pause():
+                record = self._build_in_place(repository, commit, workload, place)
             self.places.evict()
         if cached:
             log_step("uses the build of %s in %s", commit[:10], place)
@@ -164,7 +189,8 @@ class Builder(Struct, frozen=True):
             place.mkdir()
             # Without a record, so that the tree is not taken for the build of the other revision if this process is
             # killed.
-            record = self._run_and_record(repository, commit, workload, tree)
+            with self.turn.pause():
+                record = self._run_and_record(repository, commit, workload, tree)
             if record.failure:
                 raise BuildFailure(record.failure, record.build)
             yield tree

@@ -187,9 +187,12 @@ class BuildAhead:
             if worker is not None:
                 self._assign_commit(worker, commit)
         self._assign_next()
-        while worker is not None and worker.commit == commit:
-            select.select([busy for busy in self._workers if busy.commit is not None], [], [])
-            self._assign_next()
+        if worker is None or worker.commit != commit:
+            return
+        with self._builder.turn.pause([worker.supervisor for worker in self._workers]):
+            while worker.commit == commit:
+                select.select([busy for busy in self._workers if busy.commit is not None], [], [])
+                self._assign_next()
 
     def pause_builds(self) -> AbstractContextManager[None]:
         """Return a context in which no builds run."""

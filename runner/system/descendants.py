@@ -22,6 +22,15 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
     return processes
 
 
+def list_children(process: int) -> set[int]:
+    """Return the live children of a process, of all its threads."""
+    children: set[int] = set()
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):
+            children.update(map(int, file.read_text(encoding="ascii").split()))
+    return children
+
+
 def _read_parent(process: str) -> int | None:
     with suppress(OSError, ValueError, IndexError), Path("/proc", process, "stat").open("rb") as file:
         return int(file.read().rpartition(b")")[2].split()[1])

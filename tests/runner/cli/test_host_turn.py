@@ -19,7 +19,7 @@ from tests.runner.commands import command_line, compiled_programs, make_history,
 pytestmark = pytest.mark.perf
 
 
-def test_of_two_commands_one_waits_and_uses_the_build_of_the_other(tmp_path: Path) -> None:
+def test_of_two_commands_one_waits_for_the_other(tmp_path: Path) -> None:
     make_history(tmp_path / "repo", [10])
     lock, home = tmp_path / "lock", tmp_path / "home"
     lock.touch()
@@ -42,7 +42,6 @@ def test_of_two_commands_one_waits_and_uses_the_build_of_the_other(tmp_path: Pat
     second = start()
     results = [process.communicate(timeout=120) for process in (first, second)]
     (one,), (other,) = (json.loads(output) for output, _ in results)
-    assert [one["build"]["cached"], other["build"]["cached"]] == [False, True]
     assert one["samples"][0]["readings"]["minor-faults"] == other["samples"][0]["readings"]["minor-faults"]
     assert f"waiting for process {first.pid} (" in results[1][1]
 
@@ -77,6 +76,42 @@ def test_a_job_that_waits_is_not_lost_and_holds_up_nobody(tmp_path: Path) -> Non
         output, _ = job.communicate(timeout=120)
         assert (job.returncode, proxy.ask(f"/jobs/{number}")["state"]) == (0, "done"), output
         assert output.count("waiting for process") == 1
+
+
+SLOW = """
+[workload]
+name = "slow"
+[build]
+command = "sh -c 'touch {mark} && sleep 4'"
+[run]
+command = ["true"]
+"""
+
+
+def test_a_measurement_does_not_wait_for_the_build_of_another(tmp_path: Path) -> None:
+    make_history(tmp_path / "repo", [10])
+    (tmp_path / "lock").touch()
+    (tmp_path / "slow.toml").write_text(SLOW.format(mark=tmp_path / "building"))
+    environment = variables(tmp_path / "home", FAULTWATCH_HOST_LOCK=str(tmp_path / "lock"))
+
+    def start(*words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            command_line("measure", *words, "--repo", "repo", "--json"),
+            env=environment,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    with compiled_programs(tmp_path / "home"):
+        building = start("slow.toml")
+        wait_until((tmp_path / "building").exists)
+        _, shown = start("repo/workload.toml").communicate(timeout=60)
+        assert building.poll() is None  # it builds still
+        assert "waiting for process" not in shown
+        output, _ = building.communicate(timeout=60)
+        assert json.loads(output)[0]["outcome"] == "measured"
 
 
 LINGERING = """

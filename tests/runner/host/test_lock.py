@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,101 @@ def test_a_job_of_the_service_is_named_with_what_tells_its_purpose() -> None:
         said = Holder(process.pid).describe()
         process.kill()
     assert said.endswith("12 (`faultwatch job show 12` shows its purpose, `faultwatch job pause 12` frees the host)")
+
+
+WRITING = "(while :; do echo >>lines; sleep 0.01; done) & wait"
+"""A build: a shell that waits for what it has started."""
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_build_lets_others_measure_and_stands_still_meanwhile(lock: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines").touch()
+    with HostTurn(lock, print) as turn:
+        turn.begin()
+        with turn.pause():
+            build = subprocess.Popen(["timeout", "60", "sh", "-c", WRITING], cwd=tmp_path)
+            wait_until(lambda: (tmp_path / "lines").stat().st_size > 0)
+            second = other(lock)
+            assert second.stdout
+            assert second.stdout.readline() == "mine\n"
+            time.sleep(0.5)
+            stopped = (tmp_path / "lines").stat().st_size
+            time.sleep(0.3)
+            assert (tmp_path / "lines").stat().st_size == stopped
+            second.communicate(timeout=60)
+            wait_until(lambda: (tmp_path / "lines").stat().st_size > stopped)
+            build.terminate()
+            build.wait()
+        holder = find_holder(lock)
+        assert holder
+        assert holder.process == os.getpid()
+
+
+def test_what_ran_before_a_build_goes_on_while_others_measure(lock: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines").touch()
+    service = subprocess.Popen(["timeout", "60", "sh", "-c", WRITING], cwd=tmp_path)
+    with HostTurn(lock, print) as turn:
+        turn.begin()
+        with turn.pause():
+            second = other(lock)
+            assert second.stdout
+            assert second.stdout.readline() == "mine\n"
+            time.sleep(0.5)
+            before = (tmp_path / "lines").stat().st_size
+            wait_until(lambda: (tmp_path / "lines").stat().st_size > before)
+            second.communicate(timeout=60)
+    service.terminate()
+    service.wait()
+
+
+def test_who_measures_commit_by_commit_gives_way_to_those_who_wait(lock: Path) -> None:
+    lines: list[str] = []
+    with HostTurn(lock, lines.append) as turn:
+        turn.begin()
+        turn.give_way()
+        assert lines == []  # nobody waits
+        waiting = other(lock), other(lock)
+        for process in waiting:
+            assert process.stdin
+            assert process.stdout
+            assert "waiting" in process.stdout.readline()
+            process.stdin.close()  # so it ends as soon as it had the lock
+        turn.give_way()
+        for process in waiting:
+            assert process.stdout
+            assert process.stdout.read() == "mine\n"
+            process.stdout.close()
+            process.wait()
+        holder = find_holder(lock)
+        assert holder
+        assert holder.process == os.getpid()
+
+
+def test_who_waits_is_told_how_many_wait_before(lock: Path) -> None:
+    with HostTurn(lock, print) as turn:
+        turn.begin()
+        second = other(lock)
+        assert second.stdout
+        assert "before this one" not in second.stdout.readline()
+        third = other(lock)
+        assert third.stdout
+        assert third.stdout.readline().endswith("; 1 more waits before this one\n")
+    for process in (second, third):
+        process.communicate(timeout=60)
+
+
+def test_a_command_that_is_interrupted_while_it_builds_does_not_wait(lock: Path) -> None:
+    with HostTurn(lock, print) as turn:
+        turn.begin()
+        with pytest.raises(KeyboardInterrupt), turn.pause():
+            second = other(lock)
+            assert second.stdout
+            assert second.stdout.readline() == "mine\n"
+            raise KeyboardInterrupt
+    second.communicate(timeout=60)
