@@ -32,7 +32,9 @@ Locate = Callable[[Iterable["CodePlace"]], dict["CodePlace", contract.Frame]]
 _MAX_SITES = 200
 _MAX_AREAS = 20
 _MAX_FILES = 100
-_ENTRY_PREFIX = "syscalls:sys_enter_"
+_ENTRY_PREFIX, _REMAPPED = "syscalls:sys_enter_", "syscalls:sys_exit_mremap"
+_DONT_UNMAP = 4
+"""The flag with which mremap leaves the old range mapped, without its pages."""
 _OTHER_MEMORY, _SHARED_MEMORY = Memory.OTHER.value, Memory.SHARED.value
 _PRIVATE_KINDS = frozenset({Memory.HEAP.value, Memory.ARENA.value, Memory.ANONYMOUS.value, Memory.STACK.value})
 _FIRST_TOUCH, _REPEATED_TOUCH, _AFTER_FORK = Touch.FIRST.value, Touch.AGAIN.value, Touch.AFTER_FORK.value
@@ -42,6 +44,8 @@ _FAULT_AROUND_BYTES = 1 << 16
 _CALL_NAME = re.compile(r"[a-z0-9_]{1,100}")
 _MAX_BYTES = 2**64
 """Bytes that a census can name."""
+_MAX_ADDRESS = 2**63
+"""Addresses of programs are below it, and the results of calls that failed are above."""
 _ADVICE = {
     **{0: "MADV_NORMAL", 1: "MADV_RANDOM", 2: "MADV_SEQUENTIAL", 3: "MADV_WILLNEED", 4: "MADV_DONTNEED"},
     **{8: "MADV_FREE", 9: "MADV_REMOVE", 10: "MADV_DONTFORK", 12: "MADV_MERGEABLE", 14: "MADV_HUGEPAGE"},
@@ -116,6 +120,8 @@ class Dissection(Struct):
     """The processes that were forked, or have forked."""
     _breaks: dict[int, int] = field(default_factory=dict)
     """The requested end of each process's heap, in whole pages."""
+    _remappings: dict[int, dict[str, int]] = field(default_factory=dict)
+    """By thread, the arguments of an mremap that has not ended."""
     _span: tuple[float, float] = (0.0, 0.0)
 
     def add_events(self, events: Iterable[Event], calls: Iterable[Traced] = ()) -> None:
@@ -280,7 +286,9 @@ class Dissection(Struct):
         return Touch(how) if self.period == 1 or self.joined else Touch.UNKNOWN
 
     def _add_tracepoint(self, event: Traced) -> None:
-        """Add one recorded system call that maps or unmaps memory."""
+        """Add one recorded system call that maps or unmaps memory, or the end of one that moves it."""
+        if event.event == _REMAPPED:
+            self._end_remapping(event)
         if event.event.startswith(_ENTRY_PREFIX):
             name = event.event.removeprefix(_ENTRY_PREFIX)
             if not _CALL_NAME.fullmatch(name):
@@ -291,6 +299,8 @@ class Dissection(Struct):
                 if name == "brk" and self.joined and event.pid not in self._breaks:
                     self._find_heap_end(event.pid)
                 size = self._get_pages(event.pid).record_call(name, arguments)
+                if name == "mremap":
+                    self._remappings[event.tid] = arguments
                 if name == "madvise":
                     self.advice[_ADVICE.get(arguments["behavior"], "other")] += 1
                 if name == "brk":
@@ -299,6 +309,25 @@ class Dissection(Struct):
                 raise FaultwatchError(f"a recorded call of {name} cannot be read: {error}") from None
             # A call that the kernel refuses is recorded too, with any length.
             self._bytes[name] = min(self._bytes[name] + (size or 0), _MAX_BYTES)
+
+    def _end_remapping(self, event: Traced) -> None:
+        """Move a mapping and its pages to where the kernel has put them; nothing moves if it refused."""
+        arguments = self._remappings.pop(event.tid, None)
+        try:
+            new = int(event.text, 16)
+        except ValueError:
+            raise FaultwatchError(f"a recorded result of mremap cannot be read: {event.text[:100]!r}") from None
+        if arguments is None or not 0 < new < _MAX_ADDRESS:
+            return
+        old, old_size, size = arguments["addr"], arguments["old_len"], arguments["new_len"]
+        mappings = self._get_mappings(event.pid)
+        mapping = mappings.find(old)
+        if mapping is None or not old_size:  # The latter maps shared memory a second time.
+            return
+        if not arguments.get("flags", 0) & _DONT_UNMAP:
+            mappings.remove(old, old + old_size)
+        mappings.add(mapping.move(old, new, size))
+        self._get_pages(event.pid).move_pages(old, min(old_size, size), new)
 
     def _find_heap_end(self, pid: int) -> None:
         """Take the end of the heap from its mapping, where the calls that made it were before the recording."""

@@ -43,6 +43,10 @@ class MemoryMapping(Struct, frozen=True):
         """Return the mapping as one of another kind of memory."""
         return replace(self, memory=memory, kind=memory.value)
 
+    def move(self, start: int, to: int, size: int) -> "MemoryMapping":
+        """Return the mapping of the same memory, from an address on, at another address and with another size."""
+        return replace(self, start=to, end=to + size, offset=self.offset + start - self.start)
+
     @property
     def file(self) -> str:
         """The mapped file; empty if there is none."""
@@ -73,14 +77,20 @@ class ProcessMappings(Struct):
 
     def add(self, new: MemoryMapping) -> None:
         """Add a mapping; it replaces what it overlaps."""
-        first, last = self._find_overlapping(new.start, new.end)
         guards_stack = self._becomes_guard(new)
-        mappings = [part for old in self._all[first:last] for part in _cut_outside(old, new.start, new.end)]
-        mappings = sorted([*mappings, new], key=lambda mapping: mapping.start)
-        self._all[first:last] = mappings
-        self._starts[first:last] = [mapping.start for mapping in mappings]
+        self.remove(new.start, new.end)
+        index = bisect_right(self._starts, new.start)
+        self._all.insert(index, new)
+        self._starts.insert(index, new.start)
         if guards_stack:
             self._mark_stack(new.end)
+
+    def remove(self, start: int, end: int) -> None:
+        """Remove what is mapped in a range."""
+        first, last = self._find_overlapping(start, end)
+        mappings = [part for old in self._all[first:last] for part in _cut_outside(old, start, end)]
+        self._all[first:last] = mappings
+        self._starts[first:last] = [mapping.start for mapping in mappings]
 
     def identify_thread_memory(self, new: MemoryMapping) -> MemoryMapping:
         """Return anonymous memory that is about to be added as the stack or the arena of a thread, if it is one.

@@ -80,6 +80,18 @@ class PageStates(Struct):
                 return self._move_heap_end(arguments["brk"])
         return None
 
+    def move_pages(self, start: int, size: int, to: int) -> None:
+        """Record that the kernel moved the pages of a range to another address, with what is in them."""
+        first, last = start // self.page_size, -(-(start + size) // self.page_size)
+        distance = to // self.page_size - first
+        if not distance:
+            return
+        shared = _select_pages(self._shared, first, last)
+        states = {page + distance: self._state.pop(page) for page in _select_pages(self._state, first, last)}
+        self._shared.difference_update(shared)
+        self._shared.update(page + distance for page in shared)
+        self._state.update(states)
+
     def _move_heap_end(self, end: int) -> int:
         """Move the end of the heap; return by how many bytes it moved."""
         before, self._brk = self._brk, end or self._brk

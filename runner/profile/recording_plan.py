@@ -86,4 +86,5 @@ def build_stack_options(event: str, period: int, call_graph: CallGraph) -> tuple
 
 
 def _list_call_tracepoints() -> tuple[str, ...]:
-    return tuple(f"syscalls:sys_enter_{name}" for name in TRACED_CALLS)
+    # Only the kernel knows where mremap moves memory.
+    return (*(f"syscalls:sys_enter_{name}" for name in TRACED_CALLS), "syscalls:sys_exit_mremap")

@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 10.0
 """Seconds to attach, and to end."""
 _CALL = re.compile(
     r"(?P<thread>\d{1,10}) +(?P<seconds>\d{1,12}\.\d{1,9}) "
-    r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\).*| <.*)",
+    r"(?P<name>[a-z_0-9]{1,20})\((?P<arguments>[^()]*)(?:\) += (?P<result>0x[0-9a-f]{1,16})|\).*| <.*)",
     re.ASCII,
 )
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]{1,16}|\d{1,20})", re.ASCII)
@@ -27,7 +27,7 @@ _ARGUMENT_NAMES = {
     "munmap": ("addr", "len"),
     "madvise": ("start", "len_in", "behavior"),
     "brk": ("brk",),
-    "mremap": ("addr", "old_len", "new_len"),
+    "mremap": ("addr", "old_len", "new_len", "flags"),
 }
 """The arguments of each call in their order, as the tracepoints name them."""
 _NO_ADDRESS = "NULL"
@@ -107,4 +107,7 @@ def parse_calls(lines: Iterable[str], offset: float) -> Iterator[Traced]:
         numbers = (int(value, 16 if "x" in value else 10) & _LARGEST_ARGUMENT for value in values[: len(names)])
         text = ", ".join(f"{name}: {number:#x}" for name, number in zip(names, numbers, strict=False))
         thread = int(call["thread"])
-        yield Traced(thread, thread, float(call["seconds"]) - offset, f"syscalls:sys_enter_{call['name']}", text)
+        moment = float(call["seconds"]) - offset
+        yield Traced(thread, thread, moment, f"syscalls:sys_enter_{call['name']}", text)
+        if call["name"] == "mremap" and call["result"]:
+            yield Traced(thread, thread, moment, "syscalls:sys_exit_mremap", call["result"])

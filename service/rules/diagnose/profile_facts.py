@@ -25,9 +25,10 @@ _MEMORY_CALLS = re.compile(
     r".*(?:munmap|mmap|madvise|brk|mremap|mprotect).*|" + _FAULT_FUNCTION.pattern + r"|lock_mm_and_find_vma|vma_.*"
 )
 _MALLOC_FUNCTION = re.compile(
-    r"(?:__libc_|__)?(?:malloc|calloc|realloc|reallocarray|c?free|memalign|posix_memalign|aligned_alloc|valloc)|"
-    r"_int_(?:malloc|free|realloc|memalign).*|_mid_memalign.*|sysmalloc.*|systrim.*|mtrim.*|(?:__)?malloc_(?:trim|consolidate).*|"
-    r"heap_trim.*|(?:munmap|mremap)_chunk.*|operator (?:new|delete).*|_Zn[wa].*|_Zd[la].*"
+    r"(?:__GI_)?_*(?:libc_|int_|mid_)?"
+    r"(?:malloc|calloc|realloc|reallocarray|c?free|memalign|posix_memalign|aligned_alloc|valloc|malloc_trim|"
+    r"malloc_consolidate|sysmalloc|systrim|mtrim|heap_trim|(?:munmap|mremap)_chunk)(?:[.@].*)?|"
+    r"operator (?:new|delete).*|_Zn[wa].*|_Zd[la].*"
 )
 _ALLOCATOR_FILE = re.compile(r"lib(?:jemalloc|tcmalloc|mimalloc)[\w.-]*\.so")
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")

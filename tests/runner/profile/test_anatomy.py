@@ -354,3 +354,38 @@ def test_another_file_where_one_was_unmapped_is_touched_for_the_first_time() -> 
     later = Mapped(1, 0x10000, 8 * PAGE, 1 << 20, "r--p", "/srv/one")
     events = [one, fault(0x10000), unmapped, later, fault(0x10000)]
     assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}
+
+
+def remapped(old: int, old_pages: int, new: int, pages: int, flags: int = 1) -> list[Traced]:
+    """Return the begin and the end of a call that moves memory."""
+    sizes = f"old_len: {old_pages * PAGE:#x}, new_len: {pages * PAGE:#x}"
+    begin = call("mremap", f"addr: {old:#x}, {sizes}, flags: {flags:#x}, new_addr: 0x0")
+    return [begin, Traced(1, 1, 1.0, "syscalls:sys_exit_mremap", f"{new:#x}")]
+
+
+def test_memory_that_is_moved_keeps_its_pages_and_its_kind() -> None:
+    moved = [mapped(0x10000, 2), fault(0x10000), fault(0x11000), *remapped(0x10000, 2, 0x90000, 4)]
+    # The first two pages are there already; only a write after a fork, or swapping, would fault on them again.
+    anatomy = dissected([*moved, fault(0x92000), fault(0x93000)]).build_anatomy(4, named)
+    assert anatomy.by_memory == {Memory.ANONYMOUS: 4}
+    assert anatomy.by_touch == {Touch.FIRST: 4}
+    freed = [*moved, call("munmap", f"addr: 0x90000, len: {4 * PAGE:#x}"), mapped(0x90000, 4), fault(0x91000)]
+    assert dissected(freed).build_anatomy(3, named).by_touch == {Touch.FIRST: 2, Touch.AFTER_MUNMAP: 1}
+
+
+def test_what_is_mapped_where_memory_was_moved_away_is_touched_for_the_first_time() -> None:
+    events = [mapped(0x10000, 2), fault(0x10000), *remapped(0x10000, 2, 0x90000, 2), mapped(0x10000, 2), fault(0x10000)]
+    assert dissected(events).build_anatomy(2, named).by_touch == {Touch.FIRST: 2}
+
+
+def test_memory_that_grows_where_it_is_stays_one_area() -> None:
+    events = [mapped(0x10000, 1), fault(0x10000), *remapped(0x10000, 1, 0x10000, 3), fault(0x12000)]
+    (area,) = dissected(events).build_anatomy(2, named).areas
+    assert (area.size, area.faults, area.pages) == (3 * PAGE, 2, 2)
+
+
+def test_a_call_that_the_kernel_refuses_moves_nothing() -> None:
+    begin, _ = remapped(0x10000, 1, 0, 4)
+    refused = Traced(1, 1, 1.0, "syscalls:sys_exit_mremap", "0xfffffffffffffff4")
+    events = [mapped(0x10000, 1), begin, refused, fault(0x10000)]
+    assert dissected(events).build_anatomy(1, named).by_memory == {Memory.ANONYMOUS: 1}

@@ -79,9 +79,14 @@ def test_a_static_go_program_is_not_offered_another_malloc() -> None:
         (("main", "reset_arena"), "dwarf", True),
         (("main", "free", "munmap_chunk"), "dwarf", False),
         (("main", "operator delete(void*)"), "dwarf", False),
+        (("main", "__GI___libc_realloc"), "dwarf", False),
+        (("main", "malloc@@GLIBC_2.2.5"), "dwarf", False),
         (("main",), "fp", False),
     ],
-    ids=["the program", "malloc", "C++", "frame pointers, which miss the function that called"],
+    ids=(
+        *("the program", "malloc", "C++", "a local name of the C library", "a name with a version"),
+        "frame pointers, which miss the function that called",
+    ),
 )
 def test_no_setting_of_malloc_is_offered_where_the_program_maps(
     callers: tuple[str, ...], call_graph: Literal["fp", "dwarf"], is_own: bool
