@@ -151,10 +151,10 @@ def run_postgresql(folder: Path) -> Iterator[tuple[int, Count]]:
 
 
 @contextmanager
-def run(words: list[str], cpus: frozenset[int]) -> Iterator[int]:
-    """Run a program on some processors until the context ends; yield its process id."""
+def run(words: list[str], cpus: frozenset[int], folder: Path | None = None) -> Iterator[int]:
+    """Run a program on some processors, in a folder, until the context ends; yield its process id."""
     limited = ["timeout", "--foreground", str(SECONDS_OF_LIFE), "taskset", "-c", ",".join(map(str, sorted(cpus)))]
-    process = subprocess.Popen([*limited, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*limited, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
     try:
         yield process.pid
     finally:

@@ -211,6 +211,15 @@ class Anatomy(Strict):
         return self
 
 
+class PythonLine(Strict):
+    """The faults of one line of a Python program, with those of the libraries that it calls."""
+
+    file: Label
+    function: Label
+    line: int = Field(ge=1, le=2**31)
+    faults: Count
+
+
 class Call(Strict):
     """The calls of a system call."""
 
@@ -269,6 +278,8 @@ class Profile(Strict):
     off_cpu: StackProfile | None = None
     anatomy: Anatomy | None = None
     census: Census | None = None
+    python_lines: tuple[PythonLine, ...] = Field(default=(), max_length=100)
+    """The lines of a Python program with the most faults, counted in an execution of its own; no stack shows them."""
     remarks: tuple[Remark, ...] = Field(default=(), max_length=100)
     """Remarks on missing data, such as data that this host did not allow to record, with remedies; and on how stacks
     were unwound."""

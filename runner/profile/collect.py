@@ -12,11 +12,12 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from runner.contract import profile as contract
-from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, StackKind, StackProfile
+from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, PythonLine, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
 from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.recording import Recording, RecordPlan, Tracer
+from runner.perf.session import ExecutionFailure
 from runner.profile import recording_plan
 from runner.profile.anatomy import Dissection
 from runner.profile.code_places import locate_places
@@ -24,6 +25,7 @@ from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
+from runner.profile.python_lines import PythonLineRecorder, executes_python
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
 from runner.profile.script_parser import Event
@@ -162,6 +164,16 @@ class Collector(Struct):
             self._build_stack_profile(StackKind.OFF_CPU, waiting, apart, off_cpu, waiting.stacks.total() * apart),
         )
 
+    def count_python_lines(self) -> tuple[PythonLine, ...]:
+        """Return the faults of the lines of a Python program, counted in one execution; none if it fails."""
+        recorder = PythonLineRecorder(self.trial.tree)
+        variables = recorder.add_variables(self.trial.variables)
+        try:
+            self.trial.execute(recording=Recording((), (recorder,), variables=variables))
+        except ExecutionFailure as failure:
+            self.remarks.append(f"the faults of the Python lines could not be counted: {failure}"[:1000])
+        return recorder.lines
+
     def _follow_compiled_code(self) -> CompiledCode:
         """Return what names the functions that one execution compiles."""
         code = CompiledCode(is_private=self.trial.sandbox is not None)
@@ -228,6 +240,10 @@ def collect_profile(
         collector.remarks += (*reason, *permissions.remarks)
         progress("recording faults")
         faults, anatomy, census, recorded = collector.record_faults(expected)
+        lines: tuple[PythonLine, ...] = ()
+        if _get_scope(trial.workload) == "process" and executes_python(trial.mapped_files):
+            progress("counting the faults of Python lines")
+            lines = collector.count_python_lines()
         on_cpu = off_cpu = None
         if times:
             progress("recording CPU time and waiting")
@@ -259,6 +275,7 @@ def collect_profile(
         off_cpu=off_cpu,
         anatomy=_make_anatomy_relative(anatomy, root),
         census=census,
+        python_lines=lines,
         remarks=tuple(remark[:1000] for remark in collector.remarks[:100]),
     )
 

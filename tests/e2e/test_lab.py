@@ -16,6 +16,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from tests.e2e.browser import DESKTOP, chromium, launched, watch
 from tests.e2e.real_service import running
 from tests.runner.commands import git
+from tests.runner.servers.repository import make_server_history
 
 pytestmark = [
     pytest.mark.perf,
@@ -70,6 +71,16 @@ def service(tmp_path: Path) -> Iterator[str]:
         yield service.address
 
 
+BUFFER = """
+    volatile char *buffer = malloc(40 << 20);
+    for (int page = 0; page < 16; page++)
+        buffer[page * 4096] = 1;
+    free((void *)buffer);
+"""
+"""A buffer that is larger than glibc keeps by itself: each request has the faults of its pages again."""
+REQUESTS, TOUCHED = 100, 17  # pages: the 16, and the one with the header
+
+
 def faults(page: Page, text: str) -> int:
     """Return the faults that the first cell with a text shows."""
     shown = page.locator("table.lab td", has_text=text).first.locator(".figure").first.inner_text()
@@ -107,3 +118,24 @@ def test_a_cell_is_ordered_by_a_click_measured_and_shown(service: str) -> None:
         watched.assert_accessible()
         watched.assert_quiet()
         context.close()
+
+
+def test_a_server_has_a_lab(tmp_path: Path) -> None:
+    make_server_history(tmp_path / "served", [BUFFER], requests=REQUESTS)
+    with (
+        running(tmp_path) as service,
+        sync_playwright() as playwright,
+        launched(playwright) as browser,
+    ):
+        service.measure("measure", "--repo", str(tmp_path / "served"), "--send")
+        watched = watch(browser.new_context(locale="en-GB", viewport=DESKTOP), service.address)
+        page = watched.open("/lab")
+        tunables = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296"
+        page.get_by_label("Add a setting").fill("GLIBC_TUNABLES")
+        page.get_by_label("Values").fill(tunables)
+        page.get_by_role("button", name="Apply").click()
+        page.get_by_role("button", name=f"Measure GLIBC_TUNABLES {tunables}", exact=True).click()
+        expect(page.locator("td.best")).to_be_visible(timeout=240_000)
+        saved = faults(page, "default") - faults(page, "best")
+        assert abs(saved - REQUESTS * TOUCHED) <= TOUCHED
+        watched.assert_quiet()

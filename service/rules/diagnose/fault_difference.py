@@ -26,10 +26,10 @@ from runner.contract.profile_difference import (
     pair_places,
 )
 from service.rules.diagnose.compared_profiles import compare_huge_pages
-from service.rules.diagnose.profile_facts import Facts, is_image_file
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
 from service.text.numbers import format_amount
 
-_MAX_PARTS = 12
+_MAX_PARTS, _MILLION = 12, 1_000_000
 _MIN_CHANGED_SHARE = 0.01
 """The share of a difference from which a changed line is worth naming."""
 _C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
@@ -121,12 +121,14 @@ def _sum_side(facts: Facts) -> _Side:
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
         sums[_classify(kind, facts)] += kind.faults
-    callers = _find_calling_lines(facts.profile)
+    callers, interpreted = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
     lines: dict[_Group, defaultdict[Where, Counter[int]]] = {}
     for site in facts.anatomy.sites:
         of_group = lines.setdefault(_classify(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
-            of_group[identify_function(frame)][frame.line] += faults
+            lines_of_frame = interpreted if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
+            for line, number in _distribute(faults, lines_of_frame, frame):
+                of_group[identify_function(line)][line.line] += number
     return _Side(sums, lines)
 
 
@@ -139,6 +141,35 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
         if responsible is not None:
             callers[_make_key(frames[-1])][responsible] += stack.weight
     return callers
+
+
+def _find_interpreted_lines(facts: Facts) -> Counter[Frame]:
+    """Return the lines of a Python program, with their shares of the faults in its own memory in parts per million."""
+    counted = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY)
+    total = max(counted, sum(line.faults for line in facts.profile.python_lines))
+    return Counter(
+        {
+            Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line): (
+                line.faults * _MILLION // total
+            )
+            for line in facts.profile.python_lines
+            if line.faults
+        }
+    )
+
+
+def _has_own_line(frame: Frame) -> bool:
+    return is_own_frame(frame) and bool(frame.line)
+
+
+def _distribute(faults: int, shares: Mapping[Frame, int], otherwise: Frame) -> Iterable[tuple[Frame, int]]:
+    """Yield the lines to which faults belong by their shares in parts per million, and where the rest belongs."""
+    rest = faults
+    for frame, share in shares.items():
+        number = min(rest, round(faults * share / _MILLION))
+        rest -= number
+        yield frame, number
+    yield otherwise, rest
 
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:

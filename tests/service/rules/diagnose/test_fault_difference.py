@@ -17,6 +17,7 @@ from runner.contract.profile import (
     Frame,
     Memory,
     Profile,
+    PythonLine,
     Site,
     Stack,
     StackKind,
@@ -193,3 +194,14 @@ def test_the_parts_of_any_difference_add_up_to_it(before: Profile, after: Profil
     sizes = [abs(part.faults) for part in difference.parts[:11]]
     assert sizes == sorted(sizes, reverse=True)
     assert all(part.sentence for part in difference.parts)
+
+
+def test_what_the_interpreter_faults_belongs_to_the_line_of_python_that_it_executes() -> None:
+    interpreter = Frame(function="_PyEval_EvalFrameDefault", module="/usr/bin/python3.11")
+    image = (Memory.FILE_TEXT, Touch.FIRST, "/usr/bin/python3.11", interpreter, 50)
+    line = PythonLine(file="serve.py", function="handle", line=10, faults=9_000)
+    before = profiled(new(1_000, interpreter), image)
+    after = profiled(new(10_000, interpreter), image).model_copy(update={"python_lines": (line,)})
+    (part,) = explain(before, after).parts
+    assert (part.place, part.source_file, part.source_line) == ("handle at serve.py:10", "serve.py", 10)
+    assert (part.faults, part.place_faults) == (9_000, 9_000)

@@ -1,0 +1,92 @@
+"""Counts the faults of each line of a Python program: no stack shows lines, because the interpreter executes them.
+
+Python imports a module named ``sitecustomize`` as it starts. In one execution of its own, the program gets
+:mod:`runner.profile.python_tracer` as that module, in a folder of its tree.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from runner.contract.profile import PythonLine
+from runner.profile.stack_folding import make_relative
+from runner.system.tree_walk import remove_tree
+
+_PYTHON = re.compile(r"python[\d.]*|libpython[\w.]*\.so[\d.]*")
+_TRACER = Path(__file__).with_name("python_tracer.py")
+_FOLDER, _RESULT = ".faultwatch-lines", "lines.json"
+_MAX_BYTES = 1 << 20
+"""The program writes the result, so it decides how long it is."""
+
+
+class PythonLineRecorder:
+    """Has a Python program count the faults of its lines in one execution.
+
+    Attributes
+    ----------
+    lines
+        The result, the line with the most faults first; empty if the program wrote none.
+    """
+
+    def __init__(self, tree: Path) -> None:
+        self.lines: tuple[PythonLine, ...] = ()
+        self._root = f"{tree.absolute()}/"
+        self._folder = tree.absolute() / _FOLDER
+        self._opened: int | None = None
+
+    def add_variables(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables with which Python finds the tracer."""
+        folders = [str(self._folder), *filter(None, [variables.get("PYTHONPATH")])]
+        return {**variables, "PYTHONPATH": os.pathsep.join(folders)}
+
+    def attach(self, processes: Sequence[int]) -> None:
+        """Put the tracer into the tree, which is restored before each execution."""
+        with suppress(OSError):
+            self._folder.mkdir()
+            (self._folder / "sitecustomize.py").write_bytes(_TRACER.read_bytes())
+            self._folder.chmod(0o777)  # a sandbox has another user
+            # The program may put something else in its place.
+            self._opened = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Read the result, and remove the tracer."""
+        if self._opened is not None:
+            self.lines = parse_lines(_read_result(self._opened), self._root)
+            os.close(self._opened)
+            self._opened = None
+        remove_tree(self._folder)
+
+
+def executes_python(files: Iterable[Path]) -> bool:
+    """Return whether one of the files of a program is a Python interpreter."""
+    return any(_PYTHON.fullmatch(file.name) for file in files)
+
+
+def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:
+    """Parse the result of the tracer; what cannot be read is left out. Files in the tree become relative to it."""
+    lines = []
+    with suppress(ValueError, RecursionError):
+        document = json.loads(content)
+        for entry in document if isinstance(document, list) else ():
+            with suppress(ValidationError, ValueError, TypeError, AttributeError):
+                file, function, line, faults = entry
+                lines.append(
+                    PythonLine(file=make_relative(file, root)[:4000], function=function, line=line, faults=faults)
+                )
+    return tuple(sorted(lines, key=lambda line: -line.faults)[:100])
+
+
+def _read_result(folder: int) -> bytes:
+    """Return what the program has written, which may be anything; empty if it is no regular file."""
+    try:
+        descriptor = os.open(_RESULT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as content:
+        return content.read(_MAX_BYTES) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""

@@ -1,0 +1,100 @@
+"""The faults of each line of a Python program."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.contract.profile import PythonLine
+from runner.profile.python_lines import PythonLineRecorder, executes_python, parse_lines
+
+PROGRAM = """\
+import json
+import threading
+
+def copy(chunk):
+    page = bytearray(chunk)
+    return page
+
+def load(text):
+    return json.loads(text)
+
+chunk = bytes(8 << 20)
+for turn in range(10):
+    copy(chunk)
+load(json.dumps(list(range(200_000))))
+"""
+
+
+def run_traced(tree: Path, source: str, *words: str) -> tuple[PythonLine, ...]:
+    """Run a program that counts the faults of its lines."""
+    (tree / "program.py").write_text(source)
+    recorder = PythonLineRecorder(tree)
+    recorder.attach([])
+    variables = recorder.add_variables({"PATH": os.environ["PATH"]})
+    subprocess.run([sys.executable, "program.py", *words], cwd=tree, env=variables, check=True, timeout=60)
+    recorder.close()
+    return recorder.lines
+
+
+def test_the_line_that_faults_is_named_and_what_a_library_does_belongs_to_its_caller(tmp_path: Path) -> None:
+    lines = run_traced(tmp_path, PROGRAM)
+    by_line = {line.line: line.faults for line in lines}
+    assert (lines[0].file, lines[0].function, lines[0].line) == ("program.py", "copy", 5)
+    assert by_line[5] >= 2048  # the first copy of 8 MiB; the allocator may keep it
+    assert by_line[9] > 100  # parsed by the library
+    assert {line.file for line in lines} == {"program.py"}
+
+
+def test_nothing_stays_in_the_tree(tmp_path: Path) -> None:
+    run_traced(tmp_path, PROGRAM)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["program.py"]
+
+
+def test_children_count_nothing_and_break_nothing(tmp_path: Path) -> None:
+    source = "import os\nif os.fork() == 0:\n    bytearray(8 << 20)\n    raise SystemExit\nos.wait()\n"
+    assert all(line.line != 3 for line in run_traced(tmp_path, source))
+
+
+def test_a_module_that_the_environment_has_of_the_same_name_is_imported_too(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("import os\nos.environ['OWN'] = 'imported'\n")
+    (tmp_path / "program.py").write_text("import os\nassert os.environ['OWN'] == 'imported'\n")
+    recorder = PythonLineRecorder(tmp_path)
+    recorder.attach([])
+    variables = recorder.add_variables({"PYTHONPATH": str(tmp_path / "own")})
+    subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=variables, check=True, timeout=60)
+    recorder.close()
+
+
+def test_a_program_can_put_nothing_else_in_place_of_the_result(tmp_path: Path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "lines.json").write_text(json.dumps([["secret", "f", 1, 1]]))
+    source = "import shutil, os\nshutil.rmtree('.faultwatch-lines')\nos.symlink('secret', '.faultwatch-lines')\n"
+    recorder = PythonLineRecorder(tmp_path)
+    recorder.attach([])
+    subprocess.run([sys.executable, "-S", "-c", source], cwd=tmp_path, check=True, timeout=60)
+    recorder.close()
+    assert recorder.lines == ()
+    assert (tmp_path / "secret" / "lines.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_python"),
+    [("/usr/bin/python3.11", True), ("/usr/lib/libpython3.12.so.1.0", True), ("/srv/python-like", False)],
+)
+def test_a_python_program_is_known_by_its_interpreter(name: str, is_python: bool) -> None:
+    assert executes_python([Path("/usr/bin/sh"), Path(name)]) is is_python
+
+
+JSON = st.recursive(st.none() | st.integers() | st.text() | st.floats(), lambda part: st.lists(part, max_size=5))
+
+
+@given(JSON.map(json.dumps).map(str.encode) | st.binary(max_size=100))
+def test_no_result_breaks_the_parser(content: bytes) -> None:
+    parse_lines(content, "/tree/")
