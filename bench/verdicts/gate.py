@@ -20,7 +20,7 @@ from runner.contract.judging import Judging
 from runner.contract.level import median
 from runner.contract.proof_power import MAX_PAIRS
 from runner.measuring.comparison import Pairs, sample_interleaved
-from service.forges import verdict_text
+from service.forges import gate_verdict_text
 from service.rules.comparison import interleaved, stored_runs
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
@@ -125,7 +125,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
 
 def headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
-    return verdict_text.describe_verdict(outcome, str)
+    return gate_verdict_text.describe_verdict(outcome, str)
 
 
 class Tally:

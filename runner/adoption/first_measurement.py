@@ -15,7 +15,7 @@ from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_giv
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
-from runner.adoption.servers import (
+from runner.adoption.server_proposals import (
     get_program,
     get_start,
     list_service_runs,
@@ -39,9 +39,9 @@ from runner.perf.session import ExecutionFailure
 from runner.servers.listening import Listener
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import restore_tree
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
+from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 

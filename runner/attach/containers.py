@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from runner.attach.choosing import Choice, choose_by_container_id, choose_by_pid
+from runner.attach.process_choice import Choice, choose_by_container_id, choose_by_pid
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 

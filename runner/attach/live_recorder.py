@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from runner.perf.attached_perf import AttachError
-from runner.perf.recording import Recorder, RecordPlan
+from runner.perf.attached_recorder import Recorder, RecordPlan
 
 _BUFFER_PAGES = 512
 """Pages of each processor's buffer: two MiB, on a host that works for others."""

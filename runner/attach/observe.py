@@ -11,7 +11,7 @@ from types import FrameType
 
 from msgspec import Struct
 
-from runner.attach.choosing import Choice
+from runner.attach.background_recording import LiveRecording, Recordings
 from runner.attach.live_figures import (
     Figures,
     Interval,
@@ -22,8 +22,8 @@ from runner.attach.live_figures import (
 )
 from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
+from runner.attach.process_choice import Choice
 from runner.attach.process_table import find_descendants, read_process_table
-from runner.attach.recording import LiveRecording, Recordings
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.system.processes import get_start_ticks

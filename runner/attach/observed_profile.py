@@ -8,11 +8,11 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from runner.attach.background_recording import Recordings, Stretch
+from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
-from runner.attach.recording import Recordings, Stretch
-from runner.attach.scaling import merge_anatomies, scale_anatomy
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment

@@ -14,8 +14,8 @@ from runner.errors import FaultwatchError
 from runner.measuring.count_reuse import SameBytes
 from runner.measuring.measurement import measure, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
-from runner.measuring.scaling import add_scaling_efficiency
 from runner.measuring.trial import Bench
+from runner.measuring.weak_scaling import add_scaling_efficiency
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool

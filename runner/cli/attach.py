@@ -13,10 +13,10 @@ from runner.cli.result_output import output_result
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.attach.choosing import Choice
     from runner.attach.live_program import LiveProgram
     from runner.attach.observation_store import StoredObservation
     from runner.attach.observe import Outcome
+    from runner.attach.process_choice import Choice
     from runner.contract.diagnosis import Diagnosis
     from runner.contract.profile import Profile
     from runner.profile.permissions import RecordingPermissions
@@ -172,7 +172,7 @@ def command(
 
 def _choose(pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None) -> "Choice":
     """Return the processes that the arguments name."""
-    from runner.attach import choosing
+    from runner.attach import process_choice
     from runner.attach.containers import find_container
     from runner.attach.process_table import read_process_table
     from runner.system.tree import Tree
@@ -181,13 +181,13 @@ def _choose(pid: int | None, name: str | None, unit: str | None, group: str | No
         raise click.UsageError("Name what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
     table = read_process_table(Tree())
     if pid is not None:
-        return choosing.choose_by_pid(table, pid)
+        return process_choice.choose_by_pid(table, pid)
     if name is not None:
-        return choosing.choose_by_name(table, name, os.getpid())
+        return process_choice.choose_by_name(table, name, os.getpid())
     if unit is not None:
-        return choosing.choose_by_unit(table, unit)
+        return process_choice.choose_by_unit(table, unit)
     if group is not None:
-        return choosing.choose_by_group(table, group)
+        return process_choice.choose_by_group(table, group)
     return find_container(table, container or "")
 
 

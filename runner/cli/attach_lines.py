@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from runner.attach.choosing import Choice
+from runner.attach.background_recording import Recordings
 from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
-from runner.attach.recording import Recordings
+from runner.attach.process_choice import Choice
 from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 

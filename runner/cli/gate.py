@@ -28,7 +28,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 
 
 @click.command(name="gate")

@@ -38,7 +38,7 @@ from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.missing_parts import refuse_incomplete_checkouts
+from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty
 from runner.subject.subject_registry import register_subject
@@ -226,7 +226,7 @@ class PreparedHistory(Struct, frozen=True):
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
-        from runner.cli.progress_bar import ProgressBar
+        from runner.cli.history_progress import ProgressBar
 
         measurement = HistoryMeasurement(
             repository=self.repository,

@@ -276,7 +276,7 @@ def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit if the clone lacks more of it than the submodules that the build does not need."""
-    from runner.subject.missing_parts import refuse_incomplete_checkouts, refuse_missing_parts
+    from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))
@@ -295,7 +295,7 @@ def _propose_workload(
         Submodules that the clone lacks.
     """
     from runner.adoption.caveats import describe_caveat
-    from runner.adoption.servers import list_example_lines
+    from runner.adoption.server_proposals import list_example_lines
     from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose_build_and_run
 
@@ -319,7 +319,7 @@ def _propose_workload(
 
 def _describe_server(run: "RunProposal", other: "RunProposal | None") -> str:
     """Return what a user should know about a server that is proposed, or was seen; empty if there is nothing."""
-    from runner.adoption.servers import HOW_TO
+    from runner.adoption.server_proposals import HOW_TO
 
     if run.load:
         return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)

@@ -271,7 +271,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module, needs_terminal
-    from runner.adoption.servers import list_example_lines
+    from runner.adoption.server_proposals import list_example_lines
 
     first = failures[0]
     if server := next((tried.run for tried in failures if tried.run.lacks), None):

@@ -27,7 +27,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.settings import Settings, load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty
 from runner.subject.subject_registry import register_subject
@@ -125,7 +125,7 @@ def _measure_cases(
     """Build a revision, measure each case of it, and return a report for each."""
     from runner.measuring.measurement import measure, report_failed_build
     from runner.measuring.sampling import Sampling
-    from runner.measuring.scaling import add_scaling_efficiency
+    from runner.measuring.weak_scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     sampling = Sampling.from_workload(workload, samples)

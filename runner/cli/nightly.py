@@ -119,7 +119,7 @@ def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
 ) -> None:
     """Measure the cells that are planned for this host, one after the other."""
-    from runner.cli.progress_bar import ProgressBar
+    from runner.cli.history_progress import ProgressBar
 
     benches: dict[bool, Workbench] = {}
     planned = list_host_cells(matrix, settings.host)
@@ -147,7 +147,7 @@ def _prepare_cell(
     """Return what measures a cell: its workload with the configuration, its cases and its revision."""
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.missing_parts import find_complete_revision
+    from runner.subject.clone_completeness import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 

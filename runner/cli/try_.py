@@ -21,7 +21,7 @@ from runner.cli.terminal import say
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.workload.workload_lookup import choose_single_case
 
 

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
-from runner.execution.launch import Confinement
+from runner.execution.launcher import Confinement
 from runner.execution.system_call_filter import open_filter
 from runner.system.tree_walk import walk_tree
 from runner.variables import get_value

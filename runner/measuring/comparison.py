@@ -25,7 +25,7 @@ from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import restore_tree
+from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload
 
 Decide = Callable[[ComparisonRequest], Comparison]

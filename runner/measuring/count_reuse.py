@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import read_build_start, restore_tree
+from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20

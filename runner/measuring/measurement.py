@@ -14,8 +14,8 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
-from runner.subject.built_tree import restore_tree
 from runner.subject.repository import Repository
+from runner.subject.session_tree_restorer import restore_tree
 from runner.version import get_version
 from runner.workload import Workload
 

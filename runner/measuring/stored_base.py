@@ -10,7 +10,7 @@ from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_p
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import restore_tree
+from runner.subject.session_tree_restorer import restore_tree
 
 
 def build_base_query(base_commit: str, head: Trial) -> BaseQuery:

@@ -14,15 +14,15 @@ from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
-from runner.execution.launch import Launch, Start
-from runner.execution.launcher import get_launcher
+from runner.execution.launcher import Launch, Start
+from runner.execution.launcher_compilation import get_launcher
+from runner.execution.load_commands import SideCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
-from runner.execution.side_commands import SideCommands
 from runner.perf.attached_perf import AttachedPerf, AttachError
+from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
-from runner.perf.recording import Recorder, Recording
 from runner.perf.region import REGION_EVENTS, Region
 from runner.perf.running_processes import list_descendants
 from runner.process_state.memory_group import MemoryGroup

@@ -19,29 +19,29 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
+from runner.execution.background_program import LiveProgram
 from runner.execution.execution_log import log_command
-from runner.execution.launch import Start, resolve_program
-from runner.execution.launcher import get_launcher
-from runner.execution.live_program import LiveProgram
+from runner.execution.launcher import Start, resolve_program
+from runner.execution.launcher_compilation import get_launcher
+from runner.execution.load_commands import SideCommands, SideResult
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
-from runner.execution.side_commands import SideCommands, SideResult
 from runner.perf.attached_perf import AttachError
+from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.command import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
 from runner.perf.counted_program import CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
-from runner.perf.recording import Recorder, Recording
 from runner.perf.running_processes import attach_to_running
 from runner.perf.session import ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
-from runner.servers.places import provide_places
+from runner.servers.ports_and_folders import provide_places
 from runner.servers.process_figures import read_activity, read_process_figures
-from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
+from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload

@@ -24,7 +24,7 @@ from runner.contract.report import Build, hash_document
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import get_supervisor
+from runner.execution.supervisor_compilation import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_inputs import measure_file_sizes

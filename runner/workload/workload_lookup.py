@@ -8,7 +8,7 @@ from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.matrix import list_cases
+from runner.workload.parameter_matrix import list_cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""

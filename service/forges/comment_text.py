@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from runner.contract import MetricVerdict, Verdict, metric, verdict_words
+from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
 from runner.contract.comparison import Side
-from service.forges.verdict_text import (
+from service.forges.gate_verdict_text import (
     describe_explanations,
     describe_judge,
     describe_rows,
@@ -113,7 +113,7 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
         (case.name, sentence)
         for case in cases
         if case.comparison is not None
-        and (sentence := verdict_words.describe_clear_moves(case.comparison.metrics, format_code))
+        and (sentence := metric_verdict_text.describe_clear_moves(case.comparison.metrics, format_code))
     ]
     names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
     paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
@@ -206,10 +206,9 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold where somebody has to look at it."""
     crept = row.crept is not None
-    words = verdict_words.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
-    return (
-        re.sub(r"^\w+", r"**\g<0>**", words) if verdict_words.is_prominent(row.metric_verdict, crept=crept) else words
-    )
+    words = metric_verdict_text.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
+    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=crept)
+    return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent else words
 
 
 def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
@@ -232,7 +231,7 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
-        if verdict_words.lacks_side(row.metric_verdict):
+        if metric_verdict_text.lacks_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_MAX_REASONS]:

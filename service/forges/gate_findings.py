@@ -12,7 +12,7 @@ from typing import Literal
 
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.verdict_text import (
+from service.forges.gate_verdict_text import (
     describe_failures,
     describe_judge,
     describe_since,

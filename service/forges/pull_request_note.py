@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from service.forges import comment_text
 from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
-from service.forges.verdict_text import describe_verdict
+from service.forges.gate_verdict_text import describe_verdict
 from service.text.markdown import format_code, make_plain
 
 CONTEXT = "Faultwatch"

@@ -13,8 +13,8 @@ from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
 from service.rules.relative_change import percent_change
 from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.point_order import Points
 from service.rules.series.proofs import Proof, is_covered
-from service.rules.series.tracks import Points
 from service.schemas.history import Drift, SeriesHead
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter

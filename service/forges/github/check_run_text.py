@@ -9,7 +9,7 @@ from typing import Any, Literal
 from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
 from service.forges.gate_findings import list_findings
-from service.forges.verdict_text import describe_verdict
+from service.forges.gate_verdict_text import describe_verdict
 from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import make_plain
 

@@ -17,7 +17,7 @@ from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count, decide_noisy
 from service.rules.relative_change import percent_change
-from service.rules.series import floor
+from service.rules.series import noise_floor
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
@@ -110,10 +110,10 @@ def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readin
     if not all(len(side.known) >= _MIN_SAMPLES and is_repeating(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
+    if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (
             "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
-            f"can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"can differ by {noise_floor.MAX_FLOOR_FAULTS}."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.contract import metric
 from runner.contract.number_text import replace_no_break_spaces
-from service.rules.series.suite_shift import NO_SERIES
+from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDrift
 from service.text.numbers import format_difference, format_percent

@@ -10,7 +10,7 @@ from functools import cached_property
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
-from runner.contract.verdict_words import has_clearly_moved
+from runner.contract.metric_verdict_text import has_clearly_moved
 from service.rules.comparison import interleaved
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from service.rules.series.candidate_commits import collect_contained
-from service.rules.series.tracks import PathPoint, Points, Trend, arrange_trend
+from service.rules.series.point_order import PathPoint, Points, Trend, arrange_trend
 
 
 class Branches:

@@ -15,7 +15,7 @@ from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.cause import find_cause
-from service.rules.series.tracks import PathPoint, Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]

@@ -15,7 +15,7 @@ from runner.contract.proof_power import STATED_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
-from service.rules.series.tracks import PathPoint, Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number
 
 

@@ -8,7 +8,7 @@ from runner.contract import Kind
 from runner.contract.level import median
 from service.rules.detect.level_change import format_level
 from service.rules.same_bytes import is_uncertain
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.schemas.history import Drift, Number
 
 _RUNS_PER_SIDE = 20

@@ -134,7 +134,7 @@ def _draw(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
 
 def _build_page(subject: str | None) -> Page:
     return Page(
-        "map.html",
+        "drift_map.html",
         {"subject": subject, "map": read_drawn_map(subject, WHOLE)},
         document=lambda: _list_cells(subject),
         table=lambda: Table.from_records(_list_cells(subject), *MapCell.model_fields),

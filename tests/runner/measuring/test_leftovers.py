@@ -12,7 +12,7 @@ from runner.measuring.measurement import measure
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
 from runner.subject.build_record import write_record
-from runner.subject.built_tree import TREE_FOLDER, keep_copy
+from runner.subject.session_tree_restorer import TREE_FOLDER, keep_copy
 from runner.workload import Workload, list_cases
 
 pytestmark = pytest.mark.perf

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
-from runner.dependencies.watch import MAX_TRACED_CALLS
+from runner.dependencies.lookup_tracing import MAX_TRACED_CALLS
 from runner.measuring.measurement import measure
 from runner.measuring.trial import Bench
 from runner.measuring.watched_execution import describe_unusable_watch

@@ -14,7 +14,7 @@ from runner.contract.profile import Frame, Profile
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect_profile
+from runner.profile.case_profiler import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
 from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
 from runner.profile.script_parser import ScriptFrame

@@ -11,7 +11,7 @@ from runner.contract import metric
 from service.rules.relative_change import percent_change
 from service.rules.series.describe_drift import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
-from service.rules.series.tracks import PathPoint, arrange_trend
+from service.rules.series.point_order import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead
 
 START = datetime(2025, 1, 1, tzinfo=UTC)

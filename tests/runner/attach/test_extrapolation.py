@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.attach.scaling import merge_anatomies, scale_anatomy
+from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.contract.profile import Access, Anatomy, FaultKind, Frame, Memory, Site, Touch
 from runner.profile.stack_folding import distribute
 

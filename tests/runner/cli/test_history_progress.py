@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from runner.cli.progress_bar import ProgressBar
+from runner.cli.history_progress import ProgressBar
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Environment, Failure, Host, Outcome, Reading, Report, Revision, Sample, Stage
 

@@ -1,8 +1,8 @@
 """Traces the file lookups of a command and all its processes.
 
-A small program (``watch.c``) becomes the parent of the command, outside any sandbox. A seccomp filter makes the kernel
-stop the command's processes at the system calls that look up files. Tracing takes about 20 µs for each such call, and
-does not change any fault count.
+A small program (``lookup_tracer.c``) becomes the parent of the command, outside any sandbox. A seccomp filter makes the
+kernel stop the command's processes at the system calls that look up files. Tracing takes about 20 µs for each such
+call, and does not change any fault count.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from runner.execution.compilation import CompilationError, compile_program
 from runner.settings import load_settings
 from runner.system.scratch import make_scratch_folder
 
-_SOURCE = Path(__file__).with_name("watch.c")
+_SOURCE = Path(__file__).with_name("lookup_tracer.c")
 MAX_TRACED_CALLS = 20_000
 """Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
 _ASKS_TOO_OFTEN = "it asks about files too often"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from service.rules.series import suite_shift
-from service.rules.series.tracks import PathPoint, arrange_trend
+from service.rules.series import suite_shift_drift
+from service.rules.series.point_order import PathPoint, arrange_trend
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 FEW = 3
@@ -43,20 +43,24 @@ def series(draw: st.DrawFn) -> list[PathPoint]:
 def test_what_shows_enough_decides_as_the_whole_series(
     monkeypatch: pytest.MonkeyPatch, points: list[PathPoint], start: int, last_change: int
 ) -> None:
-    monkeypatch.setattr(suite_shift, "MAX_HISTORY_POINTS", FEW)
+    monkeypatch.setattr(suite_shift_drift, "MAX_HISTORY_POINTS", FEW)
     recent, whole = arrange_trend(one for one in points if one.position >= start), arrange_trend(points)
-    if not suite_shift.has_enough_points(recent, start, last_change):
+    if not suite_shift_drift.has_enough_points(recent, start, last_change):
         return
     assert recent.path == whole.path[len(whole.path) - len(recent.path) :]
     if len(recent.path) > 1:
-        histories = [suite_shift.select_points_before(trend.path, last_change)[-FEW:] for trend in (recent, whole)]
+        histories = [
+            suite_shift_drift.select_points_before(trend.path, last_change)[-FEW:] for trend in (recent, whole)
+        ]
         assert histories[0] == histories[1]
 
 
 def test_a_long_stretch_in_one_environment_shows_enough() -> None:
-    stretch = [point(number, number, number, "a") for number in range(10, 10 + suite_shift.MAX_HISTORY_POINTS + 1)]
-    assert suite_shift.has_enough_points(arrange_trend(stretch), 10, -1)
-    assert not suite_shift.has_enough_points(arrange_trend(stretch[1:]), 11, -1)
-    assert suite_shift.has_enough_points(arrange_trend(stretch[1:]), 11, 11)
+    stretch = [
+        point(number, number, number, "a") for number in range(10, 10 + suite_shift_drift.MAX_HISTORY_POINTS + 1)
+    ]
+    assert suite_shift_drift.has_enough_points(arrange_trend(stretch), 10, -1)
+    assert not suite_shift_drift.has_enough_points(arrange_trend(stretch[1:]), 11, -1)
+    assert suite_shift_drift.has_enough_points(arrange_trend(stretch[1:]), 11, 11)
     elsewhere = [*stretch, point(1, 12, 500, "b")]
-    assert not suite_shift.has_enough_points(arrange_trend(elsewhere), 10, -1)
+    assert not suite_shift_drift.has_enough_points(arrange_trend(elsewhere), 10, -1)

@@ -24,7 +24,7 @@ from runner.contract.profile import (
     Touch,
 )
 from service.rules.diagnose.diagnosis import diagnose_profile
-from service.rules.diagnose.fault_difference import classify_cause
+from service.rules.diagnose.difference_causes import classify_cause
 from tests.service.profiles import profile
 
 GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from service.rules.same_bytes import ProgramBytes
-from service.rules.series.floor import MAX_FLOOR_FAULTS, calibrate_floor
-from service.rules.series.tracks import PathPoint
+from service.rules.series.noise_floor import MAX_FLOOR_FAULTS, calibrate_floor
+from service.rules.series.point_order import PathPoint
 
 SAME, OTHER = ProgramBytes("a", "s"), ProgramBytes("b", "s")
 

@@ -8,7 +8,7 @@ import pytest
 
 from runner.adoption.built_programs import BuiltProgram, find_known_servers
 from runner.adoption.proposal import BuildProposal, RunProposal
-from runner.adoption.servers import (
+from runner.adoption.server_proposals import (
     KNOWN_SERVERS,
     list_container_commands,
     list_example_lines,

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from runner.execution.launch import Launch, Start
+from runner.execution.launcher import Launch, Start
 
 GOOD = {"status": 256, "user": 2_000, "system": 1_000, "rss": 4, "end": 0, "faults": 150}
 

@@ -12,9 +12,9 @@ from runner.contract.report import Build
 from runner.errors import FaultwatchError
 from runner.subject import tree_changes
 from runner.subject.build_record import DamagedBuild, write_record
-from runner.subject.built_tree import COPY_FOLDER, TREE_FOLDER, keep_copy, overlay_files
+from runner.subject.execution_tree_restorer import TreeRestorer
+from runner.subject.session_tree_restorer import COPY_FOLDER, TREE_FOLDER, keep_copy, overlay_files
 from runner.subject.tree_changes import KeepRules
-from runner.subject.tree_restorer import TreeRestorer
 
 Listing = dict[str, tuple[int, int, str]]
 
@@ -133,8 +133,8 @@ def test_a_program_that_changes_nothing_costs_one_look(tree: Path, monkeypatch: 
     restorer = make_restorer(tree)
     (tree / "result").touch()
     assert restorer.restore() == []
-    monkeypatch.setattr("runner.subject.tree_restorer.find_kept_copy", None)
-    monkeypatch.setattr("runner.subject.tree_restorer.find_changes", None)
+    monkeypatch.setattr("runner.subject.execution_tree_restorer.find_kept_copy", None)
+    monkeypatch.setattr("runner.subject.execution_tree_restorer.find_changes", None)
     for _ in range(3):
         assert restorer.restore() == []
     assert restorer.describe() == ""
@@ -216,6 +216,6 @@ def test_too_many_files_stay_and_the_report_says_so(tree: Path, monkeypatch: pyt
 def test_what_cannot_be_removed_is_an_error(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     restorer = make_restorer(tree)
     (tree / "new").mkdir()
-    monkeypatch.setattr("runner.subject.tree_restorer.remove_tree", lambda folder: None)
+    monkeypatch.setattr("runner.subject.execution_tree_restorer.remove_tree", lambda folder: None)
     with pytest.raises(FaultwatchError, match="cannot be removed"):
         restorer.restore()

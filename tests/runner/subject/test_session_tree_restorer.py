@@ -9,7 +9,7 @@ import pytest
 
 from runner.contract.report import Build
 from runner.subject.build_record import DamagedBuild, write_record
-from runner.subject.built_tree import (
+from runner.subject.session_tree_restorer import (
     COPY_FOLDER,
     TREE_FOLDER,
     keep_copy,

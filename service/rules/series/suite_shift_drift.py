@@ -11,7 +11,7 @@ from runner.contract import metric
 from service.rules.detect import PooledShift
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
 from service.rules.series.cause import find_cause, list_setting_changes
-from service.rules.series.tracks import PathPoint, Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Candidate, Direction, Drift, Evidence
 
 NO_SERIES = 0

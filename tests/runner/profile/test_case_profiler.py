@@ -11,7 +11,7 @@ from runner.contract.profile import Access, Memory, Profile, Touch
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect_profile
+from runner.profile.case_profiler import collect_profile
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.workload import load_workload
 
@@ -81,7 +81,7 @@ def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
 def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
-    monkeypatch.setattr("runner.profile.collect.detect_recording_permissions", lambda: forbidden)
+    monkeypatch.setattr("runner.profile.case_profiler.detect_recording_permissions", lambda: forbidden)
     profile = collect_profile(trial, times=False)
     assert profile.census is not None
     assert profile.anatomy is not None

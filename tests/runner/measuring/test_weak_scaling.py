@@ -1,7 +1,7 @@
 """Weak-scaling efficiency."""
 
 from runner.contract.report import Reading, Report, Sample
-from runner.measuring.scaling import SCALING_EFFICIENCY, add_scaling_efficiency
+from runner.measuring.weak_scaling import SCALING_EFFICIENCY, add_scaling_efficiency
 from runner.workload import Workload, list_cases
 from tests.service.reports import report
 

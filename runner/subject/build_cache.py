@@ -19,7 +19,7 @@ from msgspec import Struct
 from runner.contract.code_trust import BuildStore
 from runner.errors import FaultwatchError
 from runner.subject.build_record import RECORD_FILE, DamagedBuild, read_record, remove_record
-from runner.subject.built_tree import TREE_FOLDER
+from runner.subject.session_tree_restorer import TREE_FOLDER
 from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 

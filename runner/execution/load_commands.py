@@ -1,6 +1,6 @@
 """Runs commands beside a launched program, such as the load of a server.
 
-The launcher starts them (``launch.c``), so they see what the program sees: its network, which is loopback alone in a
+The launcher starts them (``launcher.c``), so they see what the program sees: its network, which is loopback alone in a
 sandbox, its ``/tmp`` and its tree. They are confined as the program is, run on processors of their own, and are not
 counted.
 """
@@ -15,12 +15,12 @@ from typing import Self
 
 from msgspec import Struct
 
+from runner.execution.background_program import LiveProgram
 from runner.execution.execute import MAX_OUTPUT_BYTES, TIMEOUT_WORDS, get_signal_name
-from runner.execution.launch import CREDENTIALS, GO_ON
-from runner.execution.live_program import LiveProgram
+from runner.execution.launcher import CREDENTIALS, GO_ON
 
 _MAX_ORDER_BYTES = 190_000
-"""Bytes of a command with its variables; ``launch.c`` has room for a little more."""
+"""Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
 
 
 class SideResult(Struct, frozen=True):

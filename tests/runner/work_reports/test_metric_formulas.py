@@ -1,7 +1,7 @@
 import pytest
 
 from runner.contract.report import Reading
-from runner.work_reports.derivations import derive_work_metrics
+from runner.work_reports.metric_formulas import derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 
 READINGS = {"minor-faults": Reading(value=300), "major-faults": Reading(value=0)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.execution.compilation import CompilationError, compile_program
 
-_SOURCE = Path(__file__).with_name("supervise.c")
+_SOURCE = Path(__file__).with_name("supervisor.c")
 
 
 @lru_cache

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.tracks import PathPoint, Points, arrange_trend
+from service.rules.series.point_order import PathPoint, Points, arrange_trend
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.dependencies.file_lookups import Lookups
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.execution.execute import execute
 from runner.system.paused import pause_descendants
 

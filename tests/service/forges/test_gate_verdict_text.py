@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.report import Stage
-from service.forges.verdict_text import describe_verdict, format_metric_name
+from service.forges.gate_verdict_text import describe_verdict, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
 

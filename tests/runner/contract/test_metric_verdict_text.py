@@ -3,7 +3,7 @@
 import pytest
 
 from runner.contract.comparison import MetricVerdict, Side, Verdict
-from runner.contract.verdict_words import describe_clear_moves, describe_verdict, has_clearly_moved
+from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, has_clearly_moved
 
 
 def moved(name: str, base: tuple[float, float], head: tuple[float, float], n: int = 20) -> MetricVerdict:

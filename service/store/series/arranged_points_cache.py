@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from service.rules.series.tracks import Points
+from service.rules.series.point_order import Points
 from service.schemas import history
 from service.store.engine.versioned_cache import VersionedCache
 from service.store.models import Series

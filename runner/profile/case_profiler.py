@@ -16,7 +16,7 @@ from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, Stac
 from runner.contract.report import Reading, Sample
 from runner.execution.sandbox import build_reader_prefix
 from runner.measuring.trial import Trial
-from runner.perf.recording import Recording, RecordPlan, Tracer
+from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.profile import recording_plan
 from runner.profile.anatomy import Dissection
 from runner.profile.code_places import locate_places
@@ -37,7 +37,7 @@ from runner.profile.stack_folding import (
 )
 from runner.profile.stack_unwinding import choose_unwinding
 from runner.profile.strace_recording import StraceRecording
-from runner.subject.built_tree import restore_tree
+from runner.subject.session_tree_restorer import restore_tree
 from runner.system.scratch import make_scratch_folder
 from runner.version import get_version
 from runner.workload import Workload

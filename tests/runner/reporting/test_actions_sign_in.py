@@ -3,8 +3,8 @@ import json
 import pytest
 
 from runner.errors import FaultwatchError
+from runner.reporting.actions_sign_in import sign_in
 from runner.reporting.client import Service
-from runner.reporting.sign_in import sign_in
 from tests.runner.http_stub import Answer, http_stub
 
 ADMISSION = {"token": "fw_ours", "expires_at": "2030-01-01T00:00:00Z", "scopes": ["report"]}

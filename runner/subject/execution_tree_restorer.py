@@ -13,7 +13,7 @@ from pathlib import Path
 
 from runner.errors import FaultwatchError
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.subject.built_tree import KeptCopy, find_kept_copy
+from runner.subject.session_tree_restorer import KeptCopy, find_kept_copy
 from runner.subject.tree_changes import Change, FileState, KeepRules, describe_changes, find_changes, list_states
 from runner.system.tree_walk import TreeTooLarge, remove_tree
 

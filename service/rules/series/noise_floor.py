@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.schemas.history import Number
 
 MAX_FLOOR_FAULTS = 16
