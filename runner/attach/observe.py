@@ -17,8 +17,8 @@ from runner.attach.live_figures import (
     Interval,
     Waits,
     compute_interval,
-    look_at_waits,
     read_figures,
+    sample_waits,
 )
 from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
@@ -142,7 +142,7 @@ def observe(
             recording.start()
             while not reason and recording.is_running():
                 time.sleep(_LOOK_SECONDS)
-                waits = waits.add(look_at_waits(tree, processes.list_pids()))
+                waits = waits.add(sample_waits(tree, processes.list_pids()))
                 now = time.monotonic()
                 if now >= last_time + 1:
                     processes.refresh()

@@ -231,14 +231,17 @@ def _search_settings(
     """Search the differences between two environments, print the culprits, and return whether there are any."""
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
-    from runner.cli.env import load
+    from runner.cli.env import load_environment
     from runner.cli.untrusted_text import strip_terminal_commands
     from runner.reporting.embedded import connect
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
     tip = find_complete_revision(request.repository, request.workload, revision)
     sides = (
-        [setting_difference.collect_settings(*load(side)) for side in setting_difference.split_change(compared)]
+        [
+            setting_difference.collect_settings(*load_environment(side))
+            for side in setting_difference.split_change(compared)
+        ]
         if compared
         else [{}, {}]
     )

@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.01
 """Seconds after which a condition is looked at again if nothing happens."""
 
 
-class LiveProgram:
+class BackgroundProgram:
     """A program that runs until it ends by itself or until :meth:`end`. Everything it has started ends with it.
 
     It makes progress in :meth:`wait_until` only: nobody else reads what it prints or answers its companions.

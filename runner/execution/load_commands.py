@@ -1,4 +1,4 @@
-"""Runs commands beside a launched program, such as the load of a server.
+"""Runs commands beside a launched server: those that fill it, load it and stop it.
 
 The launcher starts them (``launcher.c``), so they see what the program sees: its network, which is loopback alone in a
 sandbox, its ``/tmp`` and its tree. They are confined as the program is, run on processors of their own, and are not
@@ -15,7 +15,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from runner.execution.background_program import LiveProgram
+from runner.execution.background_program import BackgroundProgram
 from runner.execution.execute import MAX_OUTPUT_BYTES, TIMEOUT_WORDS, get_signal_name
 from runner.execution.launcher import CREDENTIALS, GO_ON
 
@@ -23,7 +23,7 @@ _MAX_ORDER_BYTES = 190_000
 """Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
 
 
-class SideResult(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """How a command ended.
 
     Attributes
@@ -45,7 +45,7 @@ class SideResult(Struct, frozen=True):
     timed_out: bool = False
 
 
-class SideCommands:
+class LoadCommands:
     """The channel over which a launcher is told to start commands; a companion of the launcher."""
 
     def __init__(self) -> None:
@@ -85,12 +85,12 @@ class SideCommands:
         command: Sequence[str],
         path: str,
         variables: Mapping[str, str],
-        program: LiveProgram,
+        program: BackgroundProgram,
         *,
         cpus: frozenset[int] = frozenset(),
         deadline: float,
         seal: Callable[[int], None] = lambda _: None,
-    ) -> SideResult:
+    ) -> CommandResult:
         """Run a command beside a program until it ends; kill it when its time is over or the program has ended.
 
         Parameters
@@ -111,12 +111,12 @@ class SideCommands:
             fields += [f"{name}={value}" for name, value in variables.items()]
             order = b"".join(os.fsencode(field) + b"\0" for field in ("start", *fields, path, *command))
             if len(order) > _MAX_ORDER_BYTES:
-                return SideResult(f"is longer than {_MAX_ORDER_BYTES:,} bytes", "", "", 0.0)
+                return CommandResult(f"is longer than {_MAX_ORDER_BYTES:,} bytes", "", "", 0.0)
             rights = array.array("i", streams.descriptors)
             try:
                 self._channel.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
             except OSError:
-                return SideResult("could not be started: the launcher has ended", "", "", 0.0)
+                return CommandResult("could not be started: the launcher has ended", "", "", 0.0)
             streams.close_sent()
             for stream in streams.companions:
                 program.add_companion(stream)
@@ -133,17 +133,17 @@ class SideCommands:
         if not has_ended or self._ended is None:
             limit = deadline - began
             problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit:.0f} s"
-            return SideResult(problem, output, error, time.monotonic() - began, timed_out=not program.has_ended)
+            return CommandResult(problem, output, error, time.monotonic() - began, timed_out=not program.has_ended)
         status = os.waitstatus_to_exitcode(self._ended[0])
         problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
-        return SideResult(problem if status else "", output, error, self._ended[1])
+        return CommandResult(problem if status else "", output, error, self._ended[1])
 
     def close(self) -> None:
         """Close the channel; a command that still runs is killed."""
         self._channel.close()
         self._launcher_end.close()
 
-    def _kill(self, program: LiveProgram) -> None:
+    def _kill(self, program: BackgroundProgram) -> None:
         try:
             self._channel.send(b"kill\0")
         except OSError:

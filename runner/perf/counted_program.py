@@ -16,7 +16,7 @@ from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
 from runner.execution.launcher import Launch, Start
 from runner.execution.launcher_compilation import get_launcher
-from runner.execution.load_commands import SideCommands
+from runner.execution.load_commands import LoadCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
 from runner.perf.attached_perf import AttachedPerf, AttachError
@@ -45,7 +45,7 @@ class Order(Struct, frozen=True):
     recording: Recording | None = None
     copies: Mapping[str, Path] = field(default_factory=dict)
     """The copies to mount over files, by the path of the file."""
-    side_commands: SideCommands | None = None
+    load_commands: LoadCommands | None = None
     """The channel for commands beside the program. With it, recorders are attached by the caller, not at the start."""
 
 
@@ -92,7 +92,7 @@ class CountedProgram:
             environment,
             confinement,
             copies=copies,
-            orders=order.side_commands.launcher_descriptor if order.side_commands else -1,
+            orders=order.load_commands.launcher_descriptor if order.load_commands else -1,
         )
         inherited: list[int] = []
         if order.sandbox:
@@ -102,7 +102,7 @@ class CountedProgram:
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
             inherited += order.recording.follower.inherited
-        parts = self.launch, self._region, self._guard, order.side_commands
+        parts = self.launch, self._region, self._guard, order.load_commands
         companions: list[Companion] = [part for part in parts if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
 
@@ -184,7 +184,7 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
-            is_recorded_later = self._region or self._order.side_commands
+            is_recorded_later = self._region or self._order.load_commands
             for perf in (self._perf, *([] if is_recorded_later else self.attach_recorders([pid]))):
                 perf.send_command("enable")
             for tracer in self._order.recording.tracers if self._order.recording else ():

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from runner.contract import profile as contract
 from runner.contract.profile import Anatomy, Census, Profile, ProfileScope, StackKind, StackProfile
 from runner.contract.report import Reading, Sample
-from runner.execution.sandbox import build_reader_prefix
+from runner.execution.confined_readers import build_reader_prefix
 from runner.measuring.trial import Trial
 from runner.perf.attached_recorder import Recording, RecordPlan, Tracer
 from runner.profile import recording_plan

@@ -19,11 +19,11 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
-from runner.execution.background_program import LiveProgram
+from runner.execution.background_program import BackgroundProgram
 from runner.execution.execution_log import log_command
 from runner.execution.launcher import Start, resolve_program
 from runner.execution.launcher_compilation import get_launcher
-from runner.execution.load_commands import SideCommands, SideResult
+from runner.execution.load_commands import CommandResult, LoadCommands
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.perf.attached_perf import AttachError
@@ -92,8 +92,8 @@ class RunningServer(Struct, frozen=True):
     """A server that was started: its counters, its process, the channel for its load, and its control group."""
 
     counted: CountedProgram
-    live: LiveProgram
-    channel: SideCommands
+    live: BackgroundProgram
+    channel: LoadCommands
     group: MemoryGroup
 
 
@@ -191,9 +191,9 @@ class ServerExecution:
         self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
         return find()
 
-    def execute_beside(self, command: Sequence[str], seconds: float) -> SideResult:
+    def execute_beside(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
-        return self._start_side_command(command, time.monotonic() + seconds)
+        return self._start_load_command(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
         """Load the server once, and count it meanwhile.
@@ -299,7 +299,7 @@ class ServerExecution:
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:
-            result = self._start_side_command(self._bound.ready_command, deadline)
+            result = self._start_load_command(self._bound.ready_command, deadline)
             self._require_alive("before it was ready")
             if not result.problem:
                 return
@@ -327,10 +327,10 @@ class ServerExecution:
 
     def _run(
         self, command: Sequence[str], what: str, *, deadline: float | None = None, may_end_server: bool = False
-    ) -> SideResult:
+    ) -> CommandResult:
         """Run a command beside the server; what it does is for the message if it fails."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
-        result = self._start_side_command(command, deadline)
+        result = self._start_load_command(command, deadline)
         if not may_end_server:
             # A load often fails because the server does.
             self._require_alive(f"during {what}", _END_SECONDS if result.problem else 0)
@@ -344,7 +344,7 @@ class ServerExecution:
             raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
-    def _start_side_command(self, command: Sequence[str], deadline: float) -> SideResult:
+    def _start_load_command(self, command: Sequence[str], deadline: float) -> CommandResult:
         order = self._order
         path, missing = _resolve(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
         if missing:
@@ -366,7 +366,7 @@ class ServerExecution:
             seal=seal,
         )
 
-    def _read_work(self, result: SideResult) -> WorkDone | None:
+    def _read_work(self, result: CommandResult) -> WorkDone | None:
         load = self._load
         if load.output == "none":
             return None
@@ -487,7 +487,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
         if missing:
             raise ExecutionFailure(missing)
         log_command(bound.command, order.directory, "as a server")
-        channel = stack.enter_context(SideCommands())
+        channel = stack.enter_context(LoadCommands())
         supported, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
         # Only the limits of the control group hold for both: the load is not in it.
@@ -503,13 +503,13 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
                 sandbox=order.sandbox,
                 recording=order.recording,
                 copies=order.copies,
-                side_commands=channel,
+                load_commands=channel,
             ),
             Start(1),
             group,
             stack,
         )
-        live = stack.enter_context(LiveProgram(counted.create_program(), order.directory))
+        live = stack.enter_context(BackgroundProgram(counted.create_program(), order.directory))
         # The runner and its perfs leave the processors of the server to the server.
         if order.load_cpus:
             os.sched_setaffinity(0, order.load_cpus)

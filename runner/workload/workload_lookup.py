@@ -1,4 +1,7 @@
-"""Finds workloads by path or name, and their metrics and cases by name."""
+"""Finds workloads by path, shipped ones by name, and their metrics and cases by name.
+
+:mod:`runner.subject.workload_by_name` finds a workload by its name in a repository.
+"""
 
 import difflib
 from collections.abc import Sequence

@@ -230,7 +230,9 @@ class NoisySeries:
         key = (shape, first, last, *others)
         margin = self._margins.get(key)
         if margin is None:
-            margin = wander.margin(self._values[first:last] / self.noise.sigma, first, shape, self.noise, others)
+            margin = wander.compute_margin_over_wander(
+                self._values[first:last] / self.noise.sigma, first, shape, self.noise, others
+            )
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
@@ -265,7 +267,7 @@ class NoisySeries:
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
         others = [Shape(row.at, row.at) for row in self._list_rows(first + 1, at) if not row.in_doubt]
-        margin = wander.margin(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
+        margin = wander.compute_margin_over_wander(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
         # How few the newest runs are was judged when they were found.
         size, small_steps = abs(change.after - change.before), self._list_small_steps(at, first, at)
         return margin >= find_needed_margin(size, at - first, self.noise, small_steps)
