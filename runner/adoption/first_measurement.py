@@ -31,7 +31,7 @@ from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Subject, Trial
@@ -298,7 +298,7 @@ class FirstMeasurement:
         sampling = Sampling(min(max(usual.least, _MIN_SAMPLES), most), most, usual.precision)
         progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
-            measure(
+            measure_case(
                 workload,
                 case,
                 tree,
@@ -323,7 +323,7 @@ class FirstMeasurement:
         """
         runs = 1 if run.load else _RUNS_PER_TRIAL
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
-        report = measure(
+        report = measure_case(
             workload,
             list_cases(workload)[0],
             tree,

@@ -185,7 +185,7 @@ class LiveRecording:
         while time.monotonic() < end and used.faults < max_faults:
             if self.stop.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 break
-            used = _subtract(self._read(), before)
+            used = _subtract_figures(self._read(), before)
         return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT / period)
 
     def _record_stacks(
@@ -225,16 +225,16 @@ class LiveRecording:
         after, seconds = self._read(), time.monotonic() - began
         with suppress(AttachError):
             recorder.finish()
-        used = _subtract(after, before)
+        used = _subtract_figures(after, before)
         self.cost_seconds += price(used)
         return Stretch(recorder, seconds, used, before)
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    used = _subtract(after, before)
+    used = _subtract_figures(after, before)
     return Rates(used.faults / seconds, used.switches / seconds, max(used.cpu, 0.001) / seconds)
 
 
-def _subtract(after: Figures, before: Figures) -> Figures:
+def _subtract_figures(after: Figures, before: Figures) -> Figures:
     """Return what was used between two readings."""
     return compute_interval(before, after, 1.0).used

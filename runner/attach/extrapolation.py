@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from runner.contract.profile import Access, Anatomy, FaultKind, Site, Touch
-from runner.profile.stack_folding import distribute
+from runner.profile.stack_folding import divide_by_weights
 
 Entry = TypeVar("Entry", Site, FaultKind)
 _KNOWN_FROM_ALL = (Touch.FIRST, Touch.AGAIN, Touch.AFTER_FORK, Touch.AFTER_READ)
@@ -16,10 +16,10 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
     if not anatomy.counted or anatomy.counted == counted:
         return anatomy
     factor = counted / anatomy.counted
-    places = distribute(
+    places = divide_by_weights(
         {-1: anatomy.elsewhere, **{index: site.faults for index, site in enumerate(anatomy.sites)}}, counted
     )
-    kinds = distribute({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, counted)
+    kinds = divide_by_weights({index: kind.faults for index, kind in enumerate(anatomy.kinds)}, counted)
     return anatomy.model_copy(
         update={
             "counted": counted,
@@ -30,9 +30,9 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
             "shared_pages": round(anatomy.shared_pages * factor),
-            "by_memory": distribute(anatomy.by_memory, counted),
-            "by_touch": distribute(anatomy.by_touch, counted),
-            "by_access": distribute(anatomy.by_access, counted),
+            "by_memory": divide_by_weights(anatomy.by_memory, counted),
+            "by_touch": divide_by_weights(anatomy.by_touch, counted),
+            "by_access": divide_by_weights(anatomy.by_access, counted),
             "major_by_memory": {kind: round(number * factor) for kind, number in anatomy.major_by_memory.items()},
             "kinds": tuple(
                 kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
@@ -59,13 +59,13 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
     if forks:
         # The short time may lie between a fork and the end of its child, and not see the fork.
         known = known | {Touch.AFTER_FORK: known[Touch.AFTER_FORK] + known[Touch.AGAIN], Touch.AGAIN: 0}
-    split = distribute(known, first) or {Touch.FIRST: first}
+    split = divide_by_weights(known, first) or {Touch.FIRST: first}
     for touch, number in split.items():
         if number:
             touches[touch] = touches.get(touch, 0) + number
     sites = [part for site in sampled.sites for part in _split_by_touch(site, split)]
     sites.sort(key=lambda site: -site.faults)
-    access = distribute(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
+    access = divide_by_weights(complete.by_access, sampled.counted) or {Access.UNKNOWN: sampled.counted}
     factor = sampled.counted / complete.counted if complete.counted else 1.0
     return sampled.model_copy(
         update={
@@ -86,5 +86,5 @@ def _split_by_touch(entry: Entry, split: Mapping[Touch, int]) -> list[Entry]:
     """Return first touches as what they are by the time with all faults, in the same proportions everywhere."""
     if entry.touch is not Touch.FIRST:
         return [entry]
-    shares = distribute(split, entry.faults) or {Touch.FIRST: entry.faults}
+    shares = divide_by_weights(split, entry.faults) or {Touch.FIRST: entry.faults}
     return [entry.model_copy(update={"touch": touch, "faults": number}) for touch, number in shares.items() if number]

@@ -79,14 +79,14 @@ def _name_module(module: str) -> str:
 def find_debug_package(path: str) -> str:
     """Return the command that installs the names of a file's functions, by the package that has the file."""
     for asked in (path, path.removeprefix("/usr")):
-        package = _ask("dpkg-query", "-S", asked).partition(":")[0]
+        package = _run_query("dpkg-query", "-S", asked).partition(":")[0]
         if package and " " not in package:
             return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
-    package = _ask("rpm", "-qf", "--queryformat", "%{NAME}", path)
+    package = _run_query("rpm", "-qf", "--queryformat", "%{NAME}", path)
     return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""
 
 
-def _ask(*words: str) -> str:
+def _run_query(*words: str) -> str:
     """Return the first line that a package manager prints; empty if it fails or is not there."""
     try:
         done = subprocess.run(

@@ -100,7 +100,7 @@ class Outcome(Struct, frozen=True):
     own_share: float
 
 
-def observe(
+def observe_processes(
     choice: Choice,
     program: LiveProgram,
     *,
@@ -149,7 +149,7 @@ def observe(
                     current = read()
                     if current.processes:
                         interval = compute_interval(last, current, now - last_time, waits)
-                        cost = _share(recording.cost_seconds, current.cpu - first.cpu)
+                        cost = _compute_share(recording.cost_seconds, current.cpu - first.cpu)
                         own = _read_own_seconds() - own_before
                         show(LiveLine(now - began, interval, cost, own / (processors * (now - began))))
                         last, last_time, all_waits, waits = current, now, all_waits.add(waits), Waits()
@@ -170,7 +170,7 @@ def observe(
         Observation(program, host, used, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _share(recording.cost_seconds, used.used.cpu),
+        _compute_share(recording.cost_seconds, used.used.cpu),
         own / (processors * max(0.001, ended - began)),
     )
 
@@ -190,7 +190,7 @@ def catch_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, earlier)
 
 
-def _share(part: float, whole: float) -> float:
+def _compute_share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 

@@ -12,7 +12,7 @@ from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemed
 from runner.contract.metric_verdict_text import is_apart
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved, raise_priority
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
 from runner.profile.case_profiler import Progress, collect_profile
@@ -150,7 +150,7 @@ def _measure_remedy(
             return None
         if not _may_help(remedied_head, verdict):
             return None
-        result = compare(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
+        result = compare_interleaved(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
     metrics = result.comparison.metrics if result.comparison else ()

@@ -12,7 +12,7 @@ from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.count_reuse import SameBytes
-from runner.measuring.measurement import measure, report_failed_build
+from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
 from runner.measuring.weak_scaling import add_scaling_efficiency
@@ -290,7 +290,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
             with builds.pause_builds():
-                report = measure(
+                report = measure_case(
                     self.workload,
                     run.case,
                     tree,

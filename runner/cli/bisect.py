@@ -20,7 +20,7 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.result_output import output_result
-from runner.cli.terminal import say, warn
+from runner.cli.terminal import print_message, print_warning
 from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
@@ -170,7 +170,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     from runner.jobs import bisect_job
     from runner.jobs.claimed_job import ClaimedJob, JobResult
     from runner.jobs.job_runner import JobRunner
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     # Check the range, and that its commits can be checked out.
     good, dots, bad = span.partition("..")
@@ -201,7 +201,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
 
     # Run the job, or resume it if it was paused.
     with (
-        connect(request.settings) as service,
+        connect_to_service(request.settings) as service,
         create_host_turn(request.settings) as turn,
         show_activity("bisecting") as activity,
     ):
@@ -211,7 +211,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.confined
         )
-        JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
+        JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
     if not searches:
         return False
     # Print the result.
@@ -233,7 +233,7 @@ def _search_settings(
     from runner.cli import setting_difference
     from runner.cli.env import load_environment
     from runner.cli.untrusted_text import strip_terminal_commands
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
     tip = find_complete_revision(request.repository, request.workload, revision)
@@ -265,7 +265,7 @@ def _search_settings(
             f"{request.workload.name} has no parameter {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
         )
     if difference.left_out:
-        warn(difference.left_out)
+        print_warning(difference.left_out)
     if not difference.settings:
         raise FaultwatchError(
             "none of the settings that differ can be changed for a single run",
@@ -274,11 +274,11 @@ def _search_settings(
 
     def show_run(state: SettingSearch, report: Report) -> None:
         activity.advance()
-        say(setting_difference.describe_run(state, report, request.metric))
+        print_message(setting_difference.describe_run(state, report, request.metric))
 
     # Search.
     with (
-        connect(request.settings) as service,
+        connect_to_service(request.settings) as service,
         create_host_turn(request.settings) as turn,
         show_activity("searching the settings") as activity,
     ):
@@ -289,7 +289,7 @@ def _search_settings(
             revision=tip,
             before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
             builder=workbench.builder,
-            service=service.connect_patiently(say),
+            service=service.connect_patiently(print_message),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )
@@ -328,14 +328,14 @@ class _ProgressLines:
         if left is not None and (self._least_left is None or left < self._least_left):
             self._least_left = left
             line += f"; about {left} to go"
-        say(line)
+        print_message(line)
 
     def on_proof_start(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]}, interleaved as a proof"
-            say(text)
+            print_message(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing: the result shows it."""
@@ -354,9 +354,9 @@ def _format_run(report: Report, name: str) -> str:
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
-        from runner.contract.level import median
+        from runner.contract.level import compute_median
 
-        what = format_quantity(name, median(report.values(name)))
+        what = format_quantity(name, compute_median(report.values(name)))
     return f"{report.revision.commit[:10]}  {what}"
 
 

@@ -81,10 +81,10 @@ def load_environment(name: str) -> "tuple[Environment, Case | None]":
     from runner.errors import FaultwatchError
 
     if _is_run(name):
-        from runner.reporting.embedded import connect
+        from runner.reporting.embedded import connect_to_service
         from runner.settings import load_settings
 
-        with connect(load_settings()) as service:
+        with connect_to_service(load_settings()) as service:
             run = service.get_run(name)
             return run.environment, run.case
     try:

@@ -30,7 +30,7 @@ from runner.cli.options import (
 )
 from runner.cli.proof_progress import ProofProgress
 from runner.cli.result_output import output_result
-from runner.cli.terminal import get_console, say
+from runner.cli.terminal import get_console, print_message
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -122,7 +122,7 @@ def command(
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
@@ -130,7 +130,7 @@ def command(
     settings = load_settings()
     began = time.monotonic()
     with create_host_turn(settings) as turn:
-        prepared = prepare(
+        prepared = prepare_history(
             settings,
             turn,
             repo=repo,
@@ -148,9 +148,9 @@ def command(
             measure_all=measure_all,
         )
         # Measure, and ask what the service has detected.
-        with connect(settings) as service:
+        with connect_to_service(settings) as service:
             if prepared.begins_new_series(service):
-                say(
+                print_message(
                     f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
@@ -160,7 +160,7 @@ def command(
                 summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
+            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))
             charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
@@ -235,7 +235,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.connect_patiently(say),
+            planner=service.connect_patiently(print_message),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
@@ -259,7 +259,7 @@ class PreparedHistory(Struct, frozen=True):
         at_least_one
             Whether to compare the commits of the first one even if that takes longer.
         """
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(print_message)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
@@ -281,7 +281,7 @@ class PreparedHistory(Struct, frozen=True):
         return [revision.commit for revision in revisions if revision.commit != head]
 
 
-def prepare(
+def prepare_history(
     settings: Settings,
     turn: HostTurn,
     *,

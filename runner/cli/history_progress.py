@@ -14,7 +14,7 @@ from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
 from runner.cli.activity import INTERVAL_SECONDS, Activity, format_time_left, write_lines
 from runner.cli.formatting import escape_text, format_count, format_value
 from runner.cli.time_estimate import Pace
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 
@@ -195,7 +195,7 @@ class _TimeLeftColumn(ProgressColumn):
 def _format_count(report: Report) -> str:
     """Return the level of a run's faults, with their range if they vary."""
     values = report.values("minor-faults")
-    level = median(values)
+    level = compute_median(values)
     if level is None:
         return "minor faults not counted"
     count = f"{format_value('minor-faults', level):>12} minor faults"

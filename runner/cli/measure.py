@@ -123,7 +123,7 @@ def _measure_cases(
     samples: int | None,
 ) -> list[Report]:
     """Build a revision, measure each case of it, and return a report for each."""
-    from runner.measuring.measurement import measure, report_failed_build
+    from runner.measuring.measurement import measure_case, report_failed_build
     from runner.measuring.sampling import Sampling
     from runner.measuring.weak_scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
@@ -146,7 +146,7 @@ def _measure_cases(
         for number, case in enumerate(chosen):
             activity(f"measuring {case.name}")
             activity.set_remaining(executions_per_case * (len(chosen) - number))
-            report = measure(
+            report = measure_case(
                 workload,
                 case,
                 tree,
@@ -163,14 +163,14 @@ def _measure_cases(
 
 def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
     """Send reports and their history; reports that the service does not accept wait on disk."""
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
     for report in reports:
         spool.add(report)
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         commit = reports[0].revision.commit
         revisions = repository.list_revisions(commit)[-_MAX_COMMITS:]
         service.send_revisions(repository.name, revisions, patches=repository.compute_patch_ids([commit]))

@@ -8,7 +8,7 @@ import click
 
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.result_output import output_result
-from runner.cli.terminal import get_console, say, warn
+from runner.cli.terminal import get_console, print_message, print_warning
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
@@ -68,7 +68,7 @@ def command(
     Exit code 1 if the nightly run is incomplete on this host; with --digest, on any host.
     """
     from runner.nightly.digest import is_complete
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
@@ -80,11 +80,11 @@ def command(
             click.echo(strip_terminal_commands(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = chosen_name or datetime.now(UTC).date().isoformat()
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(print_message)
         if not only_digest:
             with create_host_turn(settings) as turn:
                 _run_cells(name, matrix, settings, patient_service, turn, confined)
@@ -108,7 +108,7 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
     try:
         return patient_service.find_nightly_run(name)
     except ServiceUnavailable as error:
-        warn(
+        print_warning(
             f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "
             f"complete digest later"
         )

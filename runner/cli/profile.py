@@ -81,7 +81,7 @@ def command(
     """
     from runner.contract.diagnosis import DiagnosisRequest
     from runner.profile.revision_profiler import Profiler
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
     from runner.subject.changed_lines import list_changed_lines
@@ -107,7 +107,7 @@ def command(
             _write_stacks(earlier, stacks / "before")
     # Send the profiles, and ask for the diagnosis.
     refused: list[str] = []
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)

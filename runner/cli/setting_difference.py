@@ -11,7 +11,7 @@ from msgspec import Struct
 from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.report import Case, Environment, Outcome, Report
 from runner.contract.search import NothingToFind
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
@@ -122,7 +122,7 @@ def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     chosen = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
     what = "could not be measured"
     if report.outcome is Outcome.MEASURED:
-        what = format_quantity(name, median(report.values(name)))
+        what = format_quantity(name, compute_median(report.values(name)))
     return f"{what}  with {', '.join(chosen) or 'nothing'} changed"
 
 

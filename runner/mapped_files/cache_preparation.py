@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from runner.contract.mapped_files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
-from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
+from runner.mapped_files.residency import FileMapping, evict_pages, measure_residency, read_back
 from runner.system.regular_file import identify_file, open_regular
 
 MAX_BYTES = 1 << 30
@@ -77,7 +77,7 @@ class CachePreparer(Struct):
         """Evict a file, read it back page by page, and verify its folios; return the result."""
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
-        not_evicted, pages = evict(descriptor)
+        not_evicted, pages = evict_pages(descriptor)
         resident, _ = read_back(descriptor)
         lock = ResidencyLock(descriptor)
         verified = has_prepared_folios(descriptor)

@@ -20,7 +20,7 @@ from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
-from runner.mapped_files.residency import evict
+from runner.mapped_files.residency import evict_pages
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
@@ -167,7 +167,7 @@ class TrialFiles:
         for path, preparation in self._preparations.items():
             if preparation.cache is CacheState.UNPREPARED:
                 with suppress(OSError), open_regular(path) as file:
-                    evict(file.fileno())
+                    evict_pages(file.fileno())
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
         """Record the faults of a watched execution in another state of the page cache."""

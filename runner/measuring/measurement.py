@@ -28,7 +28,7 @@ _HOST_ERRORS = frozenset(
 """Errors of the kernel that no revision causes: the next one would meet them too."""
 
 
-def measure(
+def measure_case(
     workload: Workload,
     case: Case,
     tree: Path,
@@ -131,7 +131,7 @@ def measure_revision(
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
         return report_failed_build(workload, case, failure, bench=bench, subject=repository.name, revision=revision)
-    return measure(
+    return measure_case(
         workload,
         case,
         tree,

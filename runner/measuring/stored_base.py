@@ -36,7 +36,7 @@ def compare_with_stored_base(
     """Execute only head, and compare it with a stored run of base in the same environment.
 
     Returns None unless the counts repeat and are the same: any difference has to be measured interleaved. For the
-    parameters, see :func:`runner.measuring.comparison.compare`.
+    parameters, see :func:`runner.measuring.comparison.compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: list[Sample] = []

@@ -20,7 +20,7 @@ START_TIMEOUT_SECONDS = 30.0
 
 
 @contextmanager
-def connect(settings: Settings) -> Iterator[Service]:
+def connect_to_service(settings: Settings) -> Iterator[Service]:
     """Connect to the configured service, or start one on the local database and stop it afterwards.
 
     Raises

@@ -34,7 +34,7 @@ def provide_places(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerPlaces
     """
     data = tree / DATA_FOLDER
     try:
-        _remove(data)
+        _remove_path(data)
         data.mkdir(mode=0o700)
         if sandbox:
             sandbox.change_owner(data)
@@ -49,10 +49,10 @@ def provide_places(tree: Path, sandbox: Sandbox | None) -> Iterator[ServerPlaces
         if folder:
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):
-            _remove(data)
+            _remove_path(data)
 
 
-def _remove(folder: Path) -> None:
+def _remove_path(folder: Path) -> None:
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     elif folder.exists():

@@ -346,7 +346,7 @@ class ServerExecution:
 
     def _start_load_command(self, command: Sequence[str], deadline: float) -> CommandResult:
         order = self._order
-        path, missing = _resolve(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
+        path, missing = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
         if missing:
             raise ExecutionFailure(missing)
         log_command(command, order.directory, "beside the server")
@@ -483,7 +483,7 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
     with ExitStack() as stack:
         places = stack.enter_context(provide_places(order.directory, order.sandbox))
         bound = bind_server(order.workload, order.case, places)
-        path, missing = _resolve(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
+        path, missing = _find_program(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
         if missing:
             raise ExecutionFailure(missing)
         log_command(bound.command, order.directory, "as a server")
@@ -528,7 +528,7 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
     return frozenset(ordered[:-count]), frozenset(ordered[-count:])
 
 
-def _resolve(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
+def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
     def sees(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)
 

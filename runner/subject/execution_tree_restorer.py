@@ -125,7 +125,7 @@ class TreeRestorer:
                 (self._tree / change.path).chmod(built.mode & 0o7777)
                 continue
             if change.state:
-                _remove(self._tree / change.path, is_folder=change.state.is_folder)
+                _remove_entry(self._tree / change.path, is_folder=change.state.is_folder)
             if built:
                 missing.append(change.path)
         folders = {change.path.rpartition("/")[0] for change in changes if change.path}
@@ -190,7 +190,7 @@ def _add_content(paths: Sequence[str], built: Iterable[str]) -> list[str]:
     return sorted(chosen)
 
 
-def _remove(file: Path, *, is_folder: bool) -> None:
+def _remove_entry(file: Path, *, is_folder: bool) -> None:
     if not is_folder:
         file.unlink()
         return

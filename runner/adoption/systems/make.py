@@ -88,17 +88,17 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
             for rule in current:
-                rule.recipe += f"{_expand(line, variables)}\n"
+                rule.recipe += f"{_expand_variables(line, variables)}\n"
         elif match := _RULE.fullmatch(line):
             needs, _, recipe = match[2].partition(";")
             current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
             for rule in current:
-                rule.needs.update(_expand(needs, variables).split())
-                rule.recipe += f"{_expand(recipe, variables)}\n"
+                rule.needs.update(_expand_variables(needs, variables).split())
+                rule.recipe += f"{_expand_variables(recipe, variables)}\n"
     return rules
 
 
-def _expand(text: str, variables: dict[str, str]) -> str:
+def _expand_variables(text: str, variables: dict[str, str]) -> str:
     """Return a line with its variables expanded, some levels deep."""
     for _ in range(3):
         text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
 from runner.contract.judging import DEFAULT_PRECISION_PERCENT
-from runner.contract.level import Number, is_repeating, median
+from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count, decide_noisy
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.rules.series import noise_floor
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
@@ -59,17 +59,17 @@ def compare_metric(
     values = cell.known
     verdict = LabMetric(
         metric=name,
-        level=median(values),
+        level=compute_median(values),
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
         repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
-    level = median(default.known) if default is not None else None
+    level = compute_median(default.known) if default is not None else None
     if default is None or level is None or verdict.level is None:
         return verdict
     change = verdict.level - level
-    verdict = verdict.model_copy(update={"change": change, "percent": percent_change(change, level)})
+    verdict = verdict.model_copy(update={"change": change, "percent": compute_percent_change(change, level)})
     if comparable:
         return verdict.model_copy(update={"sentence": comparable})
     alpha = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))

@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 from math import ceil, log2
 from operator import or_
 
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_commits import choose_places
@@ -115,7 +115,7 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
             values = interleaved if observation.session else separate
             values.setdefault(observation.commit, []).append(observation.value)
     best = separate | interleaved
-    levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
+    levels = {commit: level for commit, values in best.items() if (level := compute_median(values)) is not None}
     return levels, failed - levels.keys()
 
 

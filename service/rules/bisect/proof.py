@@ -15,7 +15,7 @@ from runner.contract import Comparison, MetricVerdict, Verdict, metric
 from runner.contract.search import ProofState
 from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
-from service.rules.relative_change import symmetric_percent_change
+from service.rules.relative_change import compute_symmetric_percent_change
 from service.text.numbers import format_quantity
 
 MAX_PROOFS_WITHOUT_RESULT = 3
@@ -95,7 +95,7 @@ def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
         return None
     if not culprit.before and not culprit.after:
         return 100.0
-    return min(100.0, max(0.01, abs(symmetric_percent_change(culprit.before, culprit.after))))
+    return min(100.0, max(0.01, abs(compute_symmetric_percent_change(culprit.before, culprit.after))))
 
 
 def choose_next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:

@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.contract.base import Strict
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
@@ -102,7 +102,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     def get_level(changed: frozenset[str]) -> Number | None:
         if changed not in values:
             raise _NotMeasuredError(changed)
-        return median(values[changed])
+        return compute_median(values[changed])
 
     # Both ends have to differ.
     everything = frozenset(question.settings)
@@ -234,7 +234,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if float(belief.probabilities[best]) >= question.confidence:
         has_effect = effect[:, best]
         levels = [
-            median([value for test, value in measured if has_effect[test] == is_after]) or 0
+            compute_median([value for test, value in measured if has_effect[test] == is_after]) or 0
             for is_after in (False, True)
         ]
         return FoundSettings(

@@ -35,7 +35,7 @@ from runner.contract import (
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
-from runner.contract.level import Number, find_majority, is_repeating, median
+from runner.contract.level import Number, compute_median, find_majority, is_repeating
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
@@ -43,7 +43,7 @@ from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pai
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
 from service.rules.comparison.page_cache import decide_by_page_cache
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
 """The change of a count that varies by itself, in percent of base, that is enough for pairs to exclude.
@@ -176,7 +176,7 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
-    is_different = decision.verdict is Verdict.CHANGED or median(head.values(name)) != base_majority[0]
+    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
     return pairs, undecided._replace(rule="exact", more=0 if is_different else decision.more)
 
 
@@ -238,7 +238,7 @@ def build_verdict(
         base=left,
         head=right,
         change=change,
-        percent=percent_change(change, left.level),
+        percent=compute_percent_change(change, left.level),
         direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
         bounds=decision.interval,
         threshold=threshold,
@@ -249,6 +249,6 @@ def build_verdict(
 
 def _summarise_side(values: Sequence[Number]) -> Side:
     """Return the level of one side, its range, and how many samples agree."""
-    level = median(values)
+    level = compute_median(values)
     agree = 0 if level is None else list(values).count(level)
     return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
@@ -41,13 +41,13 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base also counts {format_number(median(there) or 0)} when it is built and "
+                f"{verdict.sentence} Base also counts {format_number(compute_median(there) or 0)} when it is built and "
                 "executed in head's place, so both counts depend on the path or on the state of the files there."
             )
         case "place":
             sentence = (
-                f"Base also counts {format_number(median(there) or 0)} when it is built and executed in head's place, "
-                f"so the path or the state of the files there makes the difference, not the revision. "
+                f"Base also counts {format_number(compute_median(there) or 0)} when it is built and executed in head's "
+                f"place, so the path or the state of the files there makes the difference, not the revision. "
                 f"{verdict.sentence}"
             )
             same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.outliers import HALF_WINDOW, clip, compute_running_median
+from service.rules.detect.outliers import HALF_WINDOW, clip_outliers, compute_running_median
 
 CLIP_LOOKAHEAD = HALF_WINDOW  # the clipped value of a point depends on this many points after it
 
@@ -33,7 +33,7 @@ class ClippedSeries:
         middle = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
-        rest, rise = clip(x[start:n], middle, noise.sigma)
+        rest, rise = clip_outliers(x[start:n], middle, noise.sigma)
         _continue_sums(self._height, start, rise)
         clipped = rest + self._height[start + 1 : n + 1]
         _continue_sums(self.sums, start, clipped)

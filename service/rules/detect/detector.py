@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from service.rules.detect.input_numbers import centre, check_numbers, check_samples, difference
+from service.rules.detect.input_numbers import check_numbers, check_samples, compute_difference, subtract_origin
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
@@ -73,7 +73,7 @@ class LevelChangeDetector:
         if n < 2:
             return []
         self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
-        self._noisy.extend(centre(self._values[self._noisy.n :], self._values[0]))
+        self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
             return self._repeating.changes()
@@ -93,7 +93,7 @@ class LevelChangeDetector:
         self._changes += self._replaced
         unchanged, updated = self._noisy.updates()
         self._changes[unchanged:] = [self._complete_change(change) for change in updated]
-        reruns = [difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
+        reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
         self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
         if self._newest:
             newest = self._complete_newest_change(self._newest)

@@ -110,7 +110,7 @@ def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCaus
     return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
 
 
-def _classify(entry: FaultKind | Site, facts: Facts) -> _Group:
+def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
     """Return the cause of faults of a kind, and the file where it is one of mapped files."""
     cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
     return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
@@ -120,11 +120,11 @@ def _sum_side(facts: Facts) -> _Side:
     """Return the faults of a profile by cause, and by cause and the program's own line."""
     sums: Counter[_Group] = Counter()
     for kind in facts.anatomy.kinds:
-        sums[_classify(kind, facts)] += kind.faults
+        sums[_classify_cause(kind, facts)] += kind.faults
     callers = _find_calling_lines(facts.profile)
     lines: dict[_Group, defaultdict[Where, Counter[int]]] = {}
     for site in facts.anatomy.sites:
-        of_group = lines.setdefault(_classify(site, facts), defaultdict(Counter))
+        of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
         for frame, faults in _attribute_to_lines(site, callers):
             of_group[identify_function(frame)][frame.line] += faults
     return _Side(sums, lines)

@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import UUID
 
 from runner.contract import Kind, metric
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.same_bytes import is_uncertain
@@ -189,7 +189,7 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
     Runs that were added since may have moved the step, or split it in two.
     """
     ends = [point.value for point in stretch[-_LAST_POINTS:]]
-    level = median(ends)
+    level = compute_median(ends)
     assert level is not None
     if abs(level - before) < abs(level - after):
         return before

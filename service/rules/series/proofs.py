@@ -109,7 +109,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
             used += [span] if span else []
     for span in narrowest:
         if span not in used and not any(
-            _overlaps(span, drift) and _has_same_direction(span, drift) for drift in settled
+            _overlaps_drift(span, drift) and _has_same_direction(span, drift) for drift in settled
         ):
             settled += _make_drifts(span, points)
     return sorted(settled, key=lambda drift: drift.up_to_position)
@@ -189,10 +189,10 @@ def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
 
 def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
     """Return whether a span overlaps no other drift."""
-    return not any(other is not drift and _overlaps(span, other) for other in drifts)
+    return not any(other is not drift and _overlaps_drift(span, other) for other in drifts)
 
 
-def _overlaps(span: _Span, drift: SeriesDrift) -> bool:
+def _overlaps_drift(span: _Span, drift: SeriesDrift) -> bool:
     return span.first < drift.up_to_position and drift.after_position < span.last
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.report import OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
 from service.rules.same_bytes import ProgramBytes
@@ -37,7 +37,11 @@ def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, 
     first, n = samples[0], len(samples)
     if samples.count(first) == n and len(set(map(type, samples))) == 1:
         return repr(first), n, None
-    return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # JSON, five times as fast as json.dumps
+    return (
+        repr(compute_median(samples)),
+        n,
+        f"[{','.join(map(repr, samples))}]",
+    )  # JSON, five times as fast as json.dumps
 
 
 def decode_samples(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
