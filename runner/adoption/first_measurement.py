@@ -202,13 +202,13 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command, and propose how to load it if it listens; None if it does not."""
-        port, listener = self._observe(proposal, run, tree)
+        port, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
         if listener.port and str(listener.port) not in run.command:
             # Many services take their port from this variable.
             other = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
-            other_port, other_listener = self._observe(proposal, other, tree)
+            other_port, other_listener = self._observe_command(proposal, other, tree)
             if other_listener and other_listener.port == _OTHER_PORT:
                 run, port, listener = other, other_port, other_listener
         programs = find_built_programs(tree, self.sources.files)
@@ -220,7 +220,7 @@ class FirstMeasurement:
             find_generator=lambda name: _find_load_generator(name, programs),
         )
 
-    def _observe(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
+    def _observe_command(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
         """Start a command; return the port at which it answers to HTTP, or 0, and where it listens.
 
         That is the port if there is one.
@@ -334,7 +334,7 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" or run.load else self._execute(workload, tree).output
+            text = "" if run.output != "none" or run.load else self._execute_command(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and ignores that program's failure.
@@ -363,11 +363,13 @@ class FirstMeasurement:
         """
         nothing = replace(run, input="", stand_in=os.devnull)
         runs = redirect_file_to_input(run), redirect_file_to_input(nothing)
-        first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
+        first, second = (
+            self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs
+        )
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
 
-    def _execute(self, workload: Workload, tree: Path) -> Finished:
+    def _execute_command(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment

@@ -154,7 +154,7 @@ class _SearchRequest(Struct, frozen=True):
     output_file: Path | None
     target: TypedTarget
 
-    def prove(self, span: str) -> str:
+    def build_proof_command(self, span: str) -> str:
         """Return the command that compares both ends of a range."""
         return self.target.suggest("compare", span, self.case.name)
 
@@ -220,7 +220,9 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
-        show=lambda: click.echo("\n".join(describe_result(searches[0], by_commit, request.metric, request.prove))),
+        show=lambda: click.echo(
+            "\n".join(describe_result(searches[0], by_commit, request.metric, request.build_proof_command))
+        ),
     )
     return _has_confirmed_culprits(searches[0])
 

@@ -176,7 +176,9 @@ class ServerExecution:
             ready = self._live.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
             if not ready:
-                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}")
+                raise self._build_failure(
+                    f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}"
+                )
         if self._bound.ready_command:
             self._wait_for_ready_command(deadline)
 
@@ -270,7 +272,9 @@ class ServerExecution:
             os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
         stop_method = "its stop_command" if self._bound.stop_command else self._server.stop_signal
         if not self._live.wait_until(lambda: self._live.has_ended, deadline):
-            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed")
+            raise self._build_failure(
+                f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
+            )
         finished = self._live.end(self._server.stop_timeout)
         problem = self._counted.conclude(finished)
         if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):
@@ -305,7 +309,9 @@ class ServerExecution:
                 return
             if time.monotonic() >= deadline:
                 words = shlex.join(self._bound.ready_command)
-                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}")
+                raise self._build_failure(
+                    f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}"
+                )
             self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
@@ -405,7 +411,7 @@ class ServerExecution:
         described = self._counted.make_program_result(finished)
         raise_on_failure(self._bound.command, f"{problem} ({when})", described, self._group)
 
-    def _fail(self, problem: str) -> ExecutionFailure:
+    def _build_failure(self, problem: str) -> ExecutionFailure:
         """Return the failure of a server that still runs, which ends with its context."""
         finished = self._live.end(0)
         self._counted.launch.finish()

@@ -32,7 +32,7 @@ class Check:
     summary: str
     annotations: tuple[dict[str, Any], ...]
 
-    def batches(self) -> list[tuple[dict[str, Any], ...]]:
+    def split_annotations(self) -> list[tuple[dict[str, Any], ...]]:
         """Return the annotations of each request; at least one batch, which may be empty."""
         starts = range(0, max(1, len(self.annotations)), ANNOTATIONS_PER_REQUEST)
         return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]

@@ -27,7 +27,7 @@ _index = attrgetter("index")
 class LevelChangeDetector:
     """The level changes of a series that grows at its end.
 
-    After any number of calls of :meth:`append` and :meth:`extend`, :meth:`changes` equals
+    After any number of calls of :meth:`append` and :meth:`extend`, :meth:`find_changes` equals
     :func:`find_level_changes` of all points.
     """
 
@@ -43,9 +43,9 @@ class LevelChangeDetector:
         self._merged = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
-        """Append one point and return the level changes of the whole series; see :meth:`changes`."""
+        """Append one point and return the level changes of the whole series; see :meth:`find_changes`."""
         self.extend([value], None if samples is None else [samples])
-        return self.changes()
+        return self.find_changes()
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]] | None = None) -> None:
         """Append points.
@@ -63,7 +63,7 @@ class LevelChangeDetector:
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
 
-    def changes(self) -> list[LevelChange]:
+    def find_changes(self) -> list[LevelChange]:
         """Return the level changes, in order of index.
 
         The list belongs to the detector, so that a call costs the same however many changes there are: read it before
@@ -76,7 +76,7 @@ class LevelChangeDetector:
         self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
-            return self._repeating.changes()
+            return self._repeating.find_changes()
         state_key = (len(self._repeating.exact), tuple(self._noisy.slow_ramps.values()), self._noisy.noise.points)
         noisy = self._list_noisy_changes()
         if not any(state_key[:2]):
@@ -91,7 +91,7 @@ class LevelChangeDetector:
         if self._newest:
             self._changes.pop()
         self._changes += self._replaced
-        unchanged, updated = self._noisy.updates()
+        unchanged, updated = self._noisy.find_updates()
         self._changes[unchanged:] = [self._complete_change(change) for change in updated]
         reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
         self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
@@ -220,4 +220,4 @@ def find_level_changes(
     """
     detector = LevelChangeDetector()
     detector.extend(values, samples)
-    return detector.changes()
+    return detector.find_changes()

@@ -75,7 +75,7 @@ class NoisySeries:
         self._closed: list[LevelChange] = []
         self._open: list[LevelChange] = []
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
-        self._unchanged = 0  # how many of the first changes are as updates() returned them last
+        self._unchanged = 0  # how many of the first changes are as find_updates() returned them last
 
     def extend(self, new: Floats) -> None:
         """Append finite values."""
@@ -238,7 +238,7 @@ class NoisySeries:
             self._margins[key] = margin
         return margin
 
-    def updates(self) -> tuple[int, list[LevelChange]]:
+    def find_updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]

@@ -344,7 +344,7 @@ class RepeatingSeries:
         again = [sorted(self._newest[at : at + size]) for at in range(0, len(self._newest) - size + 1, size)]
         return [samples[(size - 1) // 2] for samples in again] if len(again) > 1 else []
 
-    def changes(self) -> list[LevelChange]:
+    def find_changes(self) -> list[LevelChange]:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
         if not self._pending:
             return list(self.confirmed)

@@ -355,7 +355,9 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     cases = tuple(
         CaseOutcome(
             case,
-            interleaved.decide_comparison(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            interleaved.decide_comparison(case.build_request(count))
+            if case.measured and not _is_quarantined(case)
+            else None,
             at_tip=at_tip,
         )
         for case in report.cases

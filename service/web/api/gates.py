@@ -84,7 +84,7 @@ def _store_proofs(finding: GateOutcome) -> None:
     if compared:
         with get_database().writing({case.base.subject for case, _ in compared}) as session:
             for case, comparison in compared:
-                proofs.store_proofs(session, case.request(), comparison)
+                proofs.store_proofs(session, case.build_request(), comparison)
         judging_schedule.judge_or_defer_series(get_database())
 
 
