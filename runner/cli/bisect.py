@@ -22,8 +22,8 @@ from runner.cli.options import (
 from runner.cli.result_output import output_result
 from runner.cli.terminal import print_message, print_warning
 from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
+from runner.contract.commit_search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.setting_search import FoundSettings, SettingSearch
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed

@@ -520,7 +520,7 @@ def _show_result(
     history: str,
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
-    from runner.adoption.slowness import describe_slowness
+    from runner.adoption.duration_estimate import describe_slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import strip_terminal_commands
 

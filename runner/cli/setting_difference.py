@@ -11,9 +11,9 @@ from msgspec import Struct
 from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
+from runner.contract.commit_search import NothingToFind
 from runner.contract.level import compute_median
 from runner.contract.report import Case, Environment, Outcome, Report
-from runner.contract.search import NothingToFind
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup

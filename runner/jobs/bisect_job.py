@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
+from runner.contract.commit_search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.job import BisectQuestion
 from runner.contract.level import compute_median
 from runner.contract.metrics import metric
 from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
-from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 

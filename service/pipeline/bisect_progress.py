@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from runner.contract import Environment as ContractEnvironment
 from runner.contract import Host as ContractHost
 from runner.contract import Search, SearchRequest
+from runner.contract.commit_search import Measure
 from runner.contract.job import BisectQuestion, Job
-from runner.contract.search import Measure
 from service.pipeline import decide_bisect_step
 from service.rules.bisect.count_variation import choose_rules
 from service.rules.bisect.question import Observation, Question

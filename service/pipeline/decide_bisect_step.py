@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from runner.contract import ComparisonRequest, Search, SearchRequest, metric
-from runner.contract.search import Asked, Culprit, Found, Proof, ProofState
+from runner.contract.commit_search import Asked, Culprit, Found, Proof, ProofState
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
-from service.rules.bisect import count_variation, exact_search, noisy_search, proof, setting_search
+from service.rules.bisect import count_variation, culprit_proof, exact_search, noisy_search, setting_search
 from service.rules.bisect.commits_per_step import choose_commits_at_once
 from service.rules.bisect.question import Answer, Observation, Question, Refused
 from service.rules.bisect.setting_search import SettingQuestion
@@ -94,31 +94,31 @@ def _decide_next_step(
         excluded |= refuted
         remaining = [culprit for culprit in culprits if culprit.commit not in excluded]
         cleared = question.model_copy(update={"cleared": question.cleared | refuted})
-        given_up = proof.explain_giving_up(question, remaining, len(excluded), observations)
+        given_up = culprit_proof.explain_giving_up(question, remaining, len(excluded), observations)
         return given_up or _decide_next_step(session, request, cleared, observations, excluded=excluded)
     with_proofs = Found(culprits=culprits)
-    return proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
+    return culprit_proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
 
 
 def _prove_culprit(
     session: Session, name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
 ) -> Culprit:
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
-    pair = proof.find_interleaved_runs(culprit, observations)
+    pair = culprit_proof.find_interleaved_runs(culprit, observations)
     base, head = (
         (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
     )
     if base is None or head is None:
         return culprit
-    precision = proof.choose_precision(culprit, exact=question.exact)
+    precision = culprit_proof.choose_precision(culprit, exact=question.exact)
     request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
     comparison = interleaved.decide_comparison(request)
-    proof_state, sentence = proof.decide_proof(culprit, name, comparison)
+    proof_state, sentence = culprit_proof.decide_proof(culprit, name, comparison)
     measured = Proof(
         state=proof_state,
         sentence=sentence,
-        only_builds=proof.differs_only_like_builds(name, comparison),
+        only_builds=culprit_proof.differs_only_like_builds(name, comparison),
         parent_run=base.run_id,
         run=head.run_id,
     )
-    return proof.add_levels(culprit.model_copy(update={"proof": measured}), name, comparison)
+    return culprit_proof.add_levels(culprit.model_copy(update={"proof": measured}), name, comparison)

@@ -14,9 +14,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from runner.contract import metric
+from runner.contract.commit_search import Culprit, Found, ProofState, Prove
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
 from runner.contract.level import Number, compute_median
-from runner.contract.search import Culprit, Found, ProofState, Prove
 from service.pipeline import bisect_progress, check_bisect, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
 from service.pipeline.check_bisect import CheckedBisect

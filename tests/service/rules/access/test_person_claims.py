@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.rules.access.person import PersonRefused, admit_person
+from service.rules.access.person_claims import PersonRefused, admit_person
 from service.rules.access.scope import Scope
 
 CLAIMS: dict[str, Any] = {"sub": "1", "email": "ada@example.org", "email_verified": True, "groups": ["perf"]}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from runner.contract import Comparison, MetricVerdict, Verdict, metric
-from runner.contract.search import ProofState
+from runner.contract.commit_search import ProofState
 from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
 from service.rules.relative_change import compute_symmetric_percent_change

@@ -5,9 +5,9 @@ import uuid
 import pytest
 
 from runner.contract import ComparisonRequest, Reading, Sample
-from runner.contract.search import Proof, ProofState
+from runner.contract.commit_search import Proof, ProofState
 from service.rules.bisect import exact_search
-from service.rules.bisect.proof import (
+from service.rules.bisect.culprit_proof import (
     MAX_PROOFS_WITHOUT_RESULT,
     add_levels,
     choose_next_proof,

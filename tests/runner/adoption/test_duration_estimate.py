@@ -1,4 +1,4 @@
-from runner.adoption.slowness import describe_slowness
+from runner.adoption.duration_estimate import describe_slowness
 
 
 def test_a_slow_program_is_told_what_it_costs_and_what_to_change() -> None:
