@@ -1,4 +1,4 @@
-"""Confines untrusted code: runs a program in bubblewrap, with limits.
+"""Confines untrusted programs: runs them in bubblewrap, with limits.
 
 A program in it is an unprivileged user in user, process, network, IPC and host-name namespaces of its own. It sees the
 system's programs and libraries read-only, a private ``/tmp``, and its own tree, which it can write. The counters

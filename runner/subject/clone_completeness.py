@@ -1,4 +1,4 @@
-"""Checks that a clone contains the requested commits, before the command waits for its turn on this host."""
+"""Checks that a clone has every part of the requested commits, before the command waits for its turn on this host."""
 
 from collections.abc import Iterable
 

@@ -40,11 +40,6 @@ class ClippedSeries:
         _continue_sums(self.squares, start, clipped * clipped)
         self._final = max(0, n - CLIP_LOOKAHEAD)
 
-    def values(self, first: int, last: int) -> Floats:
-        """Return the clipped values at ``first … last - 1``, in sigma."""
-        part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
-        return part
-
     def _reserve_points(self, n: int) -> None:
         """Make room for the running sums of at least n points."""
         if n >= len(self.sums):
