@@ -97,7 +97,7 @@ _MODULES = {
         "Stage",
         "Status",
     ),
-    "search": ("Search", "SearchRequest"),
+    "commit_search": ("Search", "SearchRequest"),
     "pyperf_export": ("build_suite",),
     "host_trust": ("Canary", "CanaryCount", "Mismatch"),
 }
