@@ -312,7 +312,7 @@ class _Git:
         )
         script.chmod(0o755)
         self._run("bisect", "start", "--no-checkout", self._hashes[COMMITS], self._hashes[0])
-        # Where only commits to skip are left, git names all of them and leaves with exit code 2.
+        # If only commits to skip are left, git names all of them and leaves with exit code 2.
         out = subprocess.run(
             ["git", "bisect", "run", "./ask"], cwd=self._folder, capture_output=True, text=True, check=False
         ).stdout

@@ -12,7 +12,7 @@ _MIN_COLUMNS, _MAX_NAME = 10, 40
 def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], width: int) -> list[str]:
     """Return the map of some drifts; no lines unless more than one case moved.
 
-    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. Where the commits are more than the columns,
+    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. If there are more commits than columns,
     each column stands for several of them.
 
     Parameters

@@ -198,7 +198,7 @@ static int list_children(pid_t *children, int room)
     int count = 0;
     snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
     get(path, text, sizeof text);
-    /* A space follows each number. Where it does not, the number was cut off and names another process. */
+    /* A space follows each number. If it does not, the number was cut off and names another process. */
     for (char *next, *word = text; count < room; word = next) {
         long pid = strtol(word, &next, 10);
         if (next == word || *next != ' ')

@@ -83,7 +83,7 @@ class CachePreparer(Struct):
         verified = has_prepared_folios(descriptor)
         if resident < pages:
             return Preparation(CacheState.UNPREPARED, "not all of its pages stay in memory", changed=True)
-        # Pages that another process maps cannot be evicted. Where the kernel does not show the folios, a file with
+        # Pages that another process maps cannot be evicted. If the kernel does not show the folios, a file with
         # such pages cannot be verified.
         if verified or (verified is None and not not_evicted):
             self._prepared.add(identity)
@@ -96,7 +96,7 @@ class CachePreparer(Struct):
         verified = has_prepared_folios(descriptor)
         if verified:
             self._prepared.add(identity)
-        # Where the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
+        # If the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
         if verified is not None or identity not in self._prepared:
             return bool(verified)
         resident, pages = measure_residency(descriptor)

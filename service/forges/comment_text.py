@@ -1,6 +1,6 @@
 """Renders the outcome of a gate as the comment on a pull request, in Markdown.
 
-The verdict comes first. Where the table is too long for GitHub, whole rows are left out, and the comment says how many.
+The verdict comes first. If the table is too long for GitHub, whole rows are left out, and the comment says how many.
 """
 
 from __future__ import annotations

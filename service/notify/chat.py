@@ -40,7 +40,7 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
     Raises
     ------
     NotSentError
-        Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+        If the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
     url = channel_address.resolve_address(channel, environment)
     asset = AppriseAsset(

@@ -2,7 +2,7 @@
 
 A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
 again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
-whether they differ. Its bounds hold whatever the noise is like. Where they differ by little, so do further builds of
+whether they differ. Its bounds hold whatever the noise is like. If they differ by little, so do further builds of
 both: a proof is one of two commits, not of two builds.
 """
 

@@ -227,7 +227,7 @@ class _ExactSearch:
     def explain_inner_commits(self, good: str) -> bool:
         """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
 
-        Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
+        Two changes that cancel each other leave the ends as they are. If a commit between the two was measured, its
         level contradicts the culprits found so far.
         """
         explained = [good]

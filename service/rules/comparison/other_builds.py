@@ -1,6 +1,6 @@
 """Decides whether a small difference of a count is due to the two revisions, or only to the two builds.
 
-A count that repeats is a fact of one program. Where the same revision is built to other bytes each time, two programs
+A count that repeats is a fact of one program. If the same revision is built to other bytes each time, two programs
 that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show
 in further builds too: every build of one revision has to lie on the same side of every build of the other.
 """

@@ -1,6 +1,6 @@
 """Decides whether a difference is due to head, or to the folder in which it was measured.
 
-Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
+Two programs that were answered the same of all that they asked should count the same. If they do not, that is a
 contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If
 it counts as in its own place, the difference is one of the revisions: something that the watch has not seen. If it
 counts as head does, the place makes the difference. That excuses no more faults than other builds do: the path of a

@@ -161,7 +161,7 @@ class RepeatingSeries:
     def _confirm_change_of_pending(self) -> None:
         """Decide whether it is improbable that all pending runs are outliers; then they are a change.
 
-        Where the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
+        If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
         size, outliers = self._count_comparable(), self._count_outliers()
         if outliers > MAX_OUTLIER_SHARE * size:

@@ -216,7 +216,7 @@ def compute_margin_over_wander(
 ) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
-    Where a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
+    If a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
     once the others are accepted. Small changes are therefore judged together.
 
     Parameters
@@ -230,7 +230,7 @@ def compute_margin_over_wander(
     others : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. Where runs follow each other, outliers are further off. Where a series has modes, a step
+        That of the series. If runs follow each other, outliers are further off. If a series has modes, a step
         that is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)

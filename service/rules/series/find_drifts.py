@@ -118,7 +118,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
     changes = list(_find_level_changes(sequence, is_exact, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
-        # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
+        # If the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         last, first = sequence[change.index - 1], sequence[change.index]
         if is_exact and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):

@@ -1,7 +1,7 @@
 """Applies the results of interleaved pairs of commits to the drifts of a series.
 
 The runs of a series nominate changes; a comparison of two of its commits, measured interleaved in one session, decides.
-Where pairs differ, there is a change between these two, and where they do not, there is none, whatever the runs show.
+If the pairs differ, there is a change between these two commits; if they do not, there is none, whatever the runs show.
 """
 
 from __future__ import annotations
