@@ -75,8 +75,8 @@ def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[st
     if not permissions.tracepoints:
         how = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
         limits.append(
-            "calls that map and return memory are not recorded, so returned memory that is touched again is not told "
-            f"from new memory: {how}"
+            "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
+            f"distinguished from new memory: {how}"
         )
     return limits
 

@@ -56,7 +56,7 @@ SHARED_MEMORY = Rule(
     remedies=lambda _: (
         Remedy(
             text="back the shared memory with huge pages: MAP_HUGETLB or SHM_HUGETLB, huge_pages=on in PostgreSQL; "
-            "MADV_HUGEPAGE where /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
+            "MADV_HUGEPAGE if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
         ),
         Remedy(text="let processes live longer (a pool of connections): each new one faults on every page again"),
         Remedy(text="map what a process will need at once, when it starts: MADV_POPULATE_READ"),
