@@ -340,15 +340,15 @@ class FirstMeasurement:
                 # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            own = [file for file in report.files.mapped if file.own] if report.files else []
-            maps_built_files = bool(own) or report.files is None or run.is_server
+            own_files = [file for file in report.files.mapped if file.own] if report.files else []
+            maps_built_files = bool(own_files) or report.files is None or run.is_server
             return Tried(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
                 usage=is_usage(text),
                 own_bytes=report.files.own_bytes if report.files else "",
-                own_faults=sum(file.faults or 0 for file in own),
+                own_faults=sum(file.faults or 0 for file in own_files),
                 foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
         if report.failure is None:

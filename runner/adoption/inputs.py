@@ -53,9 +53,11 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
         if _is_of_kind(file, name, sources.name.lower())
         and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
     )
-    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS]
-    frequency = Counter(_get_kind(file) for _, file in kept)
-    data = sorted(kept, key=lambda place: (-frequency[_get_kind(place[1])], *place))
+    kept_inputs = [
+        (rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS
+    ]
+    frequency = Counter(_get_kind(file) for _, file in kept_inputs)
+    data = sorted(kept_inputs, key=lambda place: (-frequency[_get_kind(place[1])], *place))
     chosen = [*_select_spread_files(own), *data[:_MAX_DATA_FILES]]
     return list(dict.fromkeys(file for _, file in chosen))
 

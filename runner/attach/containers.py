@@ -28,9 +28,9 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
             return choose_by_pid(table, pid)
-    asked = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
+    asked_engines = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
     raise FaultwatchError(
-        f"no running container is named {name!r}{asked}",
+        f"no running container is named {name!r}{asked_engines}",
         "`podman ps` lists them, for each user apart; or pass the id of its process",
     )
 

@@ -150,8 +150,8 @@ def observe_processes(
                     if current.processes:
                         interval = compute_interval(last, current, now - last_time, waits)
                         cost = _compute_share(recording.cost_seconds, current.cpu - first.cpu)
-                        own = _read_own_seconds() - own_before
-                        show(LiveLine(now - began, interval, cost, own / (processors * (now - began))))
+                        own_seconds = _read_own_seconds() - own_before
+                        show(LiveLine(now - began, interval, cost, own_seconds / (processors * (now - began))))
                         last, last_time, all_waits, waits = current, now, all_waits.add(waits), Waits()
                 if not processes.list_living():
                     reason = "the process ended"
@@ -165,13 +165,13 @@ def observe_processes(
         recording.recordings.close()
         raise
     used = compute_interval(first, current, ended - began, all_waits.add(waits))
-    own = _read_own_seconds() - own_before
+    own_seconds = _read_own_seconds() - own_before
     return Outcome(
         Observation(program, host, used, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
         _compute_share(recording.cost_seconds, used.used.cpu),
-        own / (processors * max(0.001, ended - began)),
+        own_seconds / (processors * max(0.001, ended - began)),
     )
 
 

@@ -167,6 +167,6 @@ def _is_within(group: str, ancestor: str) -> bool:
 
 
 def _list_processes(processes: Iterable[LiveProcess]) -> str:
-    named = [f"{process.pid} ({process.title[:_MAX_TITLE_CHARACTERS]})" for process in processes]
-    more = f" and {len(named) - _MAX_LISTED} more" if len(named) > _MAX_LISTED else ""
-    return ", ".join(named[:_MAX_LISTED]) + more
+    descriptions = [f"{process.pid} ({process.title[:_MAX_TITLE_CHARACTERS]})" for process in processes]
+    more = f" and {len(descriptions) - _MAX_LISTED} more" if len(descriptions) > _MAX_LISTED else ""
+    return ", ".join(descriptions[:_MAX_LISTED]) + more

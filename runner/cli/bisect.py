@@ -247,10 +247,10 @@ def _search_settings(
         if compared
         else [{}, {}]
     )
-    own = setting_difference.list_parameters(request.case.parameters)
+    own_parameters = setting_difference.list_parameters(request.case.parameters)
     for side in sides:
-        for name in own.keys() - side.keys():
-            side[name] = own[name]
+        for name in own_parameters.keys() - side.keys():
+            side[name] = own_parameters[name]
     for change in map(setting_difference.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             side.pop(change.name, None)
@@ -260,11 +260,12 @@ def _search_settings(
     foreign = [
         setting.name
         for setting in difference.settings
-        if setting.name.startswith("parameter.") and setting.name not in own
+        if setting.name.startswith("parameter.") and setting.name not in own_parameters
     ]
     if foreign:
         raise FaultwatchError(
-            f"{request.workload.name} has no parameter {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
+            f"{request.workload.name} has no parameter {foreign[0]}",
+            f"its parameters: {', '.join(own_parameters) or 'none'}",
         )
     if difference.left_out:
         print_warning(difference.left_out)
@@ -353,13 +354,13 @@ def _has_confirmed_culprits(search: Search) -> bool:
 
 def _format_run(report: Report, name: str) -> str:
     """Return the line about a measured commit: its hash and its level."""
-    what = "could not be measured"
+    outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
         from runner.contract.level import compute_median
 
-        what = format_quantity(name, compute_median(report.values(name)))
-    return f"{report.revision.commit[:10]}  {what}"
+        outcome = format_quantity(name, compute_median(report.values(name)))
+    return f"{report.revision.commit[:10]}  {outcome}"
 
 
 def describe_result(

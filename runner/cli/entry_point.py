@@ -274,8 +274,8 @@ def _run_command() -> None:
         remedy = _find_remedy(error)
         if not remedy:
             raise
-        where = str(error.filename or "a file")[:_SHOWN_NAME]
-        click.echo(strip_terminal_commands(f"faultwatch: {where}: {error.strerror}"), err=True)
+        file_name = str(error.filename or "a file")[:_SHOWN_NAME]
+        click.echo(strip_terminal_commands(f"faultwatch: {file_name}: {error.strerror}"), err=True)
         click.echo(f"  → {remedy}", err=True)
         sys.exit(2)
     else:

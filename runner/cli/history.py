@@ -178,8 +178,8 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
     from runner.cli.page_address import build_page_address
 
     charted_cases = prepared.cases[:_MAX_CHARTS]
-    where = {**prepared.own, "metric": "minor-faults"}
-    charts = [series for case in charted_cases for series in service.list_series(**where, case=case.name)[:1]]
+    query = {**prepared.own, "metric": "minor-faults"}
+    charts = [series for case in charted_cases for series in service.list_series(**query, case=case.name)[:1]]
     return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
 
 
@@ -220,8 +220,8 @@ class PreparedHistory(Struct, frozen=True):
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""
-        where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
-        definitions = {str(series["definition"]) for series in service.list_series(**where, metric="minor-faults")}
+        query = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
+        definitions = {str(series["definition"]) for series in service.list_series(**query, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:

@@ -171,9 +171,9 @@ class ProgressBar:
             if repetitions:
                 commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
                 last = f"…{commits[-1]}" * (len(commits) > 1)
-                which = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
+                repeated = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
                 label = f"{first.revision.commit[:10]} {first.case.name}"
-                text = escape_text(f"{which} failed with the same message as {label}")
+                text = escape_text(f"{repeated} failed with the same message as {label}")
                 self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
         self._failures.clear()
 

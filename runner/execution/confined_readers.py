@@ -27,8 +27,8 @@ def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
 
 def _list_reader_privileges() -> tuple[str, ...]:
     # Without CAP_SYSLOG the kernel's functions have no addresses.
-    own = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
-    return own if os.geteuid() == 0 else ("--unshare-user",)
+    capabilities = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
+    return capabilities if os.geteuid() == 0 else ("--unshare-user",)
 
 
 @lru_cache

@@ -74,11 +74,11 @@ def _describe_culprit(culprit: Culprit) -> str:
 
 def _describe_run(report: Report, name: str) -> str:
     """Describe a run in one line."""
-    what = "could not be measured"
+    outcome = "could not be measured"
     level = compute_median(report.values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
-        what = format_quantity(level, metric(name).unit)
-    return f"{report.revision.commit[:10]}: {what}"
+        outcome = format_quantity(level, metric(name).unit)
+    return f"{report.revision.commit[:10]}: {outcome}"
 
 
 class _ProgressReporter:

@@ -64,8 +64,8 @@ def run(job: ClaimedJob) -> JobResult:
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
     """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
-    own = bind_case(job.workload, job.case).variables
-    variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}
+    own_variables = bind_case(job.workload, job.case).variables
+    variables = {name: value for name, value in job.bench.variables.items() if own_variables.get(name) != value}
     return replace(job.bench, variables=variables)
 
 

@@ -195,9 +195,9 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 def _have_same_bytes(report: Report, source: Report) -> bool:
     """Return whether two runs have the same bytes in the same environment."""
     files, source_files = report.files, source.files
-    same = (
+    has_same_bytes = (
         files
         and source_files
         and (files.own_bytes, files.system_bytes) == (source_files.own_bytes, source_files.system_bytes)
     )
-    return bool(same) and report.environment.hash == source.environment.hash
+    return bool(has_same_bytes) and report.environment.hash == source.environment.hash

@@ -29,11 +29,11 @@ def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: 
 def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
     """Return whether a run is that of one process at the same commit and otherwise the same point."""
     varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
-    same = {name: value for name, value in other.case.parameters.items() if name not in varied}
+    shared_parameters = {name: value for name, value in other.case.parameters.items() if name not in varied}
     return (
         get_process_count(workload, other.case) == 1
         and other.revision.commit == report.revision.commit
-        and same == {name: value for name, value in report.case.parameters.items() if name not in varied}
+        and shared_parameters == {name: value for name, value in report.case.parameters.items() if name not in varied}
     )
 
 

@@ -164,11 +164,11 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
 
 def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a program with those that ask for maps; options that it has itself stay before them."""
-    asked = {
+    map_variables = {
         name: f"{variables[name]} {value}" if name.endswith("_OPTIONS") and variables.get(name) else value
         for name, value in MAP_VARIABLES.items()
     }
-    return {**variables, **asked}
+    return {**variables, **map_variables}
 
 
 def is_compiled(module: str) -> bool:

@@ -111,8 +111,8 @@ class BuildAhead:
             self._next.remove(commit)
         if not self._builds_all and not self._built:
             self._built = self._find_earlier_build(commit)
-        if same := self._find_same_build(commit):
-            return same
+        if same_build := self._find_same_build(commit):
+            return same_build
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
             self._start_workers()
         self._await_build(commit)

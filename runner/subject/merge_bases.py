@@ -97,8 +97,8 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
     """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
-    own = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
-    (objects / "info" / "alternates").write_bytes(os.fsencode(own))
+    own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
+    (objects / "info" / "alternates").write_bytes(os.fsencode(own_objects))
     return replace(repository, objects=objects)
 
 

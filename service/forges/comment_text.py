@@ -249,8 +249,8 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    where = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
-    return f"Base and head have the same bytes in {where}, so their counts are the same.\n\n"
+    cases = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
+    return f"Base and head have the same bytes in {cases}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
@@ -258,8 +258,8 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     count = sum(case.case.base_stored for case in cases)
     if not count:
         return ""
-    which = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
-    return f"The base{which} was not measured again: a stored run in the same environment serves as base.\n\n"
+    of_cases = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
+    return f"The base{of_cases} was not measured again: a stored run in the same environment serves as base.\n\n"
 
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:

@@ -118,9 +118,9 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
     row = next(outcome.list_changed_metrics())
     if state is GateState.CREPT:
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
-        where = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+        metric_name = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
         total = describe_since(row)
-        return f"Worse step by step: {total} in {where}. The last step, {step}, is within the budget of {budget}."
+        return f"Worse step by step: {total} in {metric_name}. The last step, {step}, is within the budget of {budget}."
     return f"{_describe_changes(outcome, show)}."
 
 
@@ -139,14 +139,14 @@ def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
     states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
     cases = [case for case in outcome.cases if case.state in states]
     worst, others = cases[0], _describe_others(len(cases) - 1, "case")
-    where = f"{show(worst.name)}{others}"
+    case_names = f"{show(worst.name)}{others}"
     nothing = outcome.state is GateState.NOTHING
     if worst.first_failure is None:
         lead = "Nothing was measured" if nothing else "A case was not measured"
-        return f"{lead}: none of the deciding metrics has a value in {where}."
+        return f"{lead}: none of the deciding metrics has a value in {case_names}."
     tail = _NOT_MEASURED[outcome.state]
     failures = describe_failures(worst)
-    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {where}."
+    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {case_names}."
     if outcome.state is GateState.OLD_BASE_FAILED:
         return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
     return sentence
@@ -186,20 +186,20 @@ def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
     missing = [row for row in rows if row.metric_verdict.rule == "absent"]
     head_lacks = [row for row in rows if row.lacks_head_samples]
     metrics = missing or head_lacks or rows
-    titles, where = describe_rows(metrics, show)
+    titles, case_names = describe_rows(metrics, show)
     if missing:
         clauses = {_describe_side_without_value(row.metric_verdict) for row in missing}
-        return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {where}"
+        return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
     if head_lacks:
-        return f"some executions of head lack {titles} in {where}"
+        return f"some executions of head lack {titles} in {case_names}"
     if all(row.metric_verdict.may_exceed for row in metrics):
         if len(metrics) == 1:
             return "more runs are needed to decide whether the change exceeds the budget"
         return (
             f"more runs are needed to decide whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget "
-            f"in {where}"
+            f"in {case_names}"
         )
-    return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {where}"
+    return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {case_names}"
 
 
 def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:

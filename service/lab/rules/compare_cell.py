@@ -82,8 +82,8 @@ def compare_metric(
 
 def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
     """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
-    both = zip(default.values, cell.values, strict=False)
-    pairs = [(left, right) for left, right in both if left is not None and right is not None]
+    value_pairs = zip(default.values, cell.values, strict=False)
+    pairs = [(left, right) for left, right in value_pairs if left is not None and right is not None]
     if not pairs:
         return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
     exact = metric(entry.metric).exact and default.counted and cell.counted

@@ -345,12 +345,12 @@ class _ExactSearch:
         if not inner:
             return None
         n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        late = [commit for commit in inner if not self._do_levels_differ(commit, new)]
-        early = [commit for commit in inner if not self._do_levels_differ(old, commit)]
-        if late:
-            return min(late, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
-        if early:
-            return max(early, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        on_new_level = [commit for commit in inner if not self._do_levels_differ(commit, new)]
+        on_old_level = [commit for commit in inner if not self._do_levels_differ(old, commit)]
+        if on_new_level:
+            return min(on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        if on_old_level:
+            return max(on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         half = suspects.bit_count() / 2
         return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.index_of[commit]))
 

@@ -112,11 +112,11 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
-            both = [
+            both_ends = [
                 format_quantity(*sides).strip()
                 for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
-            return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
+            return Refused(sentence=f"The environments do not differ: before {both_ends[0]}, after {both_ends[1]}.")
 
         def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
@@ -222,7 +222,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     data = Data.from_pairs(len(tests), measured)
     before, after = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
-    failed_side = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    failed_side = next((side for side, end in (("before", before), ("after", after)) if end in failed), None)
     if failed_side is not None:
         return Refused(sentence=f"The environment {failed_side} could not be measured.")
     end_to_measure = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)

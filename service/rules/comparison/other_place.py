@@ -37,21 +37,22 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     if place is None:
         sentence = f"{verdict.sentence} But both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
-    there = place.counted.get(verdict.metric, ())
-    match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    counts = place.counted.get(verdict.metric, ())
+    count = format_number(compute_median(counts) or 0)
+    match _find_source(counts, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base also counts {format_number(compute_median(there) or 0)} when it is built and "
+                f"{verdict.sentence} Base also counts {count} when it is built and "
                 "executed in head's place, so both counts depend on the path or on the state of the files there."
             )
         case "place":
             sentence = (
-                f"Base also counts {format_number(compute_median(there) or 0)} when it is built and executed in head's "
+                f"Base also counts {count} when it is built and executed in head's "
                 f"place, so the path or the state of the files there makes the difference, not the revision. "
                 f"{verdict.sentence}"
             )
-            same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
-            return verdict.model_copy(update={**same, "sentence": sentence})
+            changes = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
+            return verdict.model_copy(update={**changes, "sentence": sentence})
         case "content":
             sentence = (
                 f"{verdict.sentence} In head's place, base counts as before. No file that the program looked for "

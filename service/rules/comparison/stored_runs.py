@@ -223,8 +223,8 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))
     if base.environment == head.environment:
-        same = drift.environment_before == drift.environment_after == base.environment
-        return same and low < drift.position <= high
+        is_one_environment = drift.environment_before == drift.environment_after == base.environment
+        return is_one_environment and low < drift.position <= high
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base.environment, head.environment} or low <= drift.position <= high

@@ -158,15 +158,15 @@ class MergedChanges:
 
     def update(self, noisy: list[LevelChange]) -> list[LevelChange]:
         """Return the merged changes; most of the noisy ones are as in the previous call."""
-        same = min(len(self._noisy), len(noisy))
-        while same and self._noisy[same - 1] is not noisy[same - 1]:
-            same -= 1
-        changed = [*self._noisy[same : same + 1], *noisy[same : same + 1]]
-        self._noisy[same:] = noisy[same:]
+        n_unchanged = min(len(self._noisy), len(noisy))
+        while n_unchanged and self._noisy[n_unchanged - 1] is not noisy[n_unchanged - 1]:
+            n_unchanged -= 1
+        changed = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
+        self._noisy[n_unchanged:] = noisy[n_unchanged:]
         if changed:
             begin = min(change.index for change in changed)
             del self._merged[bisect_left(self._merged, begin, key=_index) :]
-            others = [change for change in noisy[same:] if not self._is_known(change)]
+            others = [change for change in noisy[n_unchanged:] if not self._is_known(change)]
             later = self._known[bisect_left(self._known, begin, key=_index) :]
             self._merged += sorted([*later, *others], key=_index)
         return self._merged
@@ -175,9 +175,9 @@ class MergedChanges:
         """Return whether known changes near a change explain its size."""
         near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
-        same = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
-        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in same)
-        return bool(same) and abs(change.after - change.before) <= explained
+        overlapping = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
+        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in overlapping)
+        return bool(overlapping) and abs(change.after - change.before) <= explained
 
 
 def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:

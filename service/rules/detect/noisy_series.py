@@ -102,32 +102,36 @@ class NoisySeries:
         # Propose positions, and find how many of them are as before.
         values = self._values[:until]
         self._clipped.update(values, self.noise)
-        same = self._path.update(self._clipped, until)
+        n_unchanged = self._path.update(self._clipped, until)
         proposals = self._path.positions
         settled, self._done = self._done - SETTLED_POINTS, until
-        while same and (proposals[same] if same < len(proposals) else until) > settled:
-            same -= 1
+        while n_unchanged and (proposals[n_unchanged] if n_unchanged < len(proposals) else until) > settled:
+            n_unchanged -= 1
 
         # Drop those across which the levels are not distinct.
-        same = self._distinct.update(values, proposals, max(0, same - 1))
+        n_unchanged = self._distinct.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct.changes
-        if same == len(changes) == len(self._rows):
+        if n_unchanged == len(changes) == len(self._rows):
             self._find_slow_ramps(len(self._rows))
             return
 
         # Measure the changes that differ from those before, with their neighbours, and judge them.
-        same = min(max(0, same - 2), len(self._rows))
-        edges = [changes[same - 1].at if same else 0, *(change.at for change in changes[same:]), until]
-        self._rows[same:] = measure_changes(
+        n_unchanged = min(max(0, n_unchanged - 2), len(self._rows))
+        edges = [
+            changes[n_unchanged - 1].at if n_unchanged else 0,
+            *(change.at for change in changes[n_unchanged:]),
+            until,
+        ]
+        self._rows[n_unchanged:] = measure_changes(
             values,
             self._clipped.sums[: until + 1],
             np.array(edges),
-            begin=self._rows[same - 1].at if same else 0,
+            begin=self._rows[n_unchanged - 1].at if n_unchanged else 0,
             noise=self.noise,
-            in_doubt=[change.in_doubt for change in changes[same:]],
+            in_doubt=[change.in_doubt for change in changes[n_unchanged:]],
         )
-        self._group_changes(same)
-        self._find_slow_ramps(same)
+        self._group_changes(n_unchanged)
+        self._find_slow_ramps(n_unchanged)
 
     def _find_slow_ramps(self, same: int) -> None:
         """Look for slow ramps between large changes, from the one before the measured change with index ``same`` on.

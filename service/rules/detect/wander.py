@@ -236,27 +236,27 @@ def compute_margin_over_wander(
     last = first + len(around)
     # Levels between the changes, and their sizes.
     changes = sorted([change, *others])
-    edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
+    edges = [(first, first), *((shape.low, shape.high) for shape in changes), (last, last)]
     stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
     levels = [_compute_median(around[begin - first : end - first]) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
-    parts = [each.compute_levels(first, last) for each in changes]
+    parts = [shape.compute_levels(first, last) for shape in changes]
 
     # Without outliers, which are no wander; the few runs beside a change are none.
     cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
     runs = replace_outliers(around, cut, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.
-    own = changes.index(change)
-    together = [i for i, size in enumerate(sizes) if i == own or abs(size) < LARGE_STEP_SIGMA]
+    number = changes.index(change)
+    together = [i for i, size in enumerate(sizes) if i == number or abs(size) < LARGE_STEP_SIGMA]
     for i in set(range(len(changes))).difference(together):
         runs -= sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
-    if noise.has_modes and abs(sizes[own]) < LARGE_STEP_SIGMA:
+    if noise.has_modes and abs(sizes[number]) < LARGE_STEP_SIGMA:
         runs = compute_normal_scores(runs)
-    return Explanations(runs, shapes).compute_margin(together.index(own))
+    return Explanations(runs, shapes).compute_margin(together.index(number))
 
 
 def _compute_median(values: Floats) -> float:

@@ -143,11 +143,11 @@ def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame
 
 def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
     """Return the innermost frame of the program itself; without one, the innermost outside of the C library."""
-    own = find_own_frame(frames)
-    if own is None or is_own_frame(own):
-        return own
+    own_frame = find_own_frame(frames)
+    if own_frame is None or is_own_frame(own_frame):
+        return own_frame
     outside = (frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "[")
-    return next(outside, own)
+    return next(outside, own_frame)
 
 
 def _make_key(frame: Frame) -> tuple[str, str]:

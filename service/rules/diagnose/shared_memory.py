@@ -27,8 +27,8 @@ def _count_mapped_again(facts: Facts) -> int:
 
 def _is_mapped_by_each(facts: Facts) -> bool:
     """Return whether several processes fault on the same pages of shared memory."""
-    again = _count_mapped_again(facts)
-    return again >= MIN_MAPPED_AGAIN and again >= MIN_MAPPED_SHARE * facts.faults
+    n_mapped_again = _count_mapped_again(facts)
+    return n_mapped_again >= MIN_MAPPED_AGAIN and n_mapped_again >= MIN_MAPPED_SHARE * facts.faults
 
 
 def _estimate_one_map_saving(facts: Facts) -> float:
