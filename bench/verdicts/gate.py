@@ -125,7 +125,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
 
 def headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
-    return gate_verdict_text.describe_verdict(outcome, str)
+    return gate_verdict_text.describe_gate_verdict(outcome, str)
 
 
 class Tally:

@@ -180,7 +180,7 @@ def _build_project(
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
-    from runner.subject.missing_packages import find_missing_part
+    from runner.subject.missing_packages import find_missing_dependency
 
     problem, missing_tool, slow = "", "", False
     missing_part: MissingPart | None = None
@@ -205,7 +205,9 @@ def _build_project(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             part = (
-                find_missing_part(failure.build.log, first.sources.files) if isinstance(failure, BuildFailure) else None
+                find_missing_dependency(failure.build.log, first.sources.files)
+                if isinstance(failure, BuildFailure)
+                else None
             )
             missing_part = missing_part or part
             problem = f"{lacks}; " * bool(lacks) + (str(part) if part else describe_build_failure(failure))

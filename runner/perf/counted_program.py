@@ -24,7 +24,7 @@ from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
 from runner.perf.region import REGION_EVENTS, Region
-from runner.perf.running_processes import list_descendants
+from runner.perf.running_processes import list_descendants_in_order
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
@@ -205,7 +205,7 @@ class CountedProgram:
     def list_processes(self) -> list[int]:
         """Return the program and its descendants, as they are now."""
         program = self.launch.program
-        return [] if program is None else [program, *list_descendants(program)]
+        return [] if program is None else [program, *list_descendants_in_order(program)]
 
 
 def make_unsupported_readings(events: Sequence[str]) -> dict[str, Reading]:

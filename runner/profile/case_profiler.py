@@ -22,7 +22,7 @@ from runner.profile.anatomy import Dissection
 from runner.profile.code_places import locate_places
 from runner.profile.compiled_code import CompiledCode, add_map_variables
 from runner.profile.fault_access import FaultAccess
-from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
+from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
 from runner.profile.recording_plan import CallGraph, ExpectedCounts
 from runner.profile.recording_reader import ADDRESS_FIELDS, CALL_FIELDS, STACK_FIELDS, TRACE_FIELDS, read_events
@@ -236,7 +236,7 @@ def collect_profile(
     root = f"{trial.tree.absolute()}/"
     frames = tuple(_make_frame_relative(frame, root) for frame in collector.table.frames)
     collector.remarks += describe_missing_callers(collector.without_callers, chosen)
-    collector.remarks += describe_missing_names(frames, trial.tree)
+    collector.remarks += describe_missing_symbols(frames, trial.tree)
     return Profile(
         profile_id=uuid.uuid4(),
         subject=trial.subject.name,

@@ -28,7 +28,7 @@ from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, 
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.missing_packages import find_missing_part, name_missing_tool
+from runner.subject.missing_packages import find_missing_dependency, name_missing_tool
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
@@ -469,7 +469,7 @@ def run_build_command(
 
 def _name_missing_part(log: str, tree: Path) -> str:
     """Return what a failed build lacks on this host and how to install it; empty if no package is known for it."""
-    part = find_missing_part(log, {entry.name for entry in walk_tree(tree)})
+    part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
     return str(part) if part and part.packages else ""
 
 

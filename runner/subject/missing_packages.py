@@ -187,7 +187,7 @@ _TOOL_LINES = 12
 """Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
 
 
-def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | None:
+def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPart | None:
     """Return what a failed build lacks on this host; None if its log does not say that anything is missing.
 
     Parameters

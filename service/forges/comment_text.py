@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
 from runner.contract.comparison import Side
 from service.forges.gate_verdict_text import (
+    describe_baseline_change,
     describe_explanations,
+    describe_gate_verdict,
     describe_judge,
     describe_rows,
-    describe_since,
-    describe_verdict,
     format_change,
     format_metric_name,
 )
@@ -79,7 +79,7 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     """
     explanations = describe_explanations(outcome, format_code)
     why = f" {explanations[0][1]}" if explanations else ""
-    verdict = f"**{describe_verdict(outcome, format_code)}**{why}\n\n"
+    verdict = f"**{describe_gate_verdict(outcome, format_code)}**{why}\n\n"
     first = f"{verdict}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
     first += _describe_failures(outcome.cases)
     sides = (
@@ -97,7 +97,7 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
 
 def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without the verdict, for check runs, whose title has it."""
-    verdict = f"**{describe_verdict(outcome, format_code)}**"
+    verdict = f"**{describe_gate_verdict(outcome, format_code)}**"
     return build_comment(outcome, links, limit=limit).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
 
 
@@ -206,7 +206,7 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold where somebody has to look at it."""
     crept = row.crept is not None
-    words = metric_verdict_text.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
+    words = metric_verdict_text.describe_verdict(row.metric_verdict, crept=crept, since=describe_baseline_change(row))
     is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=crept)
     return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent else words
 

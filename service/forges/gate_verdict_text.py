@@ -29,7 +29,7 @@ _NOT_MEASURED: Mapping[GateState, str] = {
 _STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
 
 
-def describe_verdict(outcome: GateOutcome, show: Show) -> str:
+def describe_gate_verdict(outcome: GateOutcome, show: Show) -> str:
     """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
     warning = ""
     if outcome.changes_to_accept and outcome.accepted is None:
@@ -119,7 +119,7 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
     if state is GateState.CREPT:
         step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
         metric_name = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
-        total = describe_since(row)
+        total = describe_baseline_change(row)
         return f"Worse step by step: {total} in {metric_name}. The last step, {step}, is within the budget of {budget}."
     return f"{_describe_changes(outcome, show)}."
 
@@ -243,7 +243,7 @@ def _list_names(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def describe_since(row: MetricOutcome) -> str:
+def describe_baseline_change(row: MetricOutcome) -> str:
     """Return the change since the baseline; an empty text where the row has none."""
     if row.baseline is None or row.metric_verdict.head.level is None:
         return ""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
 from service.forges.gate_findings import list_findings
-from service.forges.gate_verdict_text import describe_verdict
+from service.forges.gate_verdict_text import describe_gate_verdict
 from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import make_plain
 
@@ -42,7 +42,7 @@ def render_check_run(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_choose_conclusion(outcome),
-        title=make_plain(describe_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
+        title=make_plain(describe_gate_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
         summary=comment_text.build_summary(outcome, links, MAX_SUMMARY_BYTES),
         annotations=tuple(_list_annotations(outcome)),
     )

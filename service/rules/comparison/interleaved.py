@@ -184,9 +184,12 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
     """Yield the values of a metric in the pairs of which both samples have one."""
     absent = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
-        left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value
-        if left is not None and right is not None:
-            yield left, right
+        base_value, head_value = (
+            base_sample.readings.get(name, absent).value,
+            head_sample.readings.get(name, absent).value,
+        )
+        if base_value is not None and head_value is not None:
+            yield base_value, head_value
 
 
 def _apply_budget(
@@ -224,10 +227,10 @@ def build_verdict(
     threshold: float | None = None,
 ) -> MetricVerdict:
     """Return a decision as a verdict, with the levels of both sides and the change between them."""
-    left, right = _summarise_side(base), _summarise_side(head)
+    base_side, head_side = _summarise_side(base), _summarise_side(head)
     change = decision.change
-    if change is None and left.level is not None and right.level is not None:
-        change = right.level - left.level
+    if change is None and base_side.level is not None and head_side.level is not None:
+        change = head_side.level - base_side.level
     up = decision.direction > 0 if decision.direction else change is not None and change > 0
     good = up == (metric(name).better == "higher")
     return MetricVerdict(
@@ -235,10 +238,10 @@ def build_verdict(
         verdict=decision.verdict,
         counts=counts,
         rule=decision.rule,
-        base=left,
-        head=right,
+        base=base_side,
+        head=head_side,
         change=change,
-        percent=compute_percent_change(change, left.level),
+        percent=compute_percent_change(change, base_side.level),
         direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
         bounds=decision.interval,
         threshold=threshold,

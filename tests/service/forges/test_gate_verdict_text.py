@@ -4,7 +4,7 @@ import pytest
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.report import Stage
-from service.forges.gate_verdict_text import describe_verdict, format_metric_name
+from service.forges.gate_verdict_text import describe_gate_verdict, format_metric_name
 from service.rules.gate.verdict import judge_gate
 from tests.service.forges import made_gates
 
@@ -28,4 +28,4 @@ def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None
 )
 def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:
     outcome = judge_gate(made_gates.gate(made_gates.failed("base", head_stage=head)))
-    assert describe_verdict(outcome, str).startswith(said)
+    assert describe_gate_verdict(outcome, str).startswith(said)
