@@ -24,7 +24,7 @@ from pathlib import Path
 from bench.bisect_peers import bayesect, horstein, jedynak
 from bench.report import finish, steps
 from runner.contract.setting_search import FoundSettings, MeasureSettings
-from service.rules.bisect import exact_search, noisy_search, proof, setting_search
+from service.rules.bisect import culprit_proof, exact_search, noisy_search, setting_search
 from service.rules.bisect.graph import Node
 from service.rules.bisect.question import Answer, Found, Measure, Observation, Prove, Question, Refused
 
@@ -123,7 +123,8 @@ def _lead_exact(question: Question, culprit: int, failing: frozenset[int]) -> _R
     """Lead a search to its end, the proof included; that measures culprit and parent again, and no further commit."""
     seen: list[Observation] = []
     while not isinstance(
-        answer := proof.choose_next_proof(question, exact_search.search_exact(question, seen), seen), Found | Refused
+        answer := culprit_proof.choose_next_proof(question, exact_search.search_exact(question, seen), seen),
+        Found | Refused,
     ):
         interleaved = uuid.uuid4() if isinstance(answer, Prove) else None
         for commit in (answer.parent, answer.commit) if isinstance(answer, Prove) else answer.commits:
@@ -311,7 +312,7 @@ class _Git:
         )
         script.chmod(0o755)
         self._run("bisect", "start", "--no-checkout", self._hashes[COMMITS], self._hashes[0])
-        # Where only commits to skip are left, git names all of them and leaves with exit code 2.
+        # If only commits to skip are left, git names all of them and leaves with exit code 2.
         out = subprocess.run(
             ["git", "bisect", "run", "./ask"], cwd=self._folder, capture_output=True, text=True, check=False
         ).stdout

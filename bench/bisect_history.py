@@ -76,7 +76,7 @@ def plant(clone: Path) -> tuple[str, str, str, int]:
     Raises
     ------
     ValueError
-        Where the history is too short, or a version has no place for the patch.
+        If the history is too short, or a version has no place for the patch.
     """
     log = _git(clone, "log", "--topo-order", "--reverse", "--format=%H %P%x00%an <%ae> %at +0000%x00%T%x00%s").decode()
     entries = [line.split("\0") for line in log.splitlines()][-COMMITS - 1 :]

@@ -49,7 +49,7 @@ def false_alarms(rng: Rng, noise: Callable[[Rng, int], np.ndarray], runs: int = 
         values = (LEVEL + noise(rng, 250)).tolist()
         series = LevelChangeDetector()
         series.extend(values[:50])
-        told = [drift.index for drift in series.changes()]
+        told = [drift.index for drift in series.find_changes()]
         for i in range(50, 250):
             for drift in series.append(values[i]):
                 if any(abs(drift.index - known) <= 8 for known in told):

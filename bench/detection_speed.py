@@ -57,7 +57,7 @@ def append(rng: Rng, n: int, more: int = 800) -> dict[str, float]:
         values = _series(rng, kind, n + more)
         series = LevelChangeDetector()
         series.extend(values[:n])
-        series.changes()
+        series.find_changes()
         begin = time.process_time()
         for value in values[n:]:
             series.append(value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.store_service import Service
 from runner.measuring.trial import Trial
-from runner.profile.collect import Collector, collect_profile, compute_expected_counts
+from runner.profile.case_profiler import Collector, collect_profile, compute_expected_counts
 from runner.profile.elf import choose_call_graph
 from runner.profile.permissions import detect_recording_permissions
 from runner.reporting.client import Service as Client

@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.profile.collect import collect_profile
+from runner.profile.case_profiler import collect_profile
 from runner.workload import Workload, load_workload
 
 WORKLOADS = Path(__file__).parents[1] / "workloads"

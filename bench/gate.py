@@ -32,7 +32,7 @@ from runner.cli.gate_plan import plan_gate
 from runner.cli.gate_report import build_gate_report
 from runner.cli.workbench import prepare_workbench
 from runner.measuring.preflight import Workbench
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 from runner.subject.repository import Repository, open_repository
 from runner.workload import Workload, load_workload
@@ -115,7 +115,7 @@ class Run:
         self.hub.propose(self.number, self.base, head)
         done.webhook = self._webhook(head)
         settings, workload = load_settings(), self.workloads[self.number % 2]
-        with connect(settings) as service:
+        with connect_to_service(settings) as service:
             with plan_gate(workload, self.repository, self.base, head) as plan:
                 ends = (plan.ends.base, plan.ends.measured)
                 results = compare_cases(service, self.repository, workload, self.place, ends, plan.case_pairs)

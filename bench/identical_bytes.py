@@ -36,7 +36,7 @@ from runner.dependencies.digests import combine_digests, hash_built_file
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.measuring.comparison import raise_priority
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling, compute_levels
 from runner.measuring.trial import Bench
 from runner.perf.session import count_faults
@@ -347,7 +347,9 @@ def _measured(program: Program, tree: Path, confined: Sandbox | None) -> Report:
     case = Case(workload="same", definition="0" * 16, parameters={"program": program.command[-1], "by": program.needs})
     revision = Revision(commit="0" * 40, committed_at=datetime(2025, 1, 1, tzinfo=UTC))
     with raise_priority():
-        return measure(workload, case, tree, bench=bench, subject="same", revision=revision, sampling=program.sampling)
+        return measure_case(
+            workload, case, tree, bench=bench, subject="same", revision=revision, sampling=program.sampling
+        )
 
 
 # ---- Commits ----

@@ -67,7 +67,7 @@ class Timing:
     p95: float
     cpu: float
     again: float
-    """Where the client has the page already, and it still holds."""
+    """If the client has the page already, and it still holds."""
     size: int
     wire: int
     """Bytes, compressed as a browser accepts it."""

@@ -30,7 +30,7 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import count_faults
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, load_workload
-from runner.workload.matrix import list_cases
+from runner.workload.parameter_matrix import list_cases
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNS = 100

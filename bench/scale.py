@@ -57,7 +57,7 @@ MOST_BYTES = 60.0
 MOST_MS = {"page": 100.0, "question": 50.0}
 MOST_GROWTH = 1.3
 LEAST_GAIN = 1.8
-"""Where each service has a processor, and so have the database's sessions."""
+"""If each service has a processor, and so have the database's sessions."""
 _BATCH = 1000
 _COMMITS = 20
 _CASES = 100

@@ -27,7 +27,7 @@ from runner.contract import Case
 from service.store.engine.database import Database
 from service.store.engine.table_partitions import RUNS_PER_PARTITION
 from service.store.engine.upgrade import upgrade_database
-from service.store.maintenance.backup import restore
+from service.store.maintenance.backup import restore_database
 from service.store.shared_rows import make_case_key
 from tests.service import postgres
 
@@ -157,7 +157,7 @@ def _draw(home: Path, size: Size, first_commit: int = 0) -> Path:
 def load(file: Path, url: str) -> None:
     """Restore a file into PostgreSQL."""
     database = Database(url)
-    restore(database, file, progress=lambda done, total: progress(f"{done:,} of {total:,} rows loaded"))
+    restore_database(database, file, progress=lambda done, total: progress(f"{done:,} of {total:,} rows loaded"))
     database.close()
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 from bench.identical_bytes import PROGRAMS, SOURCES, Program
 from bench.report import finish, steps
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.execution.execute import execute
 from runner.measuring.comparison import raise_priority
+from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFileRecorder
-from runner.perf.recording import Recording
 from runner.perf.session import count_processes
 from runner.process_state.process_state import ProcessState
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from findings.stored import LEAST_PERCENT, Drift, History
 
 _FACTOR = 2
-"""Where counts cannot be the same, a drift may be half as large or twice as large as the stored one."""
+"""If counts cannot be the same, a drift may be half as large or twice as large as the stored one."""
 
 
 class Verdict(StrEnum):

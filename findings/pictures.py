@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from findings.product import METRIC
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 from tests.e2e.browser import launched
 
@@ -31,7 +31,7 @@ def save(home: Path, cases: Iterable[str], folder: Path) -> list[Path]:
     _refuse_collisions(chosen)
     folder.mkdir(parents=True, exist_ok=True)
     settings = replace(load_settings(), home=home, url=None)
-    with connect(settings) as service, sync_playwright() as playwright, launched(playwright) as browser:
+    with connect_to_service(settings) as service, sync_playwright() as playwright, launched(playwright) as browser:
         page = browser.new_page(viewport=_SIZE, color_scheme="light", device_scale_factor=2, timezone_id="UTC")
         for case in chosen:
             series = max(service.list_series(case=case, metric=METRIC), key=_number)  # of the newest definition

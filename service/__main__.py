@@ -118,8 +118,10 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _OF_THE_DISK:
             _discard_output()
-            where = error.filename or "the output"
-            click.echo(f"faultwatch-service: The file cannot be written: {where} ({error.strerror}). {_FREE}", err=True)
+            file_name = error.filename or "the output"
+            click.echo(
+                f"faultwatch-service: The file cannot be written: {file_name} ({error.strerror}). {_FREE}", err=True
+            )
             sys.exit(_WRONG)
         # Python's own exit code, 1, has a meaning: see docs/reference/commands.md.
         traceback.print_exception(error)

@@ -27,7 +27,7 @@ from service.web import (
     settings_changes,
     webhooks,
 )
-from service.web.access import body_limits, guard, provider_sign_in, sign_in
+from service.web.access import body_limits, guard, provider_sign_in, token_sign_in
 from service.web.access.sessions import register_sessions
 from service.web.api import actions_sign_in
 from service.web.api.body import MAX_BYTES, JsonProvider
@@ -86,7 +86,7 @@ def create_app(config: Config | None = None, *, accepts_newer: bool = False) -> 
     actions_sign_in.register_trusted_jobs(app, config.jobs)
     app.register_blueprint(feeds.bp)
     app.register_blueprint(prometheus_metrics.bp)
-    app.register_blueprint(sign_in.bp)
+    app.register_blueprint(token_sign_in.bp)
     provider_sign_in.register(app, config.provider)
     # What every response passes last.
     app.after_request(_add_security_headers)

@@ -136,7 +136,7 @@ def list_trusted_hosts(config: Config, host: str) -> tuple[str, ...] | None:
     """Return the host names to accept; None for all.
 
     On loopback, where no token is needed, these are the configured ones: a foreign web page could point its own name at
-    the service and have the user's browser read everything. Where others can reach the service, its names are not known
+    the service and have the user's browser read everything. If others can reach the service, its names are not known
     and it requires tokens, which no foreign page has.
     """
     try:

@@ -228,7 +228,7 @@ def _append_costs(rng: Rng) -> dict[str, float]:
             values = law(rng, n + 800).tolist()
             detector = LevelChangeDetector()
             detector.extend(values[:n])
-            detector.changes()
+            detector.find_changes()
             begin = time.process_time()
             for value in values[n:]:
                 detector.append(value)

@@ -17,10 +17,10 @@ from typing import Any, cast
 from runner.contract import Case, Environment, Host, MetricVerdict, Outcome, Reading, Report, Revision, Sample, Verdict
 from runner.contract.gate import GateCase, GateReport, GateVerdict
 from runner.contract.judging import Judging
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.proof_power import MAX_PAIRS
 from runner.measuring.comparison import Pairs, sample_interleaved
-from service.forges import verdict_text
+from service.forges import gate_verdict_text
 from service.rules.comparison import interleaved, stored_runs
 from service.rules.comparison.run_pairing import ComparableRun, Pair
 from service.rules.gate.verdict import GateOutcome, judge_gate
@@ -125,7 +125,7 @@ def gate(base: Draws, head: Draws, judging: Judging, chance: random.Random, case
 
 def headline(outcome: GateOutcome) -> str:
     """Return the first line of the comment."""
-    return verdict_text.describe_verdict(outcome, str)
+    return gate_verdict_text.describe_gate_verdict(outcome, str)
 
 
 class Tally:
@@ -172,7 +172,7 @@ def _unchanged(chance: random.Random, tally: Tally) -> None:
         calm = sum("no change in faults" in headline(outcome).lower() for outcome in outcomes)
         tally.at_most(f"unchanged, {name}: flagged", flagged, 0, UNCHANGED)
         tally.at_least(f"unchanged, {name}: no change in faults", calm, 0.95 * UNCHANGED, UNCHANGED)
-        tally.figures[f"unchanged, {name}: median pairs"] = median(
+        tally.figures[f"unchanged, {name}: median pairs"] = compute_median(
             [len(outcome.cases[0].case.base.samples) for outcome in outcomes]
         )
 
@@ -226,7 +226,9 @@ def _stored(chance: random.Random, tally: Tally) -> None:
             session = 1 + chance.gauss(0, 0.03)
             values = tuple(session * chance.gauss(1, 0.002) for _ in range(40))
             sides.append(_run(number))
-            readings[number] = {"elapsed": stored_runs.SideReadings(values, len(values), median(values), True, 1)}
+            readings[number] = {
+                "elapsed": stored_runs.SideReadings(values, len(values), compute_median(values), True, 1)
+            }
         (row,) = stored_runs.compare_pairs([Pair((sides[0],), (sides[1],))], readings, {}, {})
         changed += row.decision.verdict is Verdict.CHANGED
     tally.at_most("stored, sessions differ by 3 %: changed", changed, 0, STORED)

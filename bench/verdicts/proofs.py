@@ -20,7 +20,7 @@ from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count
 from service.rules.detect.nomination import nominate_change
 from service.rules.series.find_drifts import find_drifts
-from service.rules.series.tracks import PathPoint, arrange_trend
+from service.rules.series.point_order import PathPoint, arrange_trend
 
 Rng = np.random.Generator
 Law = Callable[[Rng, int], np.ndarray]

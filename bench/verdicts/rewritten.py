@@ -16,7 +16,7 @@ from service.rules.series.branches import Branches, arrange_branches
 from service.rules.series.candidate_commits import list_commits_between
 from service.rules.series.commit_order import Commit, sort_by_history
 from service.rules.series.find_drifts import find_drifts
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 
 REWRITINGS = 500
 START = datetime(2025, 1, 1, tzinfo=UTC)

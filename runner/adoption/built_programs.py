@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from runner.adoption.inputs import list_inputs, list_stand_ins
 from runner.adoption.proposal import RunProposal
-from runner.adoption.servers import KNOWN_SERVERS
+from runner.adoption.server_proposals import KNOWN_SERVERS
 from runner.adoption.sources import THIRD_PARTY_FOLDERS, Sources, is_auxiliary, is_third_party
 from runner.system.regular_file import open_regular
 from runner.system.tree_walk import walk_tree

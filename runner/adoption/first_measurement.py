@@ -15,7 +15,7 @@ from runner.adoption.command_choice import MAX_SECONDS, has_tried_enough, is_giv
 from runner.adoption.own_code import executes_own_code
 from runner.adoption.printed_text import find_missing_module, is_usage, reports_error
 from runner.adoption.proposal import BuildProposal, LoadProposal, RunProposal, build_shell_command
-from runner.adoption.servers import (
+from runner.adoption.server_proposals import (
     get_program,
     get_start,
     list_service_runs,
@@ -31,7 +31,7 @@ from runner.contract.report import Build, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.execution.execute import TIMEOUT_WORDS, Finished, execute
 from runner.execution.process_variables import PROCESS_VARIABLES
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.preflight import Workbench
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Subject, Trial
@@ -39,9 +39,9 @@ from runner.perf.session import ExecutionFailure
 from runner.servers.listening import Listener
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import restore_tree
 from runner.subject.confined_build import execute_confined
 from runner.subject.repository import Repository
+from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload, list_cases
 from runner.workload.bound_case import bind_case
 
@@ -202,13 +202,13 @@ class FirstMeasurement:
 
     def _find_server(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> RunProposal | None:
         """Start a command, and propose how to load it if it listens; None if it does not."""
-        port, listener = self._observe(proposal, run, tree)
+        port, listener = self._observe_command(proposal, run, tree)
         if listener is None:
             return None
         if listener.port and str(listener.port) not in run.command:
             # Many services take their port from this variable.
             other = replace(run, command=f"env PORT={_OTHER_PORT} {run.command}", program=get_program(run))
-            other_port, other_listener = self._observe(proposal, other, tree)
+            other_port, other_listener = self._observe_command(proposal, other, tree)
             if other_listener and other_listener.port == _OTHER_PORT:
                 run, port, listener = other, other_port, other_listener
         programs = find_built_programs(tree, self.sources.files)
@@ -220,7 +220,7 @@ class FirstMeasurement:
             find_generator=lambda name: _find_load_generator(name, programs),
         )
 
-    def _observe(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
+    def _observe_command(self, proposal: BuildProposal, run: RunProposal, tree: Path) -> tuple[int, Listener | None]:
         """Start a command; return the port at which it answers to HTTP, or 0, and where it listens.
 
         That is the port if there is one.
@@ -298,7 +298,7 @@ class FirstMeasurement:
         sampling = Sampling(min(max(usual.least, _MIN_SAMPLES), most), most, usual.precision)
         progress.set_remaining(len(list_cases(workload)) * (sampling.least + 1))
         return [
-            measure(
+            measure_case(
                 workload,
                 case,
                 tree,
@@ -323,7 +323,7 @@ class FirstMeasurement:
         """
         runs = 1 if run.load else _RUNS_PER_TRIAL
         workload = self._make_workload(proposal, run, TRIAL_SECONDS)
-        report = measure(
+        report = measure_case(
             workload,
             list_cases(workload)[0],
             tree,
@@ -334,21 +334,21 @@ class FirstMeasurement:
         )
         counts = report.values(FAULTS)
         if report.outcome is Outcome.MEASURED and counts:
-            text = "" if run.output != "none" or run.load else self._execute(workload, tree).output
+            text = "" if run.output != "none" or run.load else self._execute_command(workload, tree).output
             _, lack = find_missing_module(text)
             if lack:
                 # It has started another program, and ignores that program's failure.
                 problem = f"`{run.command}` succeeds, but prints: {_BUILD_PATH.sub('.', lack)}"
                 return Tried(run, (), problem[:_MAX_PROBLEM_CHARACTERS])
-            own = [file for file in report.files.mapped if file.own] if report.files else []
-            maps_built_files = bool(own) or report.files is None or run.is_server
+            own_files = [file for file in report.files.mapped if file.own] if report.files else []
+            maps_built_files = bool(own_files) or report.files is None or run.is_server
             return Tried(
                 run,
                 tuple(map(int, counts)),
                 seconds=max(report.values("elapsed"), default=0.0),
                 usage=is_usage(text),
                 own_bytes=report.files.own_bytes if report.files else "",
-                own_faults=sum(file.faults or 0 for file in own),
+                own_faults=sum(file.faults or 0 for file in own_files),
                 foreign=not executes_own_code(self.sources, maps_built_files=maps_built_files),
             )
         if report.failure is None:
@@ -363,11 +363,13 @@ class FirstMeasurement:
         """
         nothing = replace(run, input="", stand_in=os.devnull)
         runs = redirect_file_to_input(run), redirect_file_to_input(nothing)
-        first, second = (self._execute(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs)
+        first, second = (
+            self._execute_command(self._make_workload(proposal, variant, TRIAL_SECONDS), tree) for variant in runs
+        )
         differ = (first.status, first.output) != (second.status, second.output)
         return differ and not (reports_error(first.output) and not reports_error(second.output))
 
-    def _execute(self, workload: Workload, tree: Path) -> Finished:
+    def _execute_command(self, workload: Workload, tree: Path) -> Finished:
         """Execute a command without measuring it, to see what it prints."""
         bound = bind_case(workload, list_cases(workload)[0])
         environment = self._workbench.bench.make_process_state(bound).environment

@@ -53,14 +53,16 @@ def list_inputs(sources: Sources, program: str) -> list[str]:
         if _is_of_kind(file, name, sources.name.lower())
         and (rank < len(_INPUT_FOLDERS) or ("/" not in file and _get_kind(file) not in _DOCUMENTS))
     )
-    kept = [(rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS]
-    frequency = Counter(_get_kind(file) for _, file in kept)
-    data = sorted(kept, key=lambda place: (-frequency[_get_kind(place[1])], *place))
-    chosen = [*_spread(own), *data[:_MAX_DATA_FILES]]
+    kept_inputs = [
+        (rank, file) for rank, file in ranked if rank < len(_INPUT_FOLDERS) and _get_kind(file) in _DATA_KINDS
+    ]
+    frequency = Counter(_get_kind(file) for _, file in kept_inputs)
+    data = sorted(kept_inputs, key=lambda place: (-frequency[_get_kind(place[1])], *place))
+    chosen = [*_select_spread_files(own), *data[:_MAX_DATA_FILES]]
     return list(dict.fromkeys(file for _, file in chosen))
 
 
-def _spread(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _select_spread_files(ranked: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return a few of many files, of the best folders: from the whole alphabet, because neighbours are alike."""
     best = [place for place in ranked if place[0] == ranked[0][0]]
     if len(best) <= _MAX_OF_ITS_KIND:

@@ -141,10 +141,10 @@ def make_serial(build: BuildProposal) -> BuildProposal | None:
     """Return a build that runs one job at a time; None if it does so already."""
     if JOBS_OPTION not in build.command:
         return None
-    return replace(build, command=_simplify(build.command.replace(f" {JOBS_OPTION}", "")))
+    return replace(build, command=_remove_shell(build.command.replace(f" {JOBS_OPTION}", "")))
 
 
-def _simplify(command: str) -> str:
+def _remove_shell(command: str) -> str:
     """Return a command without a shell that it does not need."""
     prefix = "sh -c '"
     return build_shell_command(command[len(prefix) : -1]) if command.startswith(prefix) else command

@@ -73,10 +73,10 @@ def describe_limits(permissions: RecordingPermissions, *, root: bool) -> list[st
             "faults is unknown: `sudo sysctl kernel.perf_event_paranoid=1` allows it, or sudo"
         )
     if not permissions.tracepoints:
-        how = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
+        remedy = "`mount -t tracefs tracefs /sys/kernel/tracing` allows it" if root else "run the command with sudo"
         limits.append(
-            "calls that map and return memory are not recorded, so returned memory that is touched again is not told "
-            f"from new memory: {how}"
+            "calls that map and return memory are not recorded, so returned memory that is touched again cannot be "
+            f"distinguished from new memory: {remedy}"
         )
     return limits
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from runner.attach.choosing import Choice, choose_by_container_id, choose_by_pid
+from runner.attach.process_choice import Choice, choose_by_container_id, choose_by_pid
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 
@@ -28,9 +28,9 @@ def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
         pid = _ask_for_process(engine, name)
         if pid is not None and pid in table:
             return choose_by_pid(table, pid)
-    asked = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
+    asked_engines = f"; asked: {', '.join(engines)}" if engines else "; neither podman nor docker is installed here"
     raise FaultwatchError(
-        f"no running container is named {name!r}{asked}",
+        f"no running container is named {name!r}{asked_engines}",
         "`podman ps` lists them, for each user apart; or pass the id of its process",
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.attach.live_program import LiveProgram
-from runner.execution.sandbox import build_reader_prefix
+from runner.execution.confined_readers import build_reader_prefix
 from runner.profile.source_lines import SourceLine, find_source_lines
 from runner.profile.stack_folding import Lines
 

@@ -16,7 +16,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _START_FIELD = 19
 _STABLE_SECONDS = 2.0
 _MAX_THREADS = 256
-"""Of more threads, this many are looked at."""
+"""The most threads that are sampled."""
 _LOCK_WAIT = re.compile(
     r"rwsem_down_.*|down_(?:read|write)(?:_killable)?|vm_mmap_pgoff|__vm_munmap|do_madvise.*|madvise_.*lock.*|"
     r"lock_mm_and_find_vma|mmap_(?:read|write)_lock.*|do_mprotect_pkey.*|__(?:do|x64|arm64)_sys_(?:brk|munmap|mremap)|"
@@ -64,15 +64,15 @@ class Figures(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """How often threads were looked at, and how often they waited for something."""
+    """How often threads were sampled, and in how many samples they waited for something."""
 
-    looks: int = 0
+    samples: int = 0
     lock: int = 0
     storage: int = 0
 
     def add(self, other: "Waits") -> "Waits":
         """Return the sum of two."""
-        return Waits(self.looks + other.looks, self.lock + other.lock, self.storage + other.storage)
+        return Waits(self.samples + other.samples, self.lock + other.lock, self.storage + other.storage)
 
 
 class Interval(Struct, frozen=True):
@@ -150,18 +150,18 @@ def read_figures(tree: Tree, pids: Sequence[int]) -> Figures:
     )
 
 
-def look_at_waits(tree: Tree, pids: Sequence[int]) -> Waits:
-    """Look once at each thread, whether it waits for the lock of its address space or for storage."""
-    looks = lock = storage = 0
+def sample_waits(tree: Tree, pids: Sequence[int]) -> Waits:
+    """Sample each thread once: whether it waits for the lock of its address space, or for storage."""
+    samples = lock_waits = storage_waits = 0
     threads = (f"proc/{pid}/task/{name}/wchan" for pid in pids for name in list_threads(tree, pid))
     for file in islice(threads, _MAX_THREADS):
-        place = tree.read_text(file, 200)
-        if place is None:
+        wait_channel = tree.read_text(file, 200)
+        if wait_channel is None:
             continue
-        looks += 1
-        lock += _LOCK_WAIT.fullmatch(place) is not None
-        storage += _STORAGE_WAIT.fullmatch(place) is not None
-    return Waits(looks, lock, storage)
+        samples += 1
+        lock_waits += _LOCK_WAIT.fullmatch(wait_channel) is not None
+        storage_waits += _STORAGE_WAIT.fullmatch(wait_channel) is not None
+    return Waits(samples, lock_waits, storage_waits)
 
 
 def list_threads(tree: Tree, pid: int) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from runner.perf.attached_perf import AttachError
-from runner.perf.recording import Recorder, RecordPlan
+from runner.perf.attached_recorder import Recorder, RecordPlan
 
 _BUFFER_PAGES = 512
 """Pages of each processor's buffer: two MiB, on a host that works for others."""
@@ -113,12 +113,12 @@ class LiveRecorder:
     def _start(self) -> None:
         """Start perf."""
         buffers = ("-m", str(_BUFFER_PAGES)) if os.geteuid() == 0 else ()
-        own = os.dup(self._file.fileno())
+        descriptor = os.dup(self._file.fileno())
         # With a list of threads, perf would leave out those that they start.
         plan = RecordPlan(
-            ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{own}")
+            ("--inherit", *buffers, "--max-size", _MAX_BYTES, *self._options), Path(f"/proc/self/fd/{descriptor}")
         )
-        self._recorder = Recorder(plan, self._list_threads(), [own], make_guard(), threads=True)
+        self._recorder = Recorder(plan, self._list_threads(), [descriptor], make_guard(), threads=True)
 
 
 def make_guard() -> Callable[[], None]:

@@ -43,10 +43,11 @@ def describe_missing_names(profile: Profile, program: LiveProgram, find_package:
             yield f"{start}code generated at run time, without names: {hint.format(pid=program.process.pid)}"
             continue
         path = module if module.startswith("/") else program.file
-        how = "" if program.has_own_files else find_package(path)
+        remedy = "" if program.has_own_files else find_package(path)
         if program.has_own_files:
-            how = "keep its symbols in the image, or install its debug package there"
-        yield f"{start}functions of {module} without names, because it is stripped: {how or 'build it without `strip`'}"
+            remedy = "keep its symbols in the image, or install its debug package there"
+        remedy = remedy or "build it without `strip`"
+        yield f"{start}functions of {module} without names, because it is stripped: {remedy}"
 
 
 def compute_unknown_shares(profile: Profile) -> dict[str, float]:
@@ -78,15 +79,15 @@ def _name_module(module: str) -> str:
 
 def find_debug_package(path: str) -> str:
     """Return the command that installs the names of a file's functions, by the package that has the file."""
-    for asked in (path, path.removeprefix("/usr")):
-        package = _ask("dpkg-query", "-S", asked).partition(":")[0]
+    for candidate in (path, path.removeprefix("/usr")):
+        package = _run_query("dpkg-query", "-S", candidate).partition(":")[0]
         if package and " " not in package:
             return f"`apt install {package}-dbgsym`, from Debian's or Ubuntu's archive of debug symbols"
-    package = _ask("rpm", "-qf", "--queryformat", "%{NAME}", path)
+    package = _run_query("rpm", "-qf", "--queryformat", "%{NAME}", path)
     return f"`dnf debuginfo-install {package}`" if package and " " not in package else ""
 
 
-def _ask(*words: str) -> str:
+def _run_query(*words: str) -> str:
     """Return the first line that a package manager prints; empty if it fails or is not there."""
     try:
         done = subprocess.run(

@@ -11,19 +11,19 @@ from types import FrameType
 
 from msgspec import Struct
 
-from runner.attach.choosing import Choice
+from runner.attach.background_recording import LiveRecording, Recordings
 from runner.attach.live_figures import (
     Figures,
     Interval,
     Waits,
     compute_interval,
-    look_at_waits,
     read_figures,
+    sample_waits,
 )
 from runner.attach.live_program import LiveProgram
 from runner.attach.observed_profile import Observation
+from runner.attach.process_choice import Choice
 from runner.attach.process_table import find_descendants, read_process_table
-from runner.attach.recording import LiveRecording, Recordings
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph
 from runner.system.processes import get_start_ticks
@@ -100,7 +100,7 @@ class Outcome(Struct, frozen=True):
     own_share: float
 
 
-def observe(
+def observe_processes(
     choice: Choice,
     program: LiveProgram,
     *,
@@ -142,16 +142,16 @@ def observe(
             recording.start()
             while not reason and recording.is_running():
                 time.sleep(_LOOK_SECONDS)
-                waits = waits.add(look_at_waits(tree, processes.list_pids()))
+                waits = waits.add(sample_waits(tree, processes.list_pids()))
                 now = time.monotonic()
                 if now >= last_time + 1:
                     processes.refresh()
                     current = read()
                     if current.processes:
                         interval = compute_interval(last, current, now - last_time, waits)
-                        cost = _share(recording.cost_seconds, current.cpu - first.cpu)
-                        own = _read_own_seconds() - own_before
-                        show(LiveLine(now - began, interval, cost, own / (processors * (now - began))))
+                        cost = _compute_share(recording.cost_seconds, current.cpu - first.cpu)
+                        own_seconds = _read_own_seconds() - own_before
+                        show(LiveLine(now - began, interval, cost, own_seconds / (processors * (now - began))))
                         last, last_time, all_waits, waits = current, now, all_waits.add(waits), Waits()
                 if not processes.list_living():
                     reason = "the process ended"
@@ -165,13 +165,13 @@ def observe(
         recording.recordings.close()
         raise
     used = compute_interval(first, current, ended - began, all_waits.add(waits))
-    own = _read_own_seconds() - own_before
+    own_seconds = _read_own_seconds() - own_before
     return Outcome(
         Observation(program, host, used, _count_processors(choice.root.pid), started_at, finished_at, call_graph),
         recordings,
         reason,
-        _share(recording.cost_seconds, used.used.cpu),
-        own / (processors * max(0.001, ended - began)),
+        _compute_share(recording.cost_seconds, used.used.cpu),
+        own_seconds / (processors * max(0.001, ended - began)),
     )
 
 
@@ -190,7 +190,7 @@ def catch_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, earlier)
 
 
-def _share(part: float, whole: float) -> float:
+def _compute_share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 

@@ -8,11 +8,11 @@ from functools import partial
 
 from msgspec import Struct, field
 
+from runner.attach.background_recording import Recordings, Stretch
+from runner.attach.extrapolation import merge_anatomies, scale_anatomy
 from runner.attach.foreign_files import FileView, make_file_view
 from runner.attach.live_figures import Interval
 from runner.attach.live_program import LiveProgram, identify_program, read_modification_time
-from runner.attach.recording import Recordings, Stretch
-from runner.attach.scaling import merge_anatomies, scale_anatomy
 from runner.contract.profile import Anatomy, Census, Frame, Profile, StackKind, StackProfile
 from runner.contract.report import Case, Environment, Host, Reading, Revision, hash_document, make_safe_name
 from runner.environment.capture import capture_environment
@@ -88,7 +88,7 @@ class ProfileBuilder(Struct):
         anatomy, census = self._read_addresses()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
-        frames = tuple(self._relate(frame) for frame in self.table.frames)
+        frames = tuple(self._make_relative(frame) for frame in self.table.frames)
         program = observation.program
         name = make_safe_name(program.name)
         return Profile(
@@ -122,23 +122,23 @@ class ProfileBuilder(Struct):
         if stretch is None or budget is None:
             return None, None
         tracing = TRACE_FIELDS if self.permissions.tracepoints else ()
-        complete, census = self._dissect(stretch, 1, *ADDRESS_FIELDS, *tracing)
+        complete, census = self._dissect_faults(stretch, 1, *ADDRESS_FIELDS, *tracing)
         self.remarks.append(_describe_recorded(complete, stretch, self.observation.used))
         anatomy = complete
         if self.recordings.sampled:
-            sampled, census = self._dissect(
+            sampled, census = self._dissect_faults(
                 self.recordings.sampled, budget.sampled_period, *ADDRESS_FIELDS, *TRACE_FIELDS
             )
             if sampled.recorded >= _MIN_SAMPLED_FAULTS * budget.sampled_period:
                 anatomy = merge_anatomies(complete, sampled)
         return anatomy, census if self.permissions.tracepoints else None
 
-    def _dissect(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
+    def _dissect_faults(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
         """Return the anatomy and the calls of one recording of addresses."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), joined=True)
         dissection.add_events(self._read_events(stretch, *fields))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
-        sites = tuple(site.model_copy(update={"frame": self._relate(site.frame)}) for site in anatomy.sites)
+        sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
         return anatomy.model_copy(update={"sites": sites}), dissection.build_census()
 
     def _read_stacks(self) -> tuple[StackProfile | None, StackProfile | None]:
@@ -180,7 +180,7 @@ class ProfileBuilder(Struct):
         words = (*fields, *self.view.options)
         return read_events(recorder.path, *words, within=self.view.within, inherited=[recorder.descriptor])
 
-    def _relate(self, frame: Frame) -> Frame:
+    def _make_relative(self, frame: Frame) -> Frame:
         """Return a frame whose module is relative if it is the program itself, which tells it from libraries."""
         folder = f"{self.observation.program.file.rpartition('/')[0]}/"
         is_own = frame.module == self.observation.program.file

@@ -104,5 +104,5 @@ def _read_group(tree: Tree, pid: int) -> str:
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         groups[controllers] = path
-    named = next((path for controllers, path in groups.items() if "memory" in controllers.split(",")), "")
-    return groups.get("", "") or named or groups.get("name=systemd", "")
+    memory_group = next((path for controllers, path in groups.items() if "memory" in controllers.split(",")), "")
+    return groups.get("", "") or memory_group or groups.get("name=systemd", "")

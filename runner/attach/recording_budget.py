@@ -81,7 +81,7 @@ def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_grap
     stack = SECONDS_PER_STACK[call_graph]
     budgets = {name: share * most_overhead * rates.cpu * seconds for name, share in _BUDGET_SHARES.items()}
     max_faults = int(budgets["addresses"] / SECONDS_PER_FAULT)
-    address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _divide(max_faults, rates.faults))
+    address_seconds = min(_MAX_ADDRESS_SHARE * seconds, _compute_seconds(max_faults, rates.faults))
     sampled_seconds = _MAX_ADDRESS_SHARE * seconds - address_seconds
     if sampled_seconds < _MIN_SAMPLED_SECONDS:
         sampled_seconds = 0.0
@@ -94,7 +94,7 @@ def plan_recording(rates: Rates, seconds: float, most_overhead: float, call_grap
         stack / (_BUDGET_SHARES["clock"] * most_overhead) if most_overhead else math.inf,
         rates.cpu * stack_seconds / most,
     )
-    switch_seconds = min(stack_seconds, _divide(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
+    switch_seconds = min(stack_seconds, _compute_seconds(budgets["switches"] / 2, rates.switches * SECONDS_PER_SWITCH))
     recorded_switches = switches * switch_seconds / stack_seconds if stack_seconds else 0.0
     return RecordingBudget(
         address_seconds=address_seconds,
@@ -115,5 +115,5 @@ def _choose_period(expected: float, most: int, affordable: float) -> int:
     return max(1, math.ceil(expected / number))
 
 
-def _divide(number: float, rate: float) -> float:
+def _compute_seconds(number: float, rate: float) -> float:
     return number / rate if rate else math.inf

@@ -8,7 +8,7 @@ from msgspec import Struct
 from runner.contract.judging import Judging
 from runner.contract.report import Case, Revision
 from runner.errors import FaultwatchError
-from runner.measuring.comparison import ComparisonResult, Decide, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Decide, Pairs, compare_interleaved
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.repository import Repository
@@ -41,14 +41,14 @@ class CommitPairs(Struct, frozen=True):
     ) -> ComparisonResult:
         """Measure two commits interleaved until the service has decided.
 
-        The parameters are those of :func:`runner.measuring.comparison.compare`.
+        The parameters are those of :func:`runner.measuring.comparison.compare_interleaved`.
 
         Raises
         ------
         CommitNotBuiltError
             One of them does not build.
         """
-        return compare(
+        return compare_interleaved(
             self._build_trial(case, base),
             self._build_trial(case, head),
             decide,

@@ -7,13 +7,13 @@ from typing import Protocol
 from msgspec import Struct
 
 from runner.campaigns.commit_pairs import CommitPairs
+from runner.contract.commit_search import Measure, Pace, Prove, Search, SearchRequest
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.judging import Judging
 from runner.contract.report import SEARCH_PURPOSES, Case, Environment, Purpose, Report, Revision
-from runner.contract.search import Measure, Pace, Prove, Search, SearchRequest
 from runner.errors import FaultwatchError
 from runner.measuring.comparison import Pairs
-from runner.measuring.measurement import measure, report_failed_build
+from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
 from runner.reporting.client import Service
@@ -167,7 +167,7 @@ class CulpritSearcher(Struct, frozen=True):
             return report, 0.0
         began = time.monotonic()
         with builds.pause_builds():
-            report = measure(
+            report = measure_case(
                 self.workload,
                 self.case,
                 tree,

@@ -9,14 +9,14 @@ from msgspec import Struct
 from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest, Finding, LineRange, Remedy
 from runner.contract.explanation import MIN_WON_BACK, Explanation, MeasuredRemedy
-from runner.contract.verdict_words import is_apart
+from runner.contract.metric_verdict_text import is_apart
 from runner.errors import FaultwatchError
 from runner.measuring.cold_files import EvictionError
-from runner.measuring.comparison import ComparisonResult, Pairs, compare, raise_priority
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved, raise_priority
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
-from runner.profile.collect import Progress, collect_profile
-from runner.subject.built_tree import restore_tree
+from runner.profile.case_profiler import Progress, collect_profile
+from runner.subject.session_tree_restorer import restore_tree
 from runner.workload.remedy import apply_remedy
 
 _PAIRS = Pairs(first=6, most=6)
@@ -150,7 +150,7 @@ def _measure_remedy(
             return None
         if not _may_help(remedied_head, verdict):
             return None
-        result = compare(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
+        result = compare_interleaved(head, remedied_head, decide, pairs=_PAIRS, until=deadline)
     except (FaultwatchError, ExecutionFailure, EvictionError):
         return None
     metrics = result.comparison.metrics if result.comparison else ()

@@ -12,10 +12,10 @@ from runner.contract.plan import PlannedRun, PlanRequest, Reason
 from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.count_reuse import SameBytes
-from runner.measuring.measurement import measure, report_failed_build
+from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.sampling import Sampling, compute_levels
-from runner.measuring.scaling import add_scaling_efficiency
 from runner.measuring.trial import Bench
+from runner.measuring.weak_scaling import add_scaling_efficiency
 from runner.reporting.client import Service
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -125,7 +125,7 @@ class HistoryMeasurement(Struct, frozen=True):
         planned, stored = self._plan_runs(revisions, again=self.again, measure_all=self.measure_all)
         summary = HistorySummary(revisions=len(revisions), stored=stored)
         latest: dict[str, Mapping[str, Number]] = {}
-        each = Sampling.from_workload(self.workload, self.samples).least + 1
+        executions_per_run = Sampling.from_workload(self.workload, self.samples).least + 1
         tried: set[tuple[str, str]] = set()
 
         # Before the reports: the service looks for the former commit of a change as soon as it finds the change.
@@ -134,10 +134,10 @@ class HistoryMeasurement(Struct, frozen=True):
             self.service.send_revisions(self.repository.name, (), patches=patches)
 
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
-            watcher.on_plan(planned, stored, len(planned) * each)
+            watcher.on_plan(planned, stored, len(planned) * executions_per_run)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
                 outbox.post(report)
-                watcher.on_report(report, each - executions)
+                watcher.on_report(report, executions_per_run - executions)
                 tried.add((report.revision.commit, report.case.name))
                 if report.outcome is Outcome.MEASURED:
                     summary.reused += report.reused is not None
@@ -290,7 +290,7 @@ class HistoryMeasurement(Struct, frozen=True):
                 self.workload, self.samples, compute_levels(source.samples) if source else run.expected
             )
             with builds.pause_builds():
-                report = measure(
+                report = measure_case(
                     self.workload,
                     run.case,
                     tree,

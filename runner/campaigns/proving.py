@@ -234,7 +234,7 @@ class Prover(Struct):
 def _choose_worth(nomination: Nomination) -> float | None:
     """Return the smallest change worth proving for a nomination, in percent of its base.
 
-    What the runs make likely is refuted by pairs that exclude half of it. Where they make nothing likely, a change that
+    What the runs make likely is refuted by pairs that exclude half of it. If they make nothing likely, a change that
     a few runs cannot show is looked for. The smaller the change, the more pairs it takes to exclude it.
     """
     if not nomination.likely:

@@ -63,9 +63,9 @@ def apply_parameters(case: Case, settings: Mapping[str, str | None]) -> Case:
     """Return a case with the parameter values of a remedy."""
     parameters = dict(case.parameters)
     for name, value in settings.items():
-        own = name.removeprefix(PARAMETER_PREFIX)
-        if own in parameters and value is not None:
-            parameters[own] = convert_to_same_type(parameters[own], value)
+        parameter = name.removeprefix(PARAMETER_PREFIX)
+        if parameter in parameters and value is not None:
+            parameters[parameter] = convert_to_same_type(parameters[parameter], value)
     return case.model_copy(update={"parameters": parameters})
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from runner.cli.terminal import get_console, say
+from runner.cli.terminal import get_console, print_message
 from runner.cli.time_estimate import Pace
 
 INTERVAL_SECONDS = 30.0
@@ -102,7 +102,7 @@ class Activity:
 def show_activity(text: str) -> Iterator[Activity]:
     """Show an activity for as long as the context lasts."""
     activity = Activity(text)
-    with _show_bar(activity) if sys.stderr.isatty() else write_lines(activity, INTERVAL_SECONDS, say):
+    with _show_bar(activity) if sys.stderr.isatty() else write_lines(activity, INTERVAL_SECONDS, print_message):
         yield activity
 
 

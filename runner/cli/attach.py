@@ -13,10 +13,10 @@ from runner.cli.result_output import output_result
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
-    from runner.attach.choosing import Choice
     from runner.attach.live_program import LiveProgram
     from runner.attach.observation_store import StoredObservation
     from runner.attach.observe import Outcome
+    from runner.attach.process_choice import Choice
     from runner.contract.diagnosis import Diagnosis
     from runner.contract.profile import Profile
     from runner.profile.permissions import RecordingPermissions
@@ -51,7 +51,7 @@ class Percent(click.ParamType[float]):
 @click.command(name="attach")
 @click.argument("pid", type=click.IntRange(1, _MAX_PID), required=False)
 @apply_options(
-    click.option("--name", metavar="NAME", help="Observe the only tree of processes whose program has this name."),
+    click.option("--name", metavar="NAME", help="Observe the process tree of this program, if there is only one."),
     click.option("--unit", metavar="NAME", help="Observe the processes of a systemd unit."),
     click.option("--cgroup", "group", metavar="PATH", help="Observe the processes of a control group."),
     click.option("--container", metavar="NAME", help="Observe the processes of a podman or docker container."),
@@ -101,10 +101,10 @@ def command(
     from runner.attach.live_remedies import fit_diagnosis
     from runner.attach.missing_names import describe_missing_names, find_debug_package
     from runner.attach.observation_store import StoredObservation, load_observation, store_observation
-    from runner.attach.observe import observe
+    from runner.attach.observe import observe_processes
     from runner.attach.process_table import find_busiest, read_process_table
     from runner.cli.attach_lines import describe_outcome, describe_unknown, format_heading, format_live_line, get_now
-    from runner.cli.terminal import say
+    from runner.cli.terminal import print_message
     from runner.profile.permissions import detect_recording_permissions
     from runner.settings import load_settings
     from runner.system.tree import Tree
@@ -112,15 +112,15 @@ def command(
     tree, settings = Tree(), load_settings()
     folder = settings.home / "observations"
     earlier = load_observation(folder, before) if before else None
-    choice = _choose(pid, name, unit, group, container)
+    choice = _choose_from_arguments(pid, name, unit, group, container)
     observer = read_observer(tree)
     require_permission(tree, choice.root, observer)
     table = read_process_table(tree)
     family = {pid: table[pid] for pid in choice.pids if pid in table}
     program = read_live_program(family.get(find_busiest(tree, family, choice.root.pid), choice.root))
-    say(format_heading(choice, program, get_now()))
+    print_message(format_heading(choice, program, get_now()))
     permissions = detect_recording_permissions(tree, root=observer.may_record)
-    outcome = observe(
+    outcome = observe_processes(
         choice,
         program,
         host=settings.host,
@@ -128,7 +128,7 @@ def command(
         most_overhead=most_overhead,
         call_graph=_choose_call_graph(program),
         permissions=permissions,
-        show=lambda line: say(format_live_line(line)),
+        show=lambda line: print_message(format_live_line(line)),
     )
     os.setpriority(os.PRIO_PROCESS, 0, _READING_NICENESS)
     try:
@@ -141,7 +141,7 @@ def command(
         describe_unknown(program, outcome.observation.started_at),
     ]
     profile = profile.model_copy(update={"remarks": (*profile.remarks, *(text for text in remarks if text))})
-    diagnosis = _diagnose(profile, earlier.profile if earlier else None, settings)
+    diagnosis = _diagnose_profile(profile, earlier.profile if earlier else None, settings)
     if diagnosis:
         diagnosis = fit_diagnosis(diagnosis, program, profile.anatomy)
     stored = StoredObservation(
@@ -170,9 +170,11 @@ def command(
     output_result(stored.model_dump(mode="json"), as_json=as_json, output_file=output_file, show=show)
 
 
-def _choose(pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None) -> "Choice":
+def _choose_from_arguments(
+    pid: int | None, name: str | None, unit: str | None, group: str | None, container: str | None
+) -> "Choice":
     """Return the processes that the arguments name."""
-    from runner.attach import choosing
+    from runner.attach import process_choice
     from runner.attach.containers import find_container
     from runner.attach.process_table import read_process_table
     from runner.system.tree import Tree
@@ -181,13 +183,13 @@ def _choose(pid: int | None, name: str | None, unit: str | None, group: str | No
         raise click.UsageError("Name what to observe: a PID, or one of --name, --unit, --cgroup and --container.")
     table = read_process_table(Tree())
     if pid is not None:
-        return choosing.choose_by_pid(table, pid)
+        return process_choice.choose_by_pid(table, pid)
     if name is not None:
-        return choosing.choose_by_name(table, name, os.getpid())
+        return process_choice.choose_by_name(table, name, os.getpid())
     if unit is not None:
-        return choosing.choose_by_unit(table, unit)
+        return process_choice.choose_by_unit(table, unit)
     if group is not None:
-        return choosing.choose_by_group(table, group)
+        return process_choice.choose_by_group(table, group)
     return find_container(table, container or "")
 
 
@@ -220,22 +222,22 @@ def _build_profile(outcome: "Outcome", permissions: "RecordingPermissions") -> "
         return ProfileBuilder.create(outcome.observation, recordings, permissions).build()
 
 
-def _diagnose(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
+def _diagnose_profile(profile: "Profile", before: "Profile | None", settings: "Settings") -> "Diagnosis | None":
     """Return the diagnosis: of the service that is configured, or else of its rules beside this command."""
     from runner.attach.live_recorder import make_guard
-    from runner.cli.terminal import warn
+    from runner.cli.terminal import print_warning
     from runner.contract.diagnosis import DiagnosisRequest
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
     from runner.reporting.local_diagnosis import diagnose_locally
 
     request = DiagnosisRequest(profile=profile, before=before)
     try:
         if settings.url:
-            with connect(settings) as service:
+            with connect_to_service(settings) as service:
                 return service.diagnose(request)
         return diagnose_locally(request, make_guard())
     except FaultwatchError as error:
-        warn(f"faultwatch: {error.what}")
+        print_warning(f"faultwatch: {error.what}")
         return None
 
 

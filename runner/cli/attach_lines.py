@@ -2,10 +2,10 @@
 
 from datetime import UTC, datetime
 
-from runner.attach.choosing import Choice
+from runner.attach.background_recording import Recordings
 from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
-from runner.attach.recording import Recordings
+from runner.attach.process_choice import Choice
 from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 
@@ -37,7 +37,7 @@ def format_live_line(line: LiveLine) -> str:
         f"{used.minor / seconds:10,.0f} minor {used.major / seconds:6,.0f} major faults/s",
         f"{used.faults / seconds / threads:9,.0f} a thread",
         f"{used.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
-        f"lock {_percent(waits.lock, waits.looks)}, storage {_percent(waits.storage, waits.looks)}",
+        f"lock {_format_percent(waits.lock, waits.samples)}, storage {_format_percent(waits.storage, waits.samples)}",
         f"{_format_bytes(used.resident)} ({_format_growth(interval.grown)})",
         f"{used.threads} threads",
         f"cost {100 * line.cost:.2f} %",
@@ -97,7 +97,7 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
     )
 
 
-def _percent(part: int, whole: int) -> str:
+def _format_percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 

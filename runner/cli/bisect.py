@@ -20,16 +20,16 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.result_output import output_result
-from runner.cli.terminal import say, warn
+from runner.cli.terminal import print_message, print_warning
 from runner.cli.workbench import create_host_turn, find_target, parse_variables, prepare_workbench
+from runner.contract.commit_search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.report import Case, Outcome, Report, Revision
-from runner.contract.search import Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.setting_search import FoundSettings, SettingSearch
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.missing_parts import find_complete_revision, refuse_incomplete_checkouts
+from runner.subject.clone_completeness import find_complete_revision, refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.subject_registry import register_subject
 from runner.workload import Workload
@@ -154,7 +154,7 @@ class _SearchRequest(Struct, frozen=True):
     output_file: Path | None
     target: TypedTarget
 
-    def prove(self, span: str) -> str:
+    def build_proof_command(self, span: str) -> str:
         """Return the command that compares both ends of a range."""
         return self.target.suggest("compare", span, self.case.name)
 
@@ -170,7 +170,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
     from runner.jobs import bisect_job
     from runner.jobs.claimed_job import ClaimedJob, JobResult
     from runner.jobs.job_runner import JobRunner
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     # Check the range, and that its commits can be checked out.
     good, dots, bad = span.partition("..")
@@ -201,7 +201,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
 
     # Run the job, or resume it if it was paused.
     with (
-        connect(request.settings) as service,
+        connect_to_service(request.settings) as service,
         create_host_turn(request.settings) as turn,
         show_activity("bisecting") as activity,
     ):
@@ -211,7 +211,7 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         preparer = JobPreparer(
             request.settings, turn, str(request.repository.path), str(request.workload.path), request.confined
         )
-        JobRunner(request.settings, service, turn, say).run(job.id, preparer.prepare, search)
+        JobRunner(request.settings, service, turn, print_message).run(job.id, preparer.prepare, search)
     if not searches:
         return False
     # Print the result.
@@ -220,7 +220,9 @@ def _search_commits(request: _SearchRequest, span: str, *, prove: bool) -> bool:
         searches[0].model_dump(mode="json"),
         as_json=request.as_json,
         output_file=request.output_file,
-        show=lambda: click.echo("\n".join(describe_result(searches[0], by_commit, request.metric, request.prove))),
+        show=lambda: click.echo(
+            "\n".join(describe_result(searches[0], by_commit, request.metric, request.build_proof_command))
+        ),
     )
     return _has_confirmed_culprits(searches[0])
 
@@ -231,21 +233,24 @@ def _search_settings(
     """Search the differences between two environments, print the culprits, and return whether there are any."""
     from runner.campaigns.setting_search import ConfiguredCase, SettingSearcher
     from runner.cli import setting_difference
-    from runner.cli.env import load
+    from runner.cli.env import load_environment
     from runner.cli.untrusted_text import strip_terminal_commands
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     # Collect the settings of both sides: from two runs, from the case, and from --change.
     tip = find_complete_revision(request.repository, request.workload, revision)
     sides = (
-        [setting_difference.collect_settings(*load(side)) for side in setting_difference.split_change(compared)]
+        [
+            setting_difference.collect_settings(*load_environment(side))
+            for side in setting_difference.split_change(compared)
+        ]
         if compared
         else [{}, {}]
     )
-    own = setting_difference.list_parameters(request.case.parameters)
+    own_parameters = setting_difference.list_parameters(request.case.parameters)
     for side in sides:
-        for name in own.keys() - side.keys():
-            side[name] = own[name]
+        for name in own_parameters.keys() - side.keys():
+            side[name] = own_parameters[name]
     for change in map(setting_difference.parse_change, changes):
         for side, value in zip(sides, (change.before, change.after), strict=True):
             side.pop(change.name, None)
@@ -255,14 +260,15 @@ def _search_settings(
     foreign = [
         setting.name
         for setting in difference.settings
-        if setting.name.startswith("parameter.") and setting.name not in own
+        if setting.name.startswith("parameter.") and setting.name not in own_parameters
     ]
     if foreign:
         raise FaultwatchError(
-            f"{request.workload.name} has no parameter {foreign[0]}", f"its parameters: {', '.join(own) or 'none'}"
+            f"{request.workload.name} has no parameter {foreign[0]}",
+            f"its parameters: {', '.join(own_parameters) or 'none'}",
         )
     if difference.left_out:
-        warn(difference.left_out)
+        print_warning(difference.left_out)
     if not difference.settings:
         raise FaultwatchError(
             "none of the settings that differ can be changed for a single run",
@@ -271,11 +277,11 @@ def _search_settings(
 
     def show_run(state: SettingSearch, report: Report) -> None:
         activity.advance()
-        say(setting_difference.describe_run(state, report, request.metric))
+        print_message(setting_difference.describe_run(state, report, request.metric))
 
     # Search.
     with (
-        connect(request.settings) as service,
+        connect_to_service(request.settings) as service,
         create_host_turn(request.settings) as turn,
         show_activity("searching the settings") as activity,
     ):
@@ -286,7 +292,7 @@ def _search_settings(
             revision=tip,
             before=ConfiguredCase(request.workload, request.case, workbench.bench).apply_settings(difference.common),
             builder=workbench.builder,
-            service=service.connect_patiently(say, turn.pause),
+            service=service.connect_patiently(print_message, turn.pause),
             spool=Spool(request.settings.spool),
             samples=request.samples,
         )
@@ -325,14 +331,14 @@ class _ProgressLines:
         if left is not None and (self._least_left is None or left < self._least_left):
             self._least_left = left
             line += f"; about {left} to go"
-        say(line)
+        print_message(line)
 
     def on_proof_start(self, state: Search) -> None:
         """Print which commit is being proven."""
         if isinstance(state.answer, Prove):
             self._activity(f"proving {state.answer.commit[:10]}")
             text = f"{state.answer.commit[:10]}  and its parent {state.answer.parent[:10]}, interleaved as a proof"
-            say(text)
+            print_message(text)
 
     def on_proof_stored(self, state: Search, reports: Sequence[Report]) -> None:
         """Print nothing: the result shows it."""
@@ -348,13 +354,13 @@ def _has_confirmed_culprits(search: Search) -> bool:
 
 def _format_run(report: Report, name: str) -> str:
     """Return the line about a measured commit: its hash and its level."""
-    what = "could not be measured"
+    outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
         from runner.cli.formatting import format_quantity
-        from runner.contract.level import median
+        from runner.contract.level import compute_median
 
-        what = format_quantity(name, median(report.values(name)))
-    return f"{report.revision.commit[:10]}  {what}"
+        outcome = format_quantity(name, compute_median(report.values(name)))
+    return f"{report.revision.commit[:10]}  {outcome}"
 
 
 def describe_result(

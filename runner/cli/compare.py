@@ -27,7 +27,7 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.result_output import output_result
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import LineRange
@@ -38,7 +38,7 @@ from runner.measuring.comparison import (
     SAMPLES_PER_FURTHER_BUILD,
     ComparisonResult,
     Pairs,
-    compare,
+    compare_interleaved,
     make_undecided,
 )
 from runner.measuring.preflight import Workbench, is_sandbox_needed
@@ -47,7 +47,7 @@ from runner.measuring.trial import Subject, Trial
 from runner.reporting.client import Service
 from runner.settings import load_settings
 from runner.subject.changed_lines import list_changed_lines
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.gate_cases import CasePair
@@ -88,7 +88,7 @@ def command(
     With --samples, measure that many pairs. Exit code 1 if a metric got worse by more than its budget, or if a case
     failed.
     """
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     settings = load_settings()
     ends = parse_range(span)
@@ -96,10 +96,10 @@ def command(
     chosen = choose_cases(workload, choices, case_names)
     base, head = (find_complete_revision(repository, workload, end).commit for end in ends)
     confinement = is_sandbox_needed(confined, repository, settings)
-    with connect(settings) as service, create_host_turn(settings) as turn:
+    with connect_to_service(settings) as service, create_host_turn(settings) as turn:
         service.check()
         workbench = prepare_workbench(settings, variables, turn=turn, confined=confinement, again=again)
-        patient_service = service.connect_patiently(say, turn.pause)
+        patient_service = service.connect_patiently(print_message, turn.pause)
         case_pairs = [CasePair(workload, workload, case.parameters) for case in chosen]
         results = compare_cases(
             patient_service, repository, workload, workbench, (base, head), case_pairs, samples, explain=explain
@@ -122,7 +122,7 @@ def _store_comparisons(service: Service, results: Sequence[ComparisonResult], wo
             try:
                 service.prove(result.build_request(workload.metrics.judging, len(results)))
             except FaultwatchError as error:
-                say(f"the service could not store this comparison: {error.what}")
+                print_message(f"the service could not store this comparison: {error.what}")
                 return
 
 
@@ -175,7 +175,7 @@ def compare_cases(
                 continue
             sides = base.find_side(case_pair.base), head.find_side(case_pair.head)
             stored = _try_stored_base(*sides, case, session) if may_use_stored_base and case_pair.alike else None
-            result = stored or _compare(sides, (case_pair.base_case, case), session)
+            result = stored or _compare_case(sides, (case_pair.base_case, case), session)
             if explain and _is_regressed(result) and result.comparison is not None:
                 trials[len(results)] = sides[0].get_trial(case_pair.base_case), sides[1].get_trial(case)
             results.append(result)
@@ -356,7 +356,7 @@ def _report_added_case(base: _Side, head: _Side, case: Case) -> ComparisonResult
     return make_undecided(skipped, trial, reports)
 
 
-def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
+def _compare_case(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -> ComparisonResult:
     """Compare one case of both sides interleaved; report it as undecided if a side cannot be measured."""
     # Report a side that cannot be measured.
     base, head = (side.get_trial(case) for side, case in zip(sides, cases, strict=True))
@@ -383,7 +383,7 @@ def _compare(sides: Sequence[_Side], cases: Sequence[Case], session: _Session) -
 
     # Measure both sides interleaved.
     session.start_executing(2 + 2 * session.pairs.first)
-    return compare(
+    return compare_interleaved(
         base,
         head,
         session.decide,

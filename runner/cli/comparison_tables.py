@@ -13,8 +13,8 @@ from runner.cli.next_command import TypedTarget
 from runner.contract.comparison import MetricVerdict, Side, Verdict
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.level import Number
+from runner.contract.metric_verdict_text import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.contract.metrics import metric
-from runner.contract.verdict_words import describe_clear_moves, describe_verdict, is_prominent, lacks_side
 from runner.measuring.comparison import ComparisonResult
 
 LOG_LINES = 20

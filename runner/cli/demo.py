@@ -11,14 +11,14 @@ from typing import Any
 import click
 
 from runner.campaigns.history_measurement import HistorySummary
-from runner.cli.history import output_history, prepare
+from runner.cli.history import output_history, prepare_history
 from runner.cli.next_command import TypedTarget
 from runner.cli.options import apply_options, result_options
-from runner.cli.terminal import get_console, say
+from runner.cli.terminal import get_console, print_message
 from runner.cli.workbench import create_host_turn
 from runner.errors import FaultwatchError
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import Settings, load_settings
 from runner.workload.workload_lookup import SHIPPED_WORKLOADS
 
@@ -79,10 +79,12 @@ def _make_history(repository: Path) -> None:
 
 def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySummary, list[dict[str, Any]]]:
     """Measure the first half with the host's allocator, and the second half with another one."""
-    with create_host_turn(settings) as turn, connect(settings) as service:
+    with create_host_turn(settings) as turn, connect_to_service(settings) as service:
         halves = [
-            prepare(settings, turn, repo=str(repository), span="config-change", workload_name=str(DEMO_WORKLOAD)),
-            prepare(
+            prepare_history(
+                settings, turn, repo=str(repository), span="config-change", workload_name=str(DEMO_WORKLOAD)
+            ),
+            prepare_history(
                 settings,
                 turn,
                 repo=str(repository),
@@ -92,7 +94,7 @@ def _measure_history(settings: Settings, repository: Path) -> tuple[HistorySumma
             ),
         ]
         summaries = [half.measure(service) for half in halves]
-        drifts = service.connect_patiently(say).list_drifts(subject=halves[0].repository.name)
+        drifts = service.connect_patiently(print_message).list_drifts(subject=halves[0].repository.name)
     return summaries[0] + summaries[1], drifts
 
 

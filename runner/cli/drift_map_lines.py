@@ -12,7 +12,7 @@ _MIN_COLUMNS, _MAX_NAME = 10, 40
 def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], width: int) -> list[str]:
     """Return the map of some drifts; no lines unless more than one case moved.
 
-    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. Where the commits are more than the columns,
+    ``+`` is worse and ``-`` is better, ``*`` both, and ``?`` suspected. If there are more commits than columns,
     each column stands for several of them.
 
     Parameters
@@ -36,7 +36,8 @@ def draw_drift_map(drifts: Sequence[Mapping[str, Any]], commits: Sequence[str], 
     column_of = {commit: index // per_column for commit, index in place.items()}
     n_columns = -(-len(commits) // per_column)
     lines = [
-        f"{_cut(case, name_width)}  {_draw_line(of_case, column_of, n_columns)}".rstrip() for case, of_case in shown
+        f"{_fit_width(case, name_width)}  {_draw_line(of_case, column_of, n_columns)}".rstrip()
+        for case, of_case in shown
     ]
     if any(drift["settings"] for drift in known):
         changed = {column_of[drift["revision"]] for drift in known if drift["settings"]}
@@ -76,5 +77,5 @@ def _measure_size(drift: Mapping[str, Any]) -> float:
     return high / low if low else float("inf")
 
 
-def _cut(name: str, width: int) -> str:
+def _fit_width(name: str, width: int) -> str:
     return f"{name:<{width}}" if len(name) <= width else f"{name[: max(width - 3, 0)]}..."[:width]

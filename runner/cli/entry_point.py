@@ -164,7 +164,7 @@ def main() -> None:
 def _run_guarded() -> None:
     """Run the command; an unexpected exception ends with a crash report."""
     try:
-        _run()
+        _run_command()
     except Exception as error:
         # Python turns what a signal raises into another error while it makes a class, as in an import.
         if _signals:
@@ -240,7 +240,7 @@ def _find_remedy(error: OSError) -> str:
     return ""
 
 
-def _run() -> None:
+def _run_command() -> None:
     """Run the command, and turn its errors into messages and exit codes."""
     _disable_plugin_search()
     if not (sys.stdout.isatty() or sys.stderr.isatty()):
@@ -274,8 +274,8 @@ def _run() -> None:
         remedy = _find_remedy(error)
         if not remedy:
             raise
-        where = str(error.filename or "a file")[:_SHOWN_NAME]
-        click.echo(strip_terminal_commands(f"faultwatch: {where}: {error.strerror}"), err=True)
+        file_name = str(error.filename or "a file")[:_SHOWN_NAME]
+        click.echo(strip_terminal_commands(f"faultwatch: {file_name}: {error.strerror}"), err=True)
         click.echo(f"  → {remedy}", err=True)
         sys.exit(2)
     else:

@@ -57,7 +57,7 @@ def _print_differences(before: str, after: str, *, as_json: bool) -> None:
     """Print the settings in which two environments differ; exit with 1 if there are any."""
     from runner.environment.capture import find_differences
 
-    settings = find_differences(load(before)[0], load(after)[0])
+    settings = find_differences(load_environment(before)[0], load_environment(after)[0])
     if as_json:
         print_json([dict(zip(("setting", "before", "after"), setting, strict=True)) for setting in settings])
     elif settings:
@@ -67,7 +67,7 @@ def _print_differences(before: str, after: str, *, as_json: bool) -> None:
     sys.exit(1 if settings else 0)
 
 
-def load(name: str) -> "tuple[Environment, Case | None]":
+def load_environment(name: str) -> "tuple[Environment, Case | None]":
     """Read an environment from the output of ``env --json``, or, with its case, from a report or a stored run.
 
     Raises
@@ -81,10 +81,10 @@ def load(name: str) -> "tuple[Environment, Case | None]":
     from runner.errors import FaultwatchError
 
     if _is_run(name):
-        from runner.reporting.embedded import connect
+        from runner.reporting.embedded import connect_to_service
         from runner.settings import load_settings
 
-        with connect(load_settings()) as service:
+        with connect_to_service(load_settings()) as service:
             run = service.get_run(name)
             return run.environment, run.case
     try:

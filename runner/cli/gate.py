@@ -22,13 +22,13 @@ from runner.cli.options import (
 )
 from runner.cli.output_files import require_writable
 from runner.cli.result_output import output_result, write_result
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.code_trust import CodeOrigin, needs_sandbox
 from runner.contract.gate import GateReport
 from runner.settings import load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 
 
 @click.command(name="gate")
@@ -75,7 +75,7 @@ def command(
     from runner.cli.compare import build_document, compare_cases, show_results
     from runner.cli.gate_report import build_gate_report
     from runner.cli.github_actions import add_summary, set_outputs
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     require_writable({**files, "output": output_file})
     base, head = parse_range(span)
@@ -90,12 +90,12 @@ def command(
         ends, judge = plan.ends, plan.files.judge
         # If base lacks something, head is measured alone.
         find_complete_revision(ends.repository, plan.files.head, ends.measured)
-        with connect(settings) as service, create_host_turn(settings) as turn:
+        with connect_to_service(settings) as service, create_host_turn(settings) as turn:
             service.check()
             workbench = prepare_workbench(
                 settings, variables, turn=turn, confined=confinement, origin=code, again=again
             )
-            patient_service = service.connect_patiently(say, turn.pause)
+            patient_service = service.connect_patiently(print_message, turn.pause)
             pair = (ends.base, ends.measured)
             results = compare_cases(
                 *(patient_service, ends.repository, judge, workbench, pair, plan.case_pairs, samples),

@@ -30,7 +30,7 @@ from runner.cli.options import (
 )
 from runner.cli.proof_progress import ProofProgress
 from runner.cli.result_output import output_result
-from runner.cli.terminal import get_console, say
+from runner.cli.terminal import get_console, print_message
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.contract.report import Case, Revision
 from runner.host.lock import HostTurn
@@ -38,7 +38,7 @@ from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
 from runner.settings import Settings, load_settings
-from runner.subject.missing_parts import refuse_incomplete_checkouts
+from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty
 from runner.subject.subject_registry import register_subject
@@ -122,7 +122,7 @@ def command(
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
@@ -130,7 +130,7 @@ def command(
     settings = load_settings()
     began = time.monotonic()
     with create_host_turn(settings) as turn:
-        prepared = prepare(
+        prepared = prepare_history(
             settings,
             turn,
             repo=repo,
@@ -148,9 +148,9 @@ def command(
             measure_all=measure_all,
         )
         # Measure, and ask what the service has detected.
-        with connect(settings) as service:
+        with connect_to_service(settings) as service:
             if prepared.begins_new_series(service):
-                say(
+                print_message(
                     f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
@@ -160,7 +160,7 @@ def command(
                 summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
-            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(say))
+            drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))
             charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
@@ -178,8 +178,8 @@ def _list_chart_addresses(service: "Service", prepared: "PreparedHistory") -> li
     from runner.cli.page_address import build_page_address
 
     charted_cases = prepared.cases[:_MAX_CHARTS]
-    where = {**prepared.own, "metric": "minor-faults"}
-    charts = [series for case in charted_cases for series in service.list_series(**where, case=case.name)[:1]]
+    query = {**prepared.own, "metric": "minor-faults"}
+    charts = [series for case in charted_cases for series in service.list_series(**query, case=case.name)[:1]]
     return [build_page_address(prepared.settings, f"/series/{series['id']}") for series in charts]
 
 
@@ -220,13 +220,13 @@ class PreparedHistory(Struct, frozen=True):
 
     def begins_new_series(self, service: Service) -> bool:
         """Return whether only other definitions of the first case have been measured on this host."""
-        where = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
-        definitions = {str(series["definition"]) for series in service.list_series(**where, metric="minor-faults")}
+        query = {"subject": self.repository.name, "host": self.settings.host, "case": self.cases[0].name}
+        definitions = {str(series["definition"]) for series in service.list_series(**query, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
     def measure(self, service: Service) -> HistorySummary:
         """Measure what is not stored yet, with a progress bar."""
-        from runner.cli.progress_bar import ProgressBar
+        from runner.cli.history_progress import ProgressBar
 
         measurement = HistoryMeasurement(
             repository=self.repository,
@@ -235,7 +235,7 @@ class PreparedHistory(Struct, frozen=True):
             bench=self.workbench.bench,
             builder=self.workbench.builder,
             service=service,
-            planner=service.connect_patiently(say, self.workbench.builder.turn.pause),
+            planner=service.connect_patiently(print_message, self.workbench.builder.turn.pause),
             spool=Spool(self.settings.spool),
             samples=self.samples,
             beside=self.beside,
@@ -259,7 +259,7 @@ class PreparedHistory(Struct, frozen=True):
         at_least_one
             Whether to compare the commits of the first one even if that takes longer.
         """
-        patient_service = service.connect_patiently(say, self.workbench.builder.turn.pause)
+        patient_service = service.connect_patiently(print_message, self.workbench.builder.turn.pause)
         with show_activity("looking for likely changes") as activity:
             prover = Prover(
                 pairs=CommitPairs(self.repository, self.workload, self.workbench.bench, self.workbench.builder),
@@ -281,7 +281,7 @@ class PreparedHistory(Struct, frozen=True):
         return [revision.commit for revision in revisions if revision.commit != head]
 
 
-def prepare(
+def prepare_history(
     settings: Settings,
     turn: HostTurn,
     *,

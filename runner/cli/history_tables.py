@@ -40,9 +40,9 @@ def show_history(
     """
     # How many runs there are.
     console = Console()
-    same = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
+    reused = f"{summary.reused} reused from a run with the same bytes, " if summary.reused else ""
     console.print(
-        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {same}{summary.stored} stored "
+        f"{format_count(summary.revisions, 'revision')}: {summary.measured} measured, {reused}{summary.stored} stored "
         f"before, {len(summary.failed)} failed.",
         soft_wrap=True,
     )

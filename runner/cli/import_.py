@@ -73,7 +73,7 @@ def command(
     from runner.importing import ImportDefaults, ImportedRun, make_reports, read_file, read_folder
     from runner.importing.formats.csv_columns import parse_map
     from runner.importing.imported_run import parse_time
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     # Collect the defaults that the options give.
     settings = load_settings()
@@ -107,7 +107,7 @@ def command(
     # Send the reports.
     reports = make_reports(records, defaults)
     not_judged = sorted({title for record in records for title in record.not_judged})
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         document = _send_reports(service, reports, len(records))
     # Print the result.
     if as_json:

@@ -13,7 +13,7 @@ from runner.cli.arguments import add_workload_argument
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.questions import Questions
 from runner.cli.result_output import output_result
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.errors import FaultwatchError
 from runner.settings import load_settings
@@ -144,7 +144,7 @@ def command(
     if new:
         refuse_second_workload(list_workload_files(repository), top / WORKLOAD_FILE, questions.confirm)
     existing = top / WORKLOAD_FILE if new else locate_workload_file(repository, top, workload_name)
-    kept_workload = None if new else choose_kept_workload(existing, top, questions.confirm, say)
+    kept_workload = None if new else choose_kept_workload(existing, top, questions.confirm, print_message)
     rejected = kept_workload is None and existing.exists()
     # Refuse a clone that lacks parts of the sources.
     is_whole_needed = not (kept_workload and kept_workload.build.incomplete)
@@ -258,7 +258,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
     missing = find_missing_submodules(top)
     command = " ".join(UPDATE_COMMAND)
     if missing:
-        say(f"this clone lacks submodules: {', '.join(missing)}")
+        print_message(f"this clone lacks submodules: {', '.join(missing)}")
         if questions.confirm(f"Run `{command}`?", default=True):
             try:
                 with show_activity(command):
@@ -267,7 +267,7 @@ def _fetch_submodules(top: Path, questions: Questions, kept_workload: "Workload 
                 if kept_workload:
                     remedy = f"run it yourself, or set `incomplete = true` in [build] of {kept_workload.path}"
                     raise FaultwatchError(failure.what, remedy) from None
-                say(f"{failure.what}\n  → continuing without the submodules")
+                print_message(f"{failure.what}\n  → continuing without the submodules")
             missing = find_missing_submodules(top)
     return missing
 
@@ -276,7 +276,7 @@ def _refuse_incomplete_commit(
     repository: "Repository", revision: "Revision", kept_workload: "Workload | None", missing: tuple[str, ...]
 ) -> None:
     """Refuse a commit if the clone lacks more of it than the submodules that the build does not need."""
-    from runner.subject.missing_parts import refuse_incomplete_checkouts, refuse_missing_parts
+    from runner.subject.clone_completeness import refuse_incomplete_checkouts, refuse_missing_parts
 
     if kept_workload:
         refuse_incomplete_checkouts(repository, kept_workload, (revision,))
@@ -295,7 +295,7 @@ def _propose_workload(
         Submodules that the clone lacks.
     """
     from runner.adoption.caveats import describe_caveat
-    from runner.adoption.servers import list_example_lines
+    from runner.adoption.server_proposals import list_example_lines
     from runner.adoption.workload_text import render_workload
     from runner.cli.init_choice import choose_build_and_run
 
@@ -319,7 +319,7 @@ def _propose_workload(
 
 def _describe_server(run: "RunProposal", other: "RunProposal | None") -> str:
     """Return what a user should know about a server that is proposed, or was seen; empty if there is nothing."""
-    from runner.adoption.servers import HOW_TO
+    from runner.adoption.server_proposals import HOW_TO
 
     if run.load:
         return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
@@ -368,11 +368,11 @@ def _try_gate(
             lambda: prepare_bench(settings, examined=False, confined=True, origin=CodeOrigin.PULL_REQUEST).builder,
         )
     if trial.problem:
-        say(f"this does not build in the gate's sandbox: {trial.problem}")
+        print_message(f"this does not build in the gate's sandbox: {trial.problem}")
         for line in trial.log.splitlines()[-3:]:
-            say(f"    {line[:200]}")
+            print_message(f"    {line[:200]}")
     elif trial.seconds:
-        say(f"built in the gate's sandbox too, in {trial.seconds:.1f} s")
+        print_message(f"built in the gate's sandbox too, in {trial.seconds:.1f} s")
     return trial
 
 
@@ -421,7 +421,7 @@ def _write_file(top: Path, file: "CiFile", questions: Questions, *, replace: boo
 
     differs = not replace and has_other_content(top, file.path, file.text)
     if differs and not questions.confirm(f"{file.path} exists. Replace it?", default=False):
-        say(f"{file.path} already exists and was left unchanged")
+        print_message(f"{file.path} already exists and was left unchanged")
         return []
     write_file(top, file.path, file.text, executable=file.executable)
     return [file.path]
@@ -466,10 +466,10 @@ def _assess_exactness(report: "Report", before: tuple[int, ...]) -> "Exactness |
     """
     from runner.adoption.exactness import assess_exactness
     from runner.adoption.first_measurement import FAULTS
-    from runner.contract.level import median
+    from runner.contract.level import compute_median
 
     counts = report.values(FAULTS)
-    seconds = median(report.values("elapsed")) or 0
+    seconds = compute_median(report.values("elapsed")) or 0
     if not counts:
         return None
     is_server = any(sample.windows for sample in report.samples)
@@ -520,7 +520,7 @@ def _show_result(
     history: str,
 ) -> None:
     """Print the counts, whether they repeat, the written files, and what to do next."""
-    from runner.adoption.slowness import describe_slowness
+    from runner.adoption.duration_estimate import describe_slowness
     from runner.cli.report_tables import show_reports
     from runner.cli.untrusted_text import strip_terminal_commands
 

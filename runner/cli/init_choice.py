@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from runner.cli.activity import show_activity
 from runner.cli.questions import Questions
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.errors import FaultwatchError
 
 if TYPE_CHECKING:
@@ -104,14 +104,14 @@ def choose_build_and_run(
     if steady is not favourite:
         variables = " ".join(f"{name}={value}" for name, value in steady.run.environment.items())
         repeats = "repeats" if len(set(steady.faults)) == 1 else "varies less"
-        say(f"  with {variables}: {_format_range(steady.faults)} minor faults; the count {repeats}")
+        print_message(f"  with {variables}: {_format_range(steady.faults)} minor faults; the count {repeats}")
     elif len(set(favourite.faults)) > 1:
         names = dict.fromkeys(
             f"{name}={value}"
             for variables in first.list_variables(proposal, favourite.run)
             for name, value in variables.items()
         )
-        say(f"  with {' '.join(names)}: the count still varies")
+        print_message(f"  with {' '.join(names)}: the count still varies")
     return Choice(proposal, steady, tuple(failures), count_start_faults(favourite, tried))
 
 
@@ -180,7 +180,7 @@ def _build_project(
     from runner.adoption.tool_paths import describe_tools
     from runner.contract.report import Stage
     from runner.subject.build import BuildFailure
-    from runner.subject.missing_packages import find_missing_part
+    from runner.subject.missing_packages import find_missing_dependency
 
     problem, missing_tool, slow = "", "", False
     missing_part: MissingPart | None = None
@@ -188,13 +188,13 @@ def _build_project(
     while proposals:
         number = 0
         if build is None:
-            say(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
+            print_message(f"{proposals[0].system}: {proposals[0].command or 'nothing to build'}")
             labels = [proposal.command or f"nothing ({proposal.system})" for proposal in proposals]
             number = questions.choose("How is it built?", labels)
         proposal = proposals.pop(number)
         tool, lacks = describe_tools(proposal)
         if tool and tool != missing_tool:
-            say(f"uses {tool}")
+            print_message(f"uses {tool}")
             missing_tool = tool
         try:
             with show_activity(f"building {first.revision.commit[:10]}"):
@@ -205,7 +205,9 @@ def _build_project(
                     f"{first.revision.commit[:10]} cannot be checked out: {failure.message}"
                 ) from None
             part = (
-                find_missing_part(failure.build.log, first.sources.files) if isinstance(failure, BuildFailure) else None
+                find_missing_dependency(failure.build.log, first.sources.files)
+                if isinstance(failure, BuildFailure)
+                else None
             )
             missing_part = missing_part or part
             problem = f"{lacks}; " * bool(lacks) + (str(part) if part else describe_build_failure(failure))
@@ -219,16 +221,16 @@ def _build_project(
             reason = problem.partition("\n")[2] or problem
             already_reported = reason in reasons
             reasons.add(reason)
-            say(
+            print_message(
                 "this does not build either, for the same reason"
                 if already_reported
                 else f"this does not build: {problem}"
             )
             continue
         if build is not None or run is not None or first.list_runs(proposal, tree):
-            say(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
+            print_message(f"built in {seconds.seconds:.1f} s" + (", from the cache" if seconds.cached else ""))
             return proposal, tree
-        say(_NO_PROGRAM)
+        print_message(_NO_PROGRAM)
         reasons.add(_NO_PROGRAM)
     if missing_part:
         raise FaultwatchError(
@@ -263,7 +265,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
                 if result.faults
                 else ""
             )
-            say(f"  {result.run.command}: {counted or result.problem}")
+            print_message(f"  {result.run.command}: {counted or result.problem}")
             tried.append(result)
     return tried
 
@@ -271,7 +273,7 @@ def _try_commands(first: "FirstMeasurement", proposal: "BuildProposal", tree: Pa
 def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module, needs_terminal
-    from runner.adoption.servers import list_example_lines
+    from runner.adoption.server_proposals import list_example_lines
 
     first = failures[0]
     if server := next((tried.run for tried in failures if tried.run.lacks), None):

@@ -16,7 +16,7 @@ from runner.cli.options import (
     result_options,
 )
 from runner.cli.result_output import output_result, print_json
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.settings import load_settings
 
 if TYPE_CHECKING:
@@ -58,15 +58,17 @@ def run(
     from runner.contract.job import State
     from runner.errors import AlreadyEnded
     from runner.jobs.job_runner import JobRunner
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     settings = load_settings()
-    with connect(settings) as service, create_host_turn(settings) as turn:
+    with connect_to_service(settings) as service, create_host_turn(settings) as turn:
         preparer = JobPreparer(settings, turn, repo, workload_name, confined)
         try:
-            job = JobRunner(settings, service, turn, say, _get_log_url(), verbose=True).run(job_id, preparer.prepare)
+            job = JobRunner(settings, service, turn, print_message, _get_log_url(), verbose=True).run(
+                job_id, preparer.prepare
+            )
         except AlreadyEnded as error:
-            say(error.what)
+            print_message(error.what)
             job = service.get_job(job_id)
     output_result(
         job.model_dump(mode="json"),
@@ -91,10 +93,10 @@ def run(
 @json_option
 def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
     """List the open jobs, newest first."""
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     filters = {"limit": str(limit)} | ({} if everything else {"open": "true"})
-    with connect(load_settings()) as service:
+    with connect_to_service(load_settings()) as service:
         jobs = service.list_jobs(**filters)
     if as_json:
         print_json(jobs.model_dump(mode="json"))
@@ -107,10 +109,10 @@ def list_jobs(everything: bool, limit: int, as_json: bool) -> None:
 def show_one(job_id: int, as_json: bool) -> None:
     """Show a job and the history of its states."""
     from runner.cli.page_address import build_page_address
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     settings = load_settings()
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         job = service.get_job(job_id)
     if as_json:
         print_json(job.model_dump(mode="json"))
@@ -151,14 +153,14 @@ def _send_decision(job_id: int, verb: str, reason: str) -> None:
 
     from runner.contract.job import JobDecision
     from runner.errors import FaultwatchError
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     try:
         decision = JobDecision(reason=reason)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
         raise FaultwatchError(f"--reason cannot be stored: {problem}", "give a shorter reason, in one line") from None
-    with connect(load_settings()) as service:
+    with connect_to_service(load_settings()) as service:
         show_jobs([service.decide_job(job_id, verb, decision)])
 
 

@@ -15,10 +15,10 @@ from runner.jobs.heartbeat import Heartbeat
 from runner.measuring.preflight import is_sandbox_needed
 from runner.reporting.client import Service
 from runner.settings import Settings
-from runner.subject.missing_parts import refuse_incomplete_checkouts
+from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository, open_repository
-from runner.subject.repository_lookup import find_workload_by_name
 from runner.subject.subject_registry import SubjectEntry, find_subject
+from runner.subject.workload_by_name import find_workload_by_name
 from runner.workload import Workload
 from runner.workload.workload_lookup import choose_single_case, find_workload
 

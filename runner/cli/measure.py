@@ -27,7 +27,7 @@ from runner.contract.report import Case, Outcome, Report, Revision
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.settings import Settings, load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.repository import Repository
 from runner.subject.repository_lookup import refuse_dirty
 from runner.subject.subject_registry import register_subject
@@ -123,9 +123,9 @@ def _measure_cases(
     samples: int | None,
 ) -> list[Report]:
     """Build a revision, measure each case of it, and return a report for each."""
-    from runner.measuring.measurement import measure, report_failed_build
+    from runner.measuring.measurement import measure_case, report_failed_build
     from runner.measuring.sampling import Sampling
-    from runner.measuring.scaling import add_scaling_efficiency
+    from runner.measuring.weak_scaling import add_scaling_efficiency
     from runner.subject.build import BuildFailure
 
     sampling = Sampling.from_workload(workload, samples)
@@ -146,7 +146,7 @@ def _measure_cases(
         for number, case in enumerate(chosen):
             activity(f"measuring {case.name}")
             activity.set_remaining(executions_per_case * (len(chosen) - number))
-            report = measure(
+            report = measure_case(
                 workload,
                 case,
                 tree,
@@ -163,14 +163,14 @@ def _measure_cases(
 
 def _send_reports(settings: Settings, repository: Repository, reports: list[Report]) -> None:
     """Send reports and their history; reports that the service does not accept wait on disk."""
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
 
     spool = Spool(settings.spool)
     for report in reports:
         spool.add(report)
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         commit = reports[0].revision.commit
         revisions = repository.list_revisions(commit)[-_MAX_COMMITS:]
         service.send_revisions(repository.name, revisions, patches=repository.compute_patch_ids([commit]))

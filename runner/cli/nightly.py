@@ -8,7 +8,7 @@ import click
 
 from runner.cli.options import apply_options, make_sandbox_option, result_options
 from runner.cli.result_output import output_result
-from runner.cli.terminal import get_console, say, warn
+from runner.cli.terminal import get_console, print_message, print_warning
 from runner.cli.untrusted_text import strip_terminal_commands
 from runner.cli.workbench import create_host_turn, prepare_workbench
 from runner.contract.nightly import NightlyCell, NightlyDigest, NightlyPart
@@ -68,7 +68,7 @@ def command(
     Exit code 1 if the nightly run is incomplete on this host; with --digest, on any host.
     """
     from runner.nightly.digest import is_complete
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
     matrix, settings = load_matrix(file), load_settings()
     if listing == "json":
@@ -80,14 +80,14 @@ def command(
             click.echo(strip_terminal_commands(f"{cell.host}  {cell.configuration}  {cell.workload}"))
         return
     name = chosen_name or datetime.now(UTC).date().isoformat()
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         service.update_nightly_run(name, NightlyPart(cells=cells))
         if plan:
             return
-        patient_service = service.connect_patiently(say)
+        patient_service = service.connect_patiently(print_message)
         if not only_digest:
             with create_host_turn(settings) as turn:
-                _run_cells(name, matrix, settings, service.connect_patiently(say, turn.pause), turn, confined)
+                _run_cells(name, matrix, settings, service.connect_patiently(print_message, turn.pause), turn, confined)
         digest = fetch_last_digest(name, patient_service, service)
     _output_digest(digest, as_json=as_json, output_file=output_file)
     checked = digest.cells if only_digest else [cell for cell in digest.cells if cell.host == settings.host]
@@ -108,7 +108,7 @@ def fetch_last_digest(name: str, patient_service: Service, service: Service) -> 
     try:
         return patient_service.find_nightly_run(name)
     except ServiceUnavailable as error:
-        warn(
+        print_warning(
             f"{error.what}; the digest may lack drifts: `faultwatch nightly --name {name} --digest` shows the "
             f"complete digest later"
         )
@@ -119,7 +119,7 @@ def _run_cells(
     name: str, matrix: Matrix, settings: Settings, service: Service, turn: HostTurn, confined: bool | None
 ) -> None:
     """Measure the cells that are planned for this host, one after the other."""
-    from runner.cli.progress_bar import ProgressBar
+    from runner.cli.history_progress import ProgressBar
 
     benches: dict[bool, Workbench] = {}
     planned = list_host_cells(matrix, settings.host)
@@ -147,7 +147,7 @@ def _prepare_cell(
     """Return what measures a cell: its workload with the configuration, its cases and its revision."""
     from runner.campaigns.history_measurement import HistoryMeasurement
     from runner.reporting.spool import Spool
-    from runner.subject.missing_parts import find_complete_revision
+    from runner.subject.clone_completeness import find_complete_revision
     from runner.subject.repository import open_repository
     from runner.workload import list_cases
 

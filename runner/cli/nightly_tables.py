@@ -27,11 +27,11 @@ def show_digest(digest: NightlyDigest) -> None:
         )
     console.print(table)
     for cell, why in list_gaps(digest):
-        where = f"{cell.host} {cell.configuration} {cell.workload}"
-        console.print(f"  [yellow]{escape_text(where)}: {escape_text(why)}[/]", highlight=False)
+        cell_name = f"{cell.host} {cell.configuration} {cell.workload}"
+        console.print(f"  [yellow]{escape_text(cell_name)}: {escape_text(why)}[/]", highlight=False)
     for drift in digest.drifts:
         levels = f"{format_value(drift.metric, drift.before)} → {format_value(drift.metric, drift.after)}"
-        where = f"{drift.case} on {drift.host}, {drift.cause} {drift.blamed}"
+        cell_name = f"{drift.case} on {drift.host}, {drift.cause} {drift.blamed}"
         console.print(
-            f"  {drift.direction} {escape_text(drift.metric)} {levels}  {escape_text(where)}", highlight=False
+            f"  {drift.direction} {escape_text(drift.metric)} {levels}  {escape_text(cell_name)}", highlight=False
         )

@@ -22,7 +22,7 @@ from runner.cli.workbench import create_host_turn, find_target, prepare_workbenc
 from runner.errors import FaultwatchError
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.subject.subject_registry import register_subject
 from runner.workload.workload_lookup import choose_single_case
 
@@ -80,8 +80,8 @@ def command(
     disk.
     """
     from runner.contract.diagnosis import DiagnosisRequest
-    from runner.profile.profiler import Profiler
-    from runner.reporting.embedded import connect
+    from runner.profile.revision_profiler import Profiler
+    from runner.reporting.embedded import connect_to_service
     from runner.reporting.outbox import Outbox
     from runner.reporting.spool import Spool
     from runner.subject.changed_lines import list_changed_lines
@@ -107,7 +107,7 @@ def command(
             _write_stacks(earlier, stacks / "before")
     # Send the profiles, and ask for the diagnosis.
     refused: list[str] = []
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         if upload:
             register_subject(settings, repository, workload)
             outbox = Outbox(Spool(settings.spool), service.send)

@@ -68,8 +68,8 @@ def _format_place(place: Place) -> str:
     """Return a function with its source line for the terminal."""
     line = place.line_after or place.line_before
     suffix = " (before)" if not place.line_after and place.line_before else ""
-    where = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"
-    return escape_text(f"{shorten_name(place.where.function)}{where}")
+    location = f"  {place.where.file or place.where.module}{f':{line}' if line else ''}{suffix}"
+    return escape_text(f"{shorten_name(place.where.function)}{location}")
 
 
 def _format_change(change: Change) -> str:

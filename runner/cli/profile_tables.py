@@ -144,7 +144,7 @@ def _format_frame(frame: Frame) -> str:
 
 def format_call_chain(frames: Sequence[Frame]) -> str:
     """Return the innermost functions of a stack, each with its caller to the right, and the subject's own line."""
-    own = find_own_line(frames)
+    own_line = find_own_line(frames)
     return " ← ".join(shorten_name(frame.function) for frame in reversed(frames[-_MAX_FRAMES:])) + (
-        f", in {own}" if own else ""
+        f", in {own_line}" if own_line else ""
     )

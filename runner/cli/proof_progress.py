@@ -2,7 +2,7 @@
 
 from runner.cli.activity import Activity, format_time_spent
 from runner.cli.formatting import format_count
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.contract.comparison import Verdict
 from runner.contract.report import Case
 
@@ -34,8 +34,8 @@ class ProofProgress:
     def on_proof(self, base: str, head: str, verdict: Verdict, pairs: int) -> None:
         """Print the verdict."""
         words = _WORDS[verdict].format(pairs=f"{format_count(pairs, 'interleaved pair')}")
-        say(f"  {base[:10]}..{head[:10]} {self._case} {words}")
+        print_message(f"  {base[:10]}..{head[:10]} {self._case} {words}")
 
     def on_failed_proof(self, base: str, head: str, reason: str) -> None:
         """Say why two commits could not be compared."""
-        say(f"  {base[:10]}..{head[:10]} {self._case} not compared: {reason}")
+        print_message(f"  {base[:10]}..{head[:10]} {self._case} not compared: {reason}")

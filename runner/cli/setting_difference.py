@@ -11,9 +11,9 @@ from msgspec import Struct
 from runner.campaigns.setting_search import PARAMETER_PREFIX, SETTINGS_PER_RUN, VARIABLE_PREFIX, can_be_set
 from runner.cli.formatting import format_quantity
 from runner.contract.base import Parameter, format_parameter
-from runner.contract.level import median
+from runner.contract.commit_search import NothingToFind
+from runner.contract.level import compute_median
 from runner.contract.report import Case, Environment, Outcome, Report
-from runner.contract.search import NothingToFind
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingChange, SettingSearch
 from runner.errors import FaultwatchError
 from runner.process_state.memory_group import MemoryGroup
@@ -48,10 +48,12 @@ def find_differences(
     before: Mapping[str, str], after: Mapping[str, str], workload: Workload, without: Iterable[str] = ()
 ) -> Difference:
     """Return the differences between two environments, each with its case's parameters as ``parameter.NAME``."""
-    own = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
+    own_variables = {f"{VARIABLE_PREFIX}{name}" for name in workload.run.environment}
     if workload.run.allocator != "glibc":
-        own |= {f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables}
-    skipped = {*without, *own, *DERIVED_SETTINGS}
+        own_variables |= {
+            f"{VARIABLE_PREFIX}{name}" for variables in ALLOCATOR_VARIABLES.values() for name in variables
+        }
+    skipped = {*without, *own_variables, *DERIVED_SETTINGS}
     names = sorted({*before, *after} - skipped)
     moved = [SettingChange(name=name, before=before.get(name), after=after.get(name)) for name in names]
     moved = [setting for setting in moved if setting.before != setting.after]
@@ -120,10 +122,10 @@ def collect_settings(environment: Environment, case: Case | None) -> dict[str, s
 def describe_run(state: SettingSearch, report: Report, name: str) -> str:
     """Describe a run in one line."""
     chosen = state.answer.changed if isinstance(state.answer, MeasureSettings) else ()
-    what = "could not be measured"
+    outcome = "could not be measured"
     if report.outcome is Outcome.MEASURED:
-        what = format_quantity(name, median(report.values(name)))
-    return f"{what}  with {', '.join(chosen) or 'nothing'} changed"
+        outcome = format_quantity(name, compute_median(report.values(name)))
+    return f"{outcome}  with {', '.join(chosen) or 'nothing'} changed"
 
 
 def describe_result(search: SettingSearch, difference: Difference, name: str) -> list[str]:

@@ -36,9 +36,9 @@ def command(flush: bool, as_json: bool) -> None:
 
 def _flush_spool(settings: Settings, spool: Spool) -> tuple[str, bool]:
     """Send the waiting reports; return the problem, if any, and whether the service refused one."""
-    from runner.reporting.embedded import connect
+    from runner.reporting.embedded import connect_to_service
 
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         outbox = Outbox(spool, service.send)
         outbox.deliver()
     return (outbox.error.what if outbox.error else ""), bool(outbox.refused)

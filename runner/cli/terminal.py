@@ -19,14 +19,14 @@ def silence_console() -> None:
     get_console().quiet = True
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message on standard error. It may quote untrusted text, such as the reason why a job was paused."""
     from runner.cli.untrusted_text import strip_terminal_commands
 
     get_console().print(strip_terminal_commands(text), markup=False, highlight=False, soft_wrap=True)
 
 
-def warn(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print a warning on standard error."""
     from runner.cli.untrusted_text import strip_terminal_commands
 

@@ -17,11 +17,11 @@ from runner.cli.options import (
     samples_option,
 )
 from runner.cli.result_output import output_result
-from runner.cli.terminal import say
+from runner.cli.terminal import print_message
 from runner.cli.workbench import create_host_turn, find_target, prepare_workbench
 from runner.measuring.preflight import is_sandbox_needed
 from runner.settings import load_settings
-from runner.subject.missing_parts import find_complete_revision
+from runner.subject.clone_completeness import find_complete_revision
 from runner.workload.workload_lookup import choose_single_case
 
 
@@ -63,8 +63,8 @@ def command(
     code 1 if one side cannot be measured.
     """
     from runner.campaigns.remedy_comparison import MIN_PAIRS, build_remedy_trials
-    from runner.measuring.comparison import Pairs, compare
-    from runner.reporting.embedded import connect
+    from runner.measuring.comparison import Pairs, compare_interleaved
+    from runner.reporting.embedded import connect_to_service
     from runner.workload.remedy import apply_remedy, parse_settings
 
     # Check the arguments.
@@ -79,10 +79,10 @@ def command(
     pairs = Pairs.from_workload(workload, samples or MIN_PAIRS)
     confinement = is_sandbox_needed(confined, repository, config)
     # Build the revision with and without the remedy, and measure both interleaved.
-    with connect(config) as service, create_host_turn(config) as turn:
+    with connect_to_service(config) as service, create_host_turn(config) as turn:
         service.check()
         workbench = prepare_workbench(config, variables, turn=turn, confined=confinement)
-        patient_service = service.connect_patiently(say, turn.pause)
+        patient_service = service.connect_patiently(print_message, turn.pause)
         with show_activity(f"building {revision}") as activity:
             unchanged, changed = build_remedy_trials(
                 repository,
@@ -95,7 +95,9 @@ def command(
             )
             activity(f"measuring {case.name} with and without the remedy")
             activity.set_remaining(2 + 2 * pairs.first)
-            result = compare(unchanged, changed, patient_service.compare, pairs=pairs, progress=activity.advance)
+            result = compare_interleaved(
+                unchanged, changed, patient_service.compare, pairs=pairs, progress=activity.advance
+            )
 
     def show() -> None:
         from runner.cli.remedy_tables import show_remedy

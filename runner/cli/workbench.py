@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from runner.cli.activity import show_activity
-from runner.cli.terminal import say, warn
+from runner.cli.terminal import print_message, print_warning
 from runner.contract.code_trust import CodeOrigin
 from runner.environment.secrets import hide_password
 from runner.host.cleanup import remove_leftovers
@@ -32,7 +32,7 @@ def find_target(settings: Settings, workload_name: str | None, repo: str | None)
 
 def create_host_turn(settings: Settings) -> HostTurn:
     """Return the turn of a command to measure on this host; :func:`prepare_workbench` begins it."""
-    return HostTurn(settings.lock, say, lambda: remove_leftovers(settings))
+    return HostTurn(settings.lock, print_message, lambda: remove_leftovers(settings))
 
 
 def prepare_workbench(
@@ -60,12 +60,12 @@ def prepare_workbench(
     if turn:
         turn.begin()
     workbench = prepare_bench(
-        settings, variables, examined=turn is not None, confined=confined, origin=origin, say=warn
+        settings, variables, examined=turn is not None, confined=confined, origin=origin, say=print_warning
     )
     builder = replace(workbench.builder, again=again)
     workbench = replace(workbench, builder=replace(builder, turn=turn) if turn else builder)
     for line in workbench.warnings:
-        warn(line)
+        print_warning(line)
     return workbench
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from runner.contract.metrics import CATALOGUE, Kind, Metric, metric
 
 if TYPE_CHECKING:
+    from runner.contract.commit_search import Search, SearchRequest
     from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Side, Verdict
     from runner.contract.host_trust import Canary, CanaryCount, Mismatch
     from runner.contract.plan import Plan, PlannedRun, PlanRequest, Reason
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
         Stage,
         Status,
     )
-    from runner.contract.search import Search, SearchRequest
 
 __all__ = [
     "CATALOGUE",
@@ -97,7 +97,7 @@ _MODULES = {
         "Stage",
         "Status",
     ),
-    "search": ("Search", "SearchRequest"),
+    "commit_search": ("Search", "SearchRequest"),
     "pyperf_export": ("build_suite",),
     "host_trust": ("Canary", "CanaryCount", "Mismatch"),
 }

@@ -56,9 +56,9 @@ class ComparisonRequest(Strict):
         """Check that base and head are measured runs of one case that can be compared."""
         # In one session, each side may be built and run as its own workload file says: then the definitions differ.
         together = ("case", "environment") if self.base_stored else ("session",)
-        for what in ("subject", "host", *together):
-            if getattr(self.base, what) != getattr(self.head, what):
-                raise ValueError(f"base and head must have the same {what}")
+        for field_name in ("subject", "host", *together):
+            if getattr(self.base, field_name) != getattr(self.head, field_name):
+                raise ValueError(f"base and head must have the same {field_name}")
         if not self.base.case.is_point_of(self.head.case):
             raise ValueError("base and head must belong to the same case")
         if {self.base.outcome, self.head.outcome} != {Outcome.MEASURED}:

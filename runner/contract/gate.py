@@ -79,7 +79,7 @@ class GateCase(Strict):
     def _check_sides(self) -> Self:
         """Check that base and head of a case can be compared."""
         if self.measured:
-            self.request()
+            self.build_request()
         elif not self.base.case.is_point_of(self.head.case) or self.base.subject != self.head.subject:
             raise ValueError("base and head must belong to the same subject and case")
         return self
@@ -89,7 +89,7 @@ class GateCase(Strict):
         """Whether both sides are measured."""
         return {self.base.outcome, self.head.outcome} == {Outcome.MEASURED}
 
-    def request(self, cases: int = 1) -> ComparisonRequest:
+    def build_request(self, cases: int = 1) -> ComparisonRequest:
         """Return the comparison request of this case, if both sides are measured; ``cases`` are compared in all."""
         return ComparisonRequest(
             base=self.base,

@@ -221,7 +221,7 @@ class Job(Strict):
     """The progress or the result of the job, as a sentence."""
     log_url: str
     result: dict[str, Any] | None
-    """The result of a bisect: the final :class:`~runner.contract.search.Search`."""
+    """The result of a bisect: the final :class:`~runner.contract.commit_search.Search`."""
     course: tuple[JobStep, ...]
     """The history of its states."""
 

@@ -11,7 +11,7 @@ MIN_REPEATING_SHARE = 0.9
 """Share of the samples that must agree for a count to repeat."""
 
 
-def median(values: Sequence[Number]) -> Number | None:
+def compute_median(values: Sequence[Number]) -> Number | None:
     """Return the median, as an integer if possible; None if there are no values.
 
     If more than half of the values agree, it is that value: an outlier does not move it.

@@ -67,9 +67,9 @@ def pair_places(
 ) -> list[tuple[Place, Change]]:
     """Return how the weight of each line of each function changed, with the lines of a function paired in order."""
     changes = []
-    for where in before.keys() | after.keys():
-        pairs = _pair_lines(before.get(where, {}), after.get(where, {}))
-        changes += [(Place(where, *pair), change) for pair, change in pairs]
+    for location in before.keys() | after.keys():
+        pairs = _pair_lines(before.get(location, {}), after.get(location, {}))
+        changes += [(Place(location, *pair), change) for pair, change in pairs]
     return changes
 
 
@@ -117,8 +117,8 @@ def find_own_frame(frames: Sequence[Frame]) -> Frame | None:
     them apart: those of the subject are relative to its work tree, and a driver is beside its workload.
     """
     user = [frame for frame in frames if not frame.module.startswith("[")]
-    own = [frame for frame in user if not frame.module.startswith(_SYSTEM_PREFIXES)]
-    return next(reversed([frame for frame in own if _is_own_source(frame)] or own or user), None)
+    own_frames = [frame for frame in user if not frame.module.startswith(_SYSTEM_PREFIXES)]
+    return next(reversed([frame for frame in own_frames if _is_own_source(frame)] or own_frames or user), None)
 
 
 def is_own_frame(frame: Frame) -> bool:
@@ -128,15 +128,15 @@ def is_own_frame(frame: Frame) -> bool:
 
 def find_own_line(frames: Sequence[Frame]) -> str:
     """Return the subject's innermost function in a stack, and its line; empty if unknown."""
-    own = find_own_frame(frames)
-    if own is None:
+    own_frame = find_own_frame(frames)
+    if own_frame is None:
         return ""
-    if own.module == COMPILED_MODULE and own.function != UNKNOWN_FUNCTION and not own.line:
-        return shorten_name(own.function)
-    if not own.line or not _is_own_source(own):
+    if own_frame.module == COMPILED_MODULE and own_frame.function != UNKNOWN_FUNCTION and not own_frame.line:
+        return shorten_name(own_frame.function)
+    if not own_frame.line or not _is_own_source(own_frame):
         return ""
-    file = own.file.rpartition("/")[2] if own.file.startswith("/") else own.file
-    return f"{shorten_name(own.function)} at {file}:{own.line}"
+    file = own_frame.file.rpartition("/")[2] if own_frame.file.startswith("/") else own_frame.file
+    return f"{shorten_name(own_frame.function)} at {file}:{own_frame.line}"
 
 
 def _is_own_source(frame: Frame) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from runner.contract.level import Number, find_largest_side, is_repeating, median
+from runner.contract.level import Number, compute_median, find_largest_side, is_repeating
 
 MAX_PAIRS = 400
 """Most pairs, unless the workload sets another number. Counts that repeat take 20, and those that vary in every
@@ -57,7 +57,7 @@ def compute_power(samples: Sequence[Number], seconds: float, percent: float = ST
         None without samples, or at a level of zero.
     """
     recent = samples[-MAX_SAMPLES:]
-    level = median(recent)
+    level = compute_median(recent)
     if not level:
         return None
     if is_repeating(recent):

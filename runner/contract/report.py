@@ -306,7 +306,7 @@ class Report(Strict):
         if self.outcome is not Outcome.MEASURED and (self.samples or not self.failure):
             raise ValueError(f"a run that is {self.outcome} needs a failure and cannot have samples")
         if self.reused and (self.outcome is not Outcome.MEASURED or self.same_bytes_check):
-            raise ValueError("reused counts need samples, and cannot check other counts")
+            raise ValueError("a run with reused counts needs samples and cannot have a same_bytes_check")
         return self
 
     @property

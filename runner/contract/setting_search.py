@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from runner.contract.base import CommitHash, Name, Strict
+from runner.contract.commit_search import NothingToFind
 from runner.contract.level import Number
 from runner.contract.report import Case, Environment, Host
-from runner.contract.search import NothingToFind
 
 SettingName = Annotated[str, Field(max_length=200)]
 SettingValue = Annotated[str, Field(max_length=4000)] | None

@@ -65,7 +65,7 @@ def make_untraced(why: str) -> Lookups:
 
 
 def parse_lookups(output: bytes) -> Lookups:
-    """Parse what ``watch.c`` has written; without its end mark, the lookups are unknown."""
+    """Parse what ``lookup_tracer.c`` has written; without its end mark, the lookups are unknown."""
     fields = output.split(b"\0")
     if fields[-2:] != [b".", b""]:
         return make_untraced("the tracer ended early")

@@ -1,4 +1,4 @@
-"""The system calls by which a program asks about files, as a filter at which the kernel stops it for ``watch.c``."""
+"""The system calls by which a program asks about files, as a filter at which the kernel stops it for the tracer."""
 
 import ctypes
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _NO_ARGUMENT = 7
 
 
 class Action(IntEnum):
-    """The action of ``watch.c`` at a system call."""
+    """The action of ``lookup_tracer.c`` at a system call."""
 
     OPEN = 1
     STATE = 2

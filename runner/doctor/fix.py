@@ -181,4 +181,4 @@ def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
 def _has_changed_services(output: str) -> bool:
     """Return whether pyperf changed a service or a processor register, which only pyperf can restore."""
     actions = output.partition("Actions\n")[2].partition("System state\n")[0]
-    return any(what in actions for what in ("irqbalance", "MSR"))
+    return any(name in actions for name in ("irqbalance", "MSR"))

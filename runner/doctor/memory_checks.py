@@ -24,8 +24,8 @@ def check_huge_pages(host: HostProbe) -> CheckResult:
     }
     always = [
         folder.removeprefix("hugepages-")
-        for folder, own in sizes.items()
-        if own == "always" or (own == "inherit" and setting == "always")
+        for folder, policy in sizes.items()
+        if policy == "always" or (policy == "inherit" and setting == "always")
     ]
     if not always and setting != "always":
         return make_ok(setting)

@@ -32,7 +32,7 @@ class ProgramOutput(Struct, frozen=True):
     text: str
 
 
-def run(command: Sequence[str]) -> ProgramOutput:
+def run_tool(command: Sequence[str]) -> ProgramOutput:
     """Run a program with the variables and the search path of measured programs."""
     folder = Path(SAFE_DIRECTORY)
     try:
@@ -60,7 +60,7 @@ class HostProbe(Struct, frozen=True):
     home: Path = Path("/")
     """The folder of builds and results."""
     is_root: bool = field(default_factory=lambda: os.geteuid() == 0)
-    run: Callable[[Sequence[str]], ProgramOutput] = run
+    run: Callable[[Sequence[str]], ProgramOutput] = run_tool
     version: Callable[[str], str | None] = compilers.read_version
     can_fix_layout: Callable[[], bool] = lambda: can_apply(Layout())
     can_refuse_huge_pages: Callable[[], bool] = lambda: can_apply(HugePages("never"))

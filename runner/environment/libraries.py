@@ -16,11 +16,11 @@ def find_libraries(tree: Tree, pattern: str, first: tuple[str, ...] = ()) -> Ite
 
     Like the loader, this function skips libraries for another architecture.
     """
-    own = _read_architecture(tree.path("proc/self/exe"))
+    own_architecture = _read_architecture(tree.path("proc/self/exe"))
     for folder in list_folders(tree, first):
         for name in tree.list_names(folder, pattern):
             path = tree.path(folder) / name
-            if own is None or _read_architecture(path) == own:
+            if own_architecture is None or _read_architecture(path) == own_architecture:
                 yield path
 
 

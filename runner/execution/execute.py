@@ -13,7 +13,7 @@ from typing import IO, Protocol, Self
 from msgspec import Struct
 
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import get_supervisor
+from runner.execution.supervisor_compilation import get_supervisor
 from runner.settings import load_settings
 
 MAX_OUTPUT_BYTES = 256 * 1024

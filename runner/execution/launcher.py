@@ -1,34 +1,299 @@
-"""Compiles the launcher: a small C program that starts a program at a given moment."""
+"""Controls the launcher (``launcher.c``), from the waiting process to the end of the program."""
 
-from functools import lru_cache
+import ctypes
+import os
+import re
+import socket
+import struct
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Self
 
-from runner.errors import FaultwatchError
-from runner.execution.compilation import CompilationError, compile_program
-from runner.settings import load_settings
+from msgspec import Struct, field
 
-_SOURCE = Path(__file__).with_name("launch.c")
+from runner.execution.resource_limits import get_program_limits
+
+CREDENTIALS = struct.Struct("iii")
+"""The kernel's credentials of a sender: process, user and group, as seen from the receiver's namespaces."""
+_QUERY_PERSONALITY = 0xFFFFFFFF
+_MAX_LAUNCHER_ROUNDS = 2
+"""How often the launcher asks before it starts the program. The first round only touches its pages."""
+GO_ON = b"g"
+"""What the launcher waits for before it goes on: any byte would do."""
+_NUMBER = re.compile("[0-9]{1,18}", re.ASCII)
+_MAX_STATUS = 0xFFFF
+_MALFORMED = "the launcher sent a malformed message"
 
 
-def get_launcher() -> Path:
-    """Return the launcher; compile it if the cache lacks it.
+class Ending(Struct, frozen=True):
+    """How a program ended, and the kernel's accounting of it and of the children that it waited for.
 
-    Raises
-    ------
-    FaultwatchError
-        There is no C compiler, or it fails.
+    Attributes
+    ----------
+    status
+        Its exit code, or the negative number of the signal that ended it.
+    user, system, elapsed
+        Seconds.
+    max_rss
+        Bytes.
+    faults
+        Minor and major faults since the program was executed, including those that the kernel took to prepare memory
+        and those of processes that the program left behind.
     """
-    return _build_launcher(load_settings().programs)
+
+    status: int
+    user: float
+    system: float
+    max_rss: int
+    elapsed: float
+    faults: int
 
 
-@lru_cache
-def _build_launcher(cache: Path) -> Path:
-    """Return the compiled launcher of measured programs."""
-    try:
-        # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
-        return compile_program(_SOURCE, cache, options=["-static"])
-    except CompilationError as error:
-        raise FaultwatchError(
-            f"programs cannot be launched: {error}",
-            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to your own folder",
-        ) from None
+class Confinement(Struct, frozen=True):
+    """The limits of a program: its user and group, processes, bytes of a file and of a process's data."""
+
+    processes: int
+    file_bytes: int
+    data_bytes: int
+    user: int = -1
+    group: int = -1
+
+
+class Start(Struct):
+    """Starts programs at the same time, once all of them exist, are counted, and wait."""
+
+    number: int
+    _waiting: list["Launch"] = field(default_factory=list)
+
+    def wait(self, launch: "Launch") -> None:
+        """Make a launch wait for the others; the last one starts all of them."""
+        self._waiting.append(launch)
+        if len(self._waiting) == self.number:
+            for waiting in self._waiting:
+                waiting.start_program()
+
+    def cancel(self) -> None:
+        """Cancel the start of all programs, because one of them cannot be started."""
+        self.number = 0
+        for waiting in self._waiting:
+            waiting.close()
+
+
+class Launch:
+    """One launch: a companion of the launcher.
+
+    Attributes
+    ----------
+    program
+        The process that becomes the program; None until it exists.
+    ending
+        How it ended; None until then.
+    refusal
+        Why the program could not be started; empty if it was started.
+    outlived
+        The names of the processes that kept running 250 ms after the program had ended (``PATIENCE`` in
+        ``launcher.c``); empty if none did.
+    """
+
+    def __init__(self, start: Start, prepare: Callable[[int], None] = lambda _: None) -> None:
+        self.program: int | None = None
+        self.ending: Ending | None = None
+        self.refusal = ""
+        self.outlived = ""
+        self._start = start
+        self._prepare = prepare
+        self._rounds = 0
+        self._faults_before = 0
+        self._started_at = 0
+        self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._channel.setblocking(False)
+
+    def build_command_line(
+        self,
+        launcher: str,
+        path: str,
+        command: Sequence[str],
+        variables: Mapping[str, str],
+        confinement: Confinement | None = None,
+        *,
+        copies: Mapping[str, Path] = MappingProxyType({}),
+        orders: int = -1,
+    ) -> list[str]:
+        """Return the command line of the launcher. Call it in the process state in which the program starts.
+
+        Parameters
+        ----------
+        copies
+            The copies to mount over files, by the path of the file. Only root can mount them.
+        orders
+            The descriptor over which further commands are ordered, see :mod:`runner.execution.load_commands`.
+        """
+        personality = ctypes.CDLL(None).personality(_QUERY_PERSONALITY)
+        confined = confinement or Confinement(0, 0, 0)
+        numbers = (confined.user, confined.group, confined.processes, confined.file_bytes, confined.data_bytes)
+        environment = [f"{name}={value}" for name, value in variables.items()]
+        triples = ",".join(f"{number},{soft},{hard}" for number, soft, hard in get_program_limits().values())
+        sockets = str(self._launcher_end.fileno()), str(orders)
+        head = [launcher, *sockets, str(personality), triples, *map(str, numbers)]
+        mounts = [path for file, copy in copies.items() for path in (str(copy), file)]
+        return [*head, str(len(environment)), str(len(copies)), *environment, *mounts, path, *command]
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the program has been started."""
+        return self._started_at > 0
+
+    @property
+    def descriptors(self) -> tuple[int]:
+        """The descriptors for the launcher to inherit."""
+        return (self._launcher_end.fileno(),)
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when the launcher has sent something."""
+        return self._channel.fileno()
+
+    def serve(self, _pid: int) -> bool:
+        """Answer the launcher; return whether it can send more."""
+        # The launcher has its own copy now. While this copy is open, the end of the launcher would go unnoticed.
+        self._launcher_end.close()
+        try:
+            message, control, _, _ = self._channel.recvmsg(1000, socket.CMSG_SPACE(CREDENTIALS.size))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        fields = message.decode(errors="replace").split()
+        if fields[:1] == ["ready"] and self._started_at == 0:
+            self._handle_ready(CREDENTIALS.unpack(control[0][2])[0], fields[1:])
+        elif fields[:1] == ["ended"]:
+            self._handle_account(fields[1:])
+        elif fields[:1] == ["outlived"]:
+            names = "".join(letter if letter.isprintable() else "?" for letter in " ".join(fields[1:]))
+            self.outlived = ", ".join(dict.fromkeys(names.split(", ")))
+        elif fields[:1] == ["refused"]:
+            self.refusal = " ".join(fields[1:])
+        if not message and self._started_at == 0:
+            self._start.cancel()
+        return bool(message)
+
+    def start_program(self) -> None:
+        """Start the program."""
+        self._started_at = time.monotonic_ns()
+        with suppress(OSError):  # A launcher that has ended is noticed by :meth:`serve`.
+            self._channel.send(GO_ON)
+
+    def finish(self) -> None:
+        """Read the last messages of the launcher."""
+        while self.serve(0) and self.ending is None and self._has_unread_messages():
+            pass
+
+    def describe_outlived(self) -> str:
+        """Return that processes of the program kept running, as the second half of a sentence; empty if none did."""
+        return f"ended, but processes that it started kept running: {self.outlived}" if self.outlived else ""
+
+    def close(self) -> None:
+        """Close the channel. A program that still waits is never started."""
+        self._launcher_end.close()
+        self._channel.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _handle_ready(self, pid: int, fields: Sequence[str]) -> None:
+        """Handle the launcher's message that the program is ready; prepare the program in the last round."""
+        self._rounds += 1
+        numbers = _parse_numbers(fields, 1)
+        if numbers is None or self._rounds > _MAX_LAUNCHER_ROUNDS:
+            self.refusal = _MALFORMED
+            self._start.cancel()
+            self.close()
+            return
+        (self._faults_before,) = numbers
+        if self._rounds < _MAX_LAUNCHER_ROUNDS:
+            self._channel.send(GO_ON)
+            return
+        self.program = pid
+        try:
+            self._prepare(pid)
+        except BaseException:
+            self._start.cancel()
+            self.close()
+            raise
+        self._start.wait(self)
+
+    def _handle_account(self, fields: Sequence[str]) -> None:
+        """Store the program's account of its end; an implausible or a second one invalidates it.
+
+        If the runner is not root, the program runs as the launcher's user, and could send messages in its name.
+        """
+        numbers = _parse_numbers(fields, 6)
+        if numbers is None or self.ending is not None or not _is_possible(numbers, self._faults_before):
+            self.ending, self.refusal = None, _MALFORMED
+            return
+        status, user, system, max_rss, end, faults = numbers
+        self.ending = Ending(
+            status=os.waitstatus_to_exitcode(status),
+            user=user / 1e6,
+            system=system / 1e6,
+            max_rss=max_rss * 1024,
+            elapsed=max(0, end - self._started_at) / 1e9,
+            faults=faults - self._faults_before,
+        )
+
+    def _has_unread_messages(self) -> bool:
+        """Return whether the launcher has sent a message that was not read."""
+        try:
+            return bool(self._channel.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
+
+
+def _parse_numbers(fields: Sequence[str], count: int) -> list[int] | None:
+    """Return the fields of a message as numbers; None if their count is wrong or a field is not a number."""
+    if len(fields) != count or not all(_NUMBER.fullmatch(field) for field in fields):
+        return None
+    return list(map(int, fields))
+
+
+def _is_possible(numbers: Sequence[int], faults_before: int) -> bool:
+    """Return whether the account of an end is plausible: its status, its time and its number of faults."""
+    status, _, _, _, end, faults = numbers
+    ended = status <= _MAX_STATUS and (os.WIFEXITED(status) or os.WIFSIGNALED(status))
+    return ended and end <= time.monotonic_ns() and faults >= faults_before
+
+
+def resolve_program(
+    program: str, directory: Path, path: str, sees: Callable[[Path], bool] = lambda _: True
+) -> tuple[str, str]:
+    """Find the file to execute for the first word of a command, as ``execvp`` does.
+
+    Parameters
+    ----------
+    sees
+        Returns whether the program will see a file. The reason says nothing about other files, not even whether they
+        exist, because an untrusted author chooses the name.
+
+    Returns
+    -------
+    tuple
+        The path to execute and an empty text, or an empty path and the reason.
+    """
+    names = [program] if "/" in program else [f"{folder}/{program}" for folder in path.split(":")]
+    files = [name for name in names if sees(directory / name) and (directory / name).is_file()]
+    for name in files:
+        if os.access(directory / name, os.X_OK):
+            return name, ""
+    if files:
+        return "", f"{program!r} is not executable"
+    return "", (
+        f"the command {program!r} was not found: the build of this revision does not create it, or its name is misspelt"
+    )

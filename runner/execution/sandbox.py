@@ -1,4 +1,4 @@
-"""Confines untrusted code: runs a program in bubblewrap, with limits.
+"""Confines untrusted programs: runs them in bubblewrap, with limits.
 
 A program in it is an unprivileged user in user, process, network, IPC and host-name namespaces of its own. It sees the
 system's programs and libraries read-only, a private ``/tmp``, and its own tree, which it can write. The counters
@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from runner.errors import FaultwatchError
-from runner.execution.launch import Confinement
+from runner.execution.launcher import Confinement
 from runner.execution.system_call_filter import open_filter
 from runner.system.tree_walk import walk_tree
 from runner.variables import get_value
@@ -33,7 +33,7 @@ _SETTINGS_FILES = (
 _LANGUAGE_FOLDERS = ("java*", "python3*", "R")
 """The visible part of ``/etc``: what programs need to start, and compilers to find each other; and what ``/usr`` links
 to, such as ``sitecustomize.py``, without which an interpreter would count other faults than outside of the sandbox."""
-_NAMESPACES = (
+NAMESPACES = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     "--die-with-parent",
 )
@@ -141,7 +141,7 @@ class Sandbox(Struct, frozen=True):
 
     def _list_namespace_options(self) -> Iterator[str]:
         """Yield the options of bubblewrap for namespaces and capabilities."""
-        yield from _NAMESPACES
+        yield from NAMESPACES
         if self.user < 0:
             yield from ("--unshare-user", *(["--disable-userns"] if _can_disable() else []))
         else:
@@ -150,15 +150,15 @@ class Sandbox(Struct, frozen=True):
 
     def _list_view_options(self, tree: Path, launcher: Path) -> Iterator[str]:
         """Yield the options of bubblewrap that decide which files a program sees."""
-        yield from _list_system_options()
+        yield from list_system_options()
         yield from _hide_kernel_folder()
         for folder in ("/tmp", "/dev/shm", *self.empty):  # noqa: S108 - the sandbox's own
             size = ("--perms", "1777", "--size", str(MAX_TMP_BYTES // self.sharing))
-            yield from (*_list_parent_options(Path(folder)), *size, "--tmpfs", folder)
+            yield from (*list_parent_options(Path(folder)), *size, "--tmpfs", folder)
         for folder in self.readable:
-            yield from (*_list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
-        yield from (*_list_parent_options(launcher), "--ro-bind", str(launcher), str(launcher))
-        yield from (*_list_parent_options(tree), "--bind", str(tree), str(tree))
+            yield from (*list_parent_options(Path(folder)), "--ro-bind-try", folder, folder)
+        yield from (*list_parent_options(launcher), "--ro-bind", str(launcher), str(launcher))
+        yield from (*list_parent_options(tree), "--bind", str(tree), str(tree))
         # Hides the kernel's addresses, and its command line, in which secrets may be.
         for file in ("/proc/kallsyms", "/proc/cmdline"):
             yield from ("--ro-bind", "/dev/null", file)
@@ -166,30 +166,7 @@ class Sandbox(Struct, frozen=True):
         yield from ("--remount-ro", "/dev", "--remount-ro", "/")
 
 
-def build_reader_prefix(sandbox: Sandbox | None, *folders: Path) -> list[str]:
-    """Return the words before a tool that reads untrusted files, such as perf and its recordings.
-
-    The tool has no network and can write nothing. It sees the system's programs and libraries and the given folders, or
-    everything if the programs ran without a sandbox. Without a sandbox and without bubblewrap there are no words.
-    """
-    if sandbox is None and not _is_available():
-        return []
-    words = ["bwrap", *_NAMESPACES, *_list_reader_privileges()]
-    if sandbox is None:
-        return [*words, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
-    words += [*_list_system_options(), "--tmpfs", "/tmp"]  # noqa: S108 - the sandbox's own
-    for folder in (*map(Path, sandbox.readable), *(folder.absolute() for folder in folders)):
-        words += [*_list_parent_options(folder), "--ro-bind-try", str(folder), str(folder)]
-    return [*words, "--"]
-
-
-def _list_reader_privileges() -> tuple[str, ...]:
-    # Without CAP_SYSLOG the kernel's functions have no addresses.
-    own = ("--cap-drop", "ALL", "--cap-add", "CAP_SYSLOG")
-    return own if os.geteuid() == 0 else ("--unshare-user",)
-
-
-def _list_system_options() -> Iterator[str]:
+def list_system_options() -> Iterator[str]:
     """Yield the options for the system's programs and libraries, read-only, and for the part of ``/etc`` they need."""
     for name in _SYSTEM_FOLDERS:
         path = Path("/", name)
@@ -200,7 +177,7 @@ def _list_system_options() -> Iterator[str]:
     yield from ("--perms", "0755", "--dir", "/etc")
     for file in _list_visible_settings():
         if file.parent != Path("/etc"):  # bubblewrap itself would create it for the superuser alone
-            yield from _list_parent_options(file)
+            yield from list_parent_options(file)
         # A link stays one: programs read the name of the time zone in that of /etc/localtime.
         if file.is_symlink() and Path(os.path.normpath(file.parent / file.readlink())).is_relative_to("/usr"):
             yield from ("--symlink", str(file.readlink()), str(file))
@@ -228,7 +205,7 @@ def _hide_kernel_folder() -> Iterator[str]:
         yield from ("--remount-ro", str(_KERNEL_FOLDER))
 
 
-def _list_parent_options(path: Path) -> Iterator[str]:
+def list_parent_options(path: Path) -> Iterator[str]:
     """Yield the options that create the folders above a path, empty but passable for another user."""
     for folder in reversed(path.parents[:-1]):
         if folder.parts[1] != "usr":
@@ -277,17 +254,6 @@ def _check_sandbox(confined: Sandbox) -> None:
             f"this host allows no sandbox: {message}",
             f"it needs user namespaces (sysctl user.max_user_namespaces); {remedy}",
         )
-
-
-@lru_cache
-def _is_available() -> bool:
-    """Return whether this host allows a sandbox."""
-    try:
-        return (
-            subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], check=False, capture_output=True).returncode == 0
-        )
-    except OSError:
-        return False
 
 
 @lru_cache

@@ -1,7 +1,7 @@
 """Starts programs so that all their descendants end with them, and with the runner, however the runner ends.
 
 A small C program
-(``supervise.c``) starts the
+(``supervisor.c``) starts the
 program and adopts all orphaned
 processes, even those in other
 sessions. A socket connects it with the runner. The kernel closes that when the runner is killed.

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from runner.campaigns.culprit_search import CulpritSearcher, SearchObserver, resolve_range
+from runner.contract.commit_search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.contract.job import BisectQuestion
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.metrics import metric
 from runner.contract.number_text import format_quantity
 from runner.contract.report import Outcome, Report
-from runner.contract.search import Culprit, Found, Measure, NothingToFind, ProofState, Prove, Search
 from runner.jobs.claimed_job import ClaimedJob, JobResult
 from runner.reporting.spool import Spool
 
@@ -74,11 +74,11 @@ def _describe_culprit(culprit: Culprit) -> str:
 
 def _describe_run(report: Report, name: str) -> str:
     """Describe a run in one line."""
-    what = "could not be measured"
-    level = median(report.values(name))
+    outcome = "could not be measured"
+    level = compute_median(report.values(name))
     if report.outcome is Outcome.MEASURED and level is not None:
-        what = format_quantity(level, metric(name).unit)
-    return f"{report.revision.commit[:10]}: {what}"
+        outcome = format_quantity(level, metric(name).unit)
+    return f"{report.revision.commit[:10]}: {outcome}"
 
 
 class _ProgressReporter:

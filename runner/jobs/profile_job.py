@@ -2,7 +2,7 @@
 
 from runner.contract.job import ProfileQuestion
 from runner.jobs.claimed_job import ClaimedJob, JobResult
-from runner.profile.profiler import Profiler
+from runner.profile.revision_profiler import Profiler
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
 

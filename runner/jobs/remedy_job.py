@@ -11,7 +11,7 @@ from runner.contract.metrics import MetricView, list_shown_metrics, metric
 from runner.contract.report import Outcome, Report
 from runner.errors import FaultwatchError
 from runner.jobs.claimed_job import ClaimedJob, JobResult
-from runner.measuring.comparison import ComparisonResult, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
 from runner.measuring.trial import Bench
 from runner.reporting.outbox import Outbox
 from runner.reporting.spool import Spool
@@ -45,7 +45,7 @@ def run(job: ClaimedJob) -> JobResult:
     pairs = Pairs.from_workload(job.workload, question.samples)
     if question.samples is None:
         pairs = replace(pairs, first=max(pairs.first, MIN_PAIRS), most=max(pairs.most, MIN_PAIRS))
-    result = compare(present, changed, job.service.compare, pairs=pairs)
+    result = compare_interleaved(present, changed, job.service.compare, pairs=pairs)
     head = result.head.model_copy(update={"case": apply_parameters(job.case, question.settings)})
     outbox.post_now(*(_mark_aside(side) for side in (result.base, head) if side.outcome is not Outcome.SKIPPED))
     # Report a side that failed, or what the remedy changes.
@@ -64,8 +64,8 @@ def run(job: ClaimedJob) -> JobResult:
 
 def _drop_own_variables(job: ClaimedJob) -> Bench:
     """Return the bench without the variables that the case sets itself: another parameter may set them otherwise."""
-    own = bind_case(job.workload, job.case).variables
-    variables = {name: value for name, value in job.bench.variables.items() if own.get(name) != value}
+    own_variables = bind_case(job.workload, job.case).variables
+    variables = {name: value for name, value in job.bench.variables.items() if own_variables.get(name) != value}
     return replace(job.bench, variables=variables)
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from runner.contract.mapped_files import CacheState
 from runner.mapped_files.folios import has_prepared_folios
-from runner.mapped_files.residency import FileMapping, evict, measure_residency, read_back
+from runner.mapped_files.residency import FileMapping, evict_pages, measure_residency, read_back
 from runner.system.regular_file import identify_file, open_regular
 
 MAX_BYTES = 1 << 30
@@ -77,13 +77,13 @@ class CachePreparer(Struct):
         """Evict a file, read it back page by page, and verify its folios; return the result."""
         if self._is_prepared(descriptor, identity):
             return Preparation(CacheState.PREPARED, lock=ResidencyLock(descriptor))
-        not_evicted, pages = evict(descriptor)
+        not_evicted, pages = evict_pages(descriptor)
         resident, _ = read_back(descriptor)
         lock = ResidencyLock(descriptor)
         verified = has_prepared_folios(descriptor)
         if resident < pages:
             return Preparation(CacheState.UNPREPARED, "not all of its pages stay in memory", changed=True)
-        # Pages that another process maps cannot be evicted. Where the kernel does not show the folios, a file with
+        # Pages that another process maps cannot be evicted. If the kernel does not show the folios, a file with
         # such pages cannot be verified.
         if verified or (verified is None and not not_evicted):
             self._prepared.add(identity)
@@ -96,7 +96,7 @@ class CachePreparer(Struct):
         verified = has_prepared_folios(descriptor)
         if verified:
             self._prepared.add(identity)
-        # Where the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
+        # If the kernel does not show the folios, a file stays as it was prepared while all of it is resident.
         if verified is not None or identity not in self._prepared:
             return bool(verified)
         resident, pages = measure_residency(descriptor)

@@ -14,7 +14,7 @@ _CHUNK_BYTES = 1 << 17
 """Bytes per read. The size does not affect the folios: without readahead the kernel reads each page by itself."""
 
 
-def evict(descriptor: int) -> tuple[int, int]:
+def evict_pages(descriptor: int) -> tuple[int, int]:
     """Evict the pages of an open file, as far as possible; return how many stay resident, and how many it has."""
     os.fsync(descriptor)  # The kernel does not evict dirty pages.
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)

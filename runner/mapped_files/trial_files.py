@@ -20,7 +20,7 @@ from runner.execution.sandbox import Sandbox
 from runner.mapped_files.build_usage import list_doubts
 from runner.mapped_files.cache_preparation import CachePreparer, Preparation
 from runner.mapped_files.private_copies import PrivateCopies, can_mount_copies
-from runner.mapped_files.residency import evict
+from runner.mapped_files.residency import evict_pages
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
 from runner.settings import load_settings
 from runner.system.regular_file import identify_file, open_regular
@@ -167,7 +167,7 @@ class TrialFiles:
         for path, preparation in self._preparations.items():
             if preparation.cache is CacheState.UNPREPARED:
                 with suppress(OSError), open_regular(path) as file:
-                    evict(file.fileno())
+                    evict_pages(file.fileno())
 
     def record_renewal(self, faults: FaultsByFile | None) -> None:
         """Record the faults of a watched execution in another state of the page cache."""
@@ -211,9 +211,9 @@ class TrialFiles:
         ]
         mapped = self.paths
         opened = [path for path in map(Path, self.lookups.opened) if path.is_relative_to(self._tree) and path.is_file()]
-        own = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
+        own_paths = [*opened, *(path for path in mapped if path.is_relative_to(self._tree))]
         system = [path for path in mapped if not path.is_relative_to(self._tree)]
-        doubted = () if self.lookups.objection else list_doubts(self._tree, own, system)
+        doubted = () if self.lookups.objection else list_doubts(self._tree, own_paths, system)
         return tuple(line[:1000] for line in (lost, *lines, *doubted) if line)
 
     def _is_input(self, file: FileFaults, began: int) -> bool:
@@ -277,11 +277,11 @@ class TrialFiles:
     def _build_mapped_file(self, file: FileFaults) -> MappedFile:
         """Return a mapped file as the report describes it: its digest, its cache state and its faults."""
         path, preparation = Path(file.path), self._preparations[file.path]
-        own = path.is_relative_to(self._tree)
+        is_own = path.is_relative_to(self._tree)
         return MappedFile(
             path=str(self._make_relative(path)),
-            own=own,
-            digest=hash_built_file(path, self._tree) if own else hash_file(path),
+            own=is_own,
+            digest=hash_built_file(path, self._tree) if is_own else hash_file(path),
             cache=preparation.cache,
             reason=preparation.reason,
             faults=file.faults if self._is_exact else None,

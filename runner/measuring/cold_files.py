@@ -5,7 +5,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from runner.mapped_files.residency import evict, measure_residency
+from runner.mapped_files.residency import evict_pages, measure_residency
 from runner.measuring.environment_change import SpoiledSession
 
 
@@ -47,7 +47,7 @@ def make_cold(files: Iterable[Path], *, within: Path | None = None) -> None:
                 raise EvictionError(
                     f"{file} is not a regular file, so it cannot be evicted", "list only regular files in [run] files"
                 )
-            resident, pages = evict(descriptor)
+            resident, pages = evict_pages(descriptor)
         finally:
             os.close(descriptor)
         if resident:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.explanation import Explanation
 from runner.contract.judging import Judging
-from runner.contract.level import Number, find_majority, median
+from runner.contract.level import Number, compute_median, find_majority
 from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
@@ -25,7 +25,7 @@ from runner.perf.session import ExecutionFailure
 from runner.process_state.scheduling import RoundRobin
 from runner.servers.server_execution import ServerExecution
 from runner.subject.build import BuildFailure
-from runner.subject.built_tree import restore_tree
+from runner.subject.session_tree_restorer import restore_tree
 from runner.workload import Workload
 
 Decide = Callable[[ComparisonRequest], Comparison]
@@ -86,7 +86,7 @@ class ComparisonResult(Struct, frozen=True):
         return _make_request(self.base, self.head, judging, cases=cases, most=self.most)
 
 
-def compare(
+def compare_interleaved(
     base: Trial,
     head: Trial,
     decide: Decide,
@@ -172,7 +172,10 @@ def sample_interleaved(
     until: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Take pairs of samples until the service needs no more, or the workload allows no more; see :func:`compare`."""
+    """Take pairs of samples until the service needs no more or the workload allows no more.
+
+    See :func:`compare_interleaved`.
+    """
     session = uuid.uuid4()
     samples: dict[Trial, list[Sample]] = {base: [], head: []}
     trial, target = base, pairs.first
@@ -225,7 +228,7 @@ def _execute_pair(trials: tuple[Trial, Trial]) -> Iterator[tuple[Trial, Sample]]
         yield from _execute_servers_in_turns(trials)
         return
     for trial in trials:
-        with _blame(trial):
+        with _name_failed_side(trial):
             sample = trial.execute()
         yield trial, sample
 
@@ -234,25 +237,25 @@ def _execute_servers_in_turns(trials: tuple[Trial, Trial]) -> list[tuple[Trial, 
     servers: dict[Trial, ServerExecution] = {}
     with ExitStack() as stack:
         for trial in trials:
-            with _blame(trial):
+            with _name_failed_side(trial):
                 servers[trial] = stack.enter_context(trial.start_server())
                 servers[trial].prepare()
         order = trials
         while not all(server.is_finished for server in servers.values()):
             for trial in order:
                 if not servers[trial].is_finished:
-                    with _blame(trial):
+                    with _name_failed_side(trial):
                         servers[trial].run_window()
             order = (order[1], order[0])
         samples = []
         for trial in trials:
-            with _blame(trial):
+            with _name_failed_side(trial):
                 samples.append((trial, servers[trial].stop()))
         return samples
 
 
 @contextmanager
-def _blame(trial: Trial) -> Iterator[None]:
+def _name_failed_side(trial: Trial) -> Iterator[None]:
     """Say of which side a failure is."""
     try:
         yield
@@ -317,7 +320,7 @@ def compare_other_builds(
     judging: Judging,
     progress: Callable[[], None] = lambda: None,
 ) -> ComparisonResult:
-    """Measure further builds of base and head as long as the service asks for them; see :func:`compare`."""
+    """Measure further builds of base and head as long as the service asks for them; see :func:`compare_interleaved`."""
     number = 0
     while compared.comparison and compared.comparison.wants_other_builds:
         number += 1
@@ -356,7 +359,7 @@ def _measure_other_build(trial: Trial, progress: Callable[[], None]) -> OtherBui
 
 def _compute_level(values: Sequence[Number]) -> Number:
     """Return the value on which most samples agree, otherwise their median."""
-    most, middle = find_majority(values), median(values)
+    most, middle = find_majority(values), compute_median(values)
     assert middle is not None
     return most[0] if most else middle
 

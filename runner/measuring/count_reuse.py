@@ -22,7 +22,7 @@ from runner.errors import FaultwatchError
 from runner.measuring.sampling import compute_levels
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import read_build_start, restore_tree
+from runner.subject.session_tree_restorer import read_build_start, restore_tree
 from runner.workload import Workload
 
 RUNS_PER_CHECK = 20
@@ -195,9 +195,9 @@ def _describe_varying(report: Report, expected: Mapping[str, Number], counted: M
 def _have_same_bytes(report: Report, source: Report) -> bool:
     """Return whether two runs have the same bytes in the same environment."""
     files, source_files = report.files, source.files
-    same = (
+    has_same_bytes = (
         files
         and source_files
         and (files.own_bytes, files.system_bytes) == (source_files.own_bytes, source_files.system_bytes)
     )
-    return bool(same) and report.environment.hash == source.environment.hash
+    return bool(has_same_bytes) and report.environment.hash == source.environment.hash

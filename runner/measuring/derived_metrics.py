@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from runner.contract.report import Sample
 from runner.perf.session import Execution, ExecutionFailure
 from runner.system.regular_file import read_regular
-from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
+from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload

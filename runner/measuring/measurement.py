@@ -14,8 +14,8 @@ from runner.measuring.trial import Bench, Subject, Trial
 from runner.perf.session import ExecutionFailure
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_record import DamagedBuild
-from runner.subject.built_tree import restore_tree
 from runner.subject.repository import Repository
+from runner.subject.session_tree_restorer import restore_tree
 from runner.version import get_version
 from runner.workload import Workload
 
@@ -28,7 +28,7 @@ _HOST_ERRORS = frozenset(
 """Errors of the kernel that no revision causes: the next one would meet them too."""
 
 
-def measure(
+def measure_case(
     workload: Workload,
     case: Case,
     tree: Path,
@@ -131,7 +131,7 @@ def measure_revision(
         tree, build = builder.build(repository, revision.commit, workload)
     except BuildFailure as failure:
         return report_failed_build(workload, case, failure, bench=bench, subject=repository.name, revision=revision)
-    return measure(
+    return measure_case(
         workload,
         case,
         tree,

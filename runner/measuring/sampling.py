@@ -6,7 +6,7 @@ from typing import Self
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from runner.contract.level import Number, compute_median_bounds, find_majority, median
+from runner.contract.level import Number, compute_median, compute_median_bounds, find_majority
 from runner.contract.metrics import metric
 from runner.contract.report import Reading, Sample
 from runner.workload import Workload
@@ -113,10 +113,10 @@ def _find_ordinary_range(name: str, values: Sequence[Number]) -> tuple[Number, N
     if metric(name).exact:
         agreed = find_majority(values)
         return (agreed[0], agreed[0]) if agreed and agreed[1] >= 2 else None
-    middle = median(values)
+    middle = compute_median(values)
     if middle is None or len(values) < MIN_SAMPLES_FOR_OUTLIERS:
         return None
-    reach = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (median([abs(value - middle) for value in values]) or 0)
+    reach = MIN_OUTLIER_SIGMA * _SIGMA_PER_DEVIATION * (compute_median([abs(value - middle) for value in values]) or 0)
     return (middle - reach, middle + reach) if reach else None
 
 

@@ -10,7 +10,7 @@ from runner.measuring.comparison import ComparisonResult, Decide, Pairs, raise_p
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
 from runner.perf.session import ExecutionFailure
-from runner.subject.built_tree import restore_tree
+from runner.subject.session_tree_restorer import restore_tree
 
 
 def build_base_query(base_commit: str, head: Trial) -> BaseQuery:
@@ -36,7 +36,7 @@ def compare_with_stored_base(
     """Execute only head, and compare it with a stored run of base in the same environment.
 
     Returns None unless the counts repeat and are the same: any difference has to be measured interleaved. For the
-    parameters, see :func:`runner.measuring.comparison.compare`.
+    parameters, see :func:`runner.measuring.comparison.compare_interleaved`.
     """
     session = uuid.uuid4()
     samples: list[Sample] = []

@@ -30,11 +30,11 @@ from runner.contract.reused_counts import ReusedCounts
 from runner.contract.run_id import make_run_id
 from runner.dependencies.file_lookups import Lookups, make_untraced
 from runner.dependencies.lookup_answers import AnsweredLookups
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.environment.program_files import read_build_settings, read_run_settings
 from runner.environment.secrets import hide_secrets
 from runner.errors import FaultwatchError
-from runner.execution.launch import resolve_program
+from runner.execution.launcher import resolve_program
 from runner.execution.sandbox import Sandbox
 from runner.execution.sandbox_limits import compute_memory_limit, explain_too_many_processes
 from runner.host.trust import HostTrust
@@ -46,16 +46,16 @@ from runner.measuring.environment_change import require_unchanged
 from runner.measuring.process_totals import combine_processes
 from runner.measuring.sampling import mark_outliers
 from runner.measuring.watched_execution import describe_unusable_watch
+from runner.perf.attached_recorder import Recording
 from runner.perf.faults_by_file import FaultsByFile, FaultsByFileRecorder
-from runner.perf.recording import Recording
 from runner.perf.session import ExecutionFailure, count_processes
 from runner.process_state.huge_pages import HugePages
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
 from runner.servers.server_execution import ServerExecution, ServerOrder, split_processors, start_server
-from runner.subject.built_tree import read_build_start
+from runner.subject.execution_tree_restorer import TreeRestorer
+from runner.subject.session_tree_restorer import read_build_start
 from runner.subject.tree_changes import KeepRules
-from runner.subject.tree_restorer import TreeRestorer
 from runner.system.tree import SettingValues, Tree
 from runner.version import get_version
 from runner.workload import Workload

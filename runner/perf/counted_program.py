@@ -14,17 +14,17 @@ from runner.errors import FaultwatchError
 from runner.execution.background_thread import start_in_background
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Companion, Finished, Program
-from runner.execution.launch import Launch, Start
-from runner.execution.launcher import get_launcher
+from runner.execution.launcher import Launch, Start
+from runner.execution.launcher_compilation import get_launcher
+from runner.execution.load_commands import LoadCommands
 from runner.execution.process_variables import BASE_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TREE_BYTES, Sandbox
-from runner.execution.side_commands import SideCommands
 from runner.perf.attached_perf import AttachedPerf, AttachError
+from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.lost_programs import LostPrograms, LostProgramsWatch
 from runner.perf.parse import PerfOutputError
-from runner.perf.recording import Recorder, Recording
 from runner.perf.region import REGION_EVENTS, Region
-from runner.perf.running_processes import list_descendants
+from runner.perf.running_processes import list_descendants_in_order
 from runner.process_state.memory_group import MemoryGroup
 
 OUT_OF_FILES_ERRORS = frozenset({errno.EMFILE, errno.ENFILE})
@@ -45,7 +45,7 @@ class Order(Struct, frozen=True):
     recording: Recording | None = None
     copies: Mapping[str, Path] = field(default_factory=dict)
     """The copies to mount over files, by the path of the file."""
-    side_commands: SideCommands | None = None
+    load_commands: LoadCommands | None = None
     """The channel for commands beside the program. With it, recorders are attached by the caller, not at the start."""
 
 
@@ -92,7 +92,7 @@ class CountedProgram:
             environment,
             confinement,
             copies=copies,
-            orders=order.side_commands.launcher_descriptor if order.side_commands else -1,
+            orders=order.load_commands.launcher_descriptor if order.load_commands else -1,
         )
         inherited: list[int] = []
         if order.sandbox:
@@ -102,7 +102,7 @@ class CountedProgram:
         if order.recording and order.recording.follower:
             command = order.recording.follower.wrap_command(command)
             inherited += order.recording.follower.inherited
-        parts = self.launch, self._region, self._guard, order.side_commands
+        parts = self.launch, self._region, self._guard, order.load_commands
         companions: list[Companion] = [part for part in parts if part]
         return Program(command, BASE_VARIABLES, companions, inherited)
 
@@ -184,7 +184,7 @@ class CountedProgram:
             raise FaultwatchError(f"the program cannot be put into its control group: {error.strerror}") from None
         try:
             self._watch.wait()
-            is_recorded_later = self._region or self._order.side_commands
+            is_recorded_later = self._region or self._order.load_commands
             for perf in (self._perf, *([] if is_recorded_later else self.attach_recorders([pid]))):
                 perf.send_command("enable")
             for tracer in self._order.recording.tracers if self._order.recording else ():
@@ -205,7 +205,7 @@ class CountedProgram:
     def list_processes(self) -> list[int]:
         """Return the program and its descendants, as they are now."""
         program = self.launch.program
-        return [] if program is None else [program, *list_descendants(program)]
+        return [] if program is None else [program, *list_descendants_in_order(program)]
 
 
 def make_unsupported_readings(events: Sequence[str]) -> dict[str, Reading]:

@@ -8,7 +8,7 @@ program that takes between 36,000 and 42,000 faults differs by 1 in each of its 
 - A fault that the kernel takes without the program having touched the address is in the accounts, and perf has no event
   for it: ``MAP_POPULATE``, ``mlock``, direct transfers, writing to another process's memory, and a page or more of
   arguments for each program that is executed.
-- Where this user may count in user space only, perf has none of the faults that the kernel takes while it copies from
+- If this user may count in user space only, perf has none of the faults that the kernel takes while it copies from
   and to the program, as for ``read``, either.
 - The account of a process is lost if its parent ignores the end of its children. perf counts these, the group too.
 - A fault that fails, as behind the end of a file, is in the group's account only.
@@ -18,7 +18,7 @@ So the accounts may well know of more faults than perf, and no number bounds by 
 populated with 100,000 pages; an ordinary user's Go program that reads files takes between 14,000 and 28,000 faults in
 the kernel, and 1,500 outside of it; a scan of a cold file populates between 9,800 and 10,100 pages in turns. Neither a
 share of the faults or of the time nor the difference of another execution tells such a program from one that perf lost.
-Where a process ignores the end of a child, the account does not even have what perf lost.
+If a process ignores the end of a child, the account does not even have what perf lost.
 
 What does tell them apart is the record of what was executed (:mod:`runner.perf.lost_programs`). If it is complete and
 names nothing, each program kept its counters until it ended, so that all of the difference is the kernel's own. If it

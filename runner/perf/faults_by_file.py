@@ -71,7 +71,7 @@ class FaultsByFile(Struct, frozen=True):
 
 
 class FaultsByFileRecorder:
-    """Watches a program from before its start to its end; a :class:`runner.perf.recording.Tracer`."""
+    """Watches a program from before its start to its end; a :class:`runner.perf.attached_recorder.Tracer`."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

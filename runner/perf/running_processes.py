@@ -93,7 +93,7 @@ def _stop_children(find: Callable[[], Sequence[int]]) -> Iterator[list[int]]:
                 os.kill(child, signal.SIGCONT)
 
 
-def list_descendants(pid: int) -> list[int]:
+def list_descendants_in_order(pid: int) -> list[int]:
     """Return all live descendants of a process from /proc, parents first, without the process itself."""
     processes: list[int] = []
     queue = [pid]

@@ -1,9 +1,9 @@
 """Executes a command once under perf stat, in a fixed process state; returns the readings and the program's output.
 
-perf counts one process and its children, from the exec on. The launcher (``launch.c``) creates the process, inside of a
-sandbox or not, and it waits until perf is attached from outside. Therefore the sandbox is not counted, the environment
-has no variables that perf adds for its own children, the memory is not mistaken for perf's, and several programs start
-together.
+perf counts one process and its children, from the exec on. The launcher (``launcher.c``) creates the process, inside
+of a sandbox or not, and it waits until perf is attached from outside. Therefore the sandbox is not counted, the
+environment has no variables that perf adds for its own children, the memory is not mistaken for perf's, and several
+programs start together.
 """
 
 import re
@@ -21,15 +21,15 @@ from runner.contract.report import Reading, Sample, Stage
 from runner.errors import FaultwatchError
 from runner.execution.execute import Finished, Program, execute_together
 from runner.execution.execution_log import log_command
-from runner.execution.launch import Start, resolve_program
+from runner.execution.launcher import Start, resolve_program
 from runner.execution.sandbox import MAX_TASKS, Sandbox
 from runner.execution.temporary_failure import is_temporary
+from runner.perf.attached_recorder import Recording
 from runner.perf.command import ATTACHED_EVENTS
 from runner.perf.counted_program import OUT_OF_FILES_ERRORS, CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.lost_programs import combine_losses
-from runner.perf.recording import Recording
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults, read_memory_readings
 from runner.process_state.process_state import ProcessState

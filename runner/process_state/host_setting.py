@@ -85,7 +85,7 @@ class HostSetting:
                 fcntl.flock(self._lock or -1, kind | fcntl.LOCK_NB)
                 return
             time.sleep(0.02)
-        raise FaultwatchError(f"another session uses a different value of /{self._name}", "wait until it ends")
+        raise FaultwatchError(f"another session is using a different value of /{self._name}", "wait until it ends")
 
 
 def _start_guard(before: str, file: Path, lock: int) -> subprocess.Popen[bytes]:

@@ -167,8 +167,8 @@ class MemoryGroup:
             return
         else:
             mount, path, file = self._tree.path(_MOUNT), paths.get("", "/"), second
-        own = mount / path.strip("/")
-        for group in (own, *own.parents):
+        own_folder = mount / path.strip("/")
+        for group in (own_folder, *own_folder.parents):
             if group.is_relative_to(mount) and group.is_dir():
                 for controller_change in () if old else ("+pids", "+memory"):
                     # Fails if the group itself contains processes: then the next ancestor is tried.
@@ -204,8 +204,8 @@ def _list_members(folder: Path) -> list[int]:
 def _remove_abandoned_groups(parent: Path) -> None:
     """Remove the groups that killed runners left behind, with the processes in them."""
     for folder in parent.glob(f"{_PREFIX}*"):
-        own = _GROUP_NAME.fullmatch(folder.name)
-        if own and not is_alive(own[1]):
+        match = _GROUP_NAME.fullmatch(folder.name)
+        if match and not is_alive(match[1]):
             MemoryGroup.end(folder)
 
 

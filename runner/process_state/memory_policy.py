@@ -17,7 +17,7 @@ class MemoryPolicy:
         self._before: system_calls.NodePolicy | None = None
 
     def show(self) -> str:
-        """Return the name of the policy of this thread. Where the kernel does not say, none can have been set."""
+        """Return the name of the policy of this thread. If the kernel does not say, none can have been set."""
         try:
             mode = system_calls.get_memory_policy().mode & 0xFF
         except OSError:

@@ -50,7 +50,7 @@ class CodeMap:
 
     def __init__(self, content: bytes) -> None:
         entries = [
-            (start, start + size, _decode(match[3]))
+            (start, start + size, _decode_name(match[3]))
             for match in _ENTRY.finditer(content)
             for start, size in [(int(match[1], 16), int(match[2], 16))]
         ]
@@ -164,11 +164,11 @@ def parse_compiled_frame(frame: ScriptFrame) -> contract.Frame | None:
 
 def add_map_variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of a program with those that ask for maps; options that it has itself stay before them."""
-    asked = {
+    map_variables = {
         name: f"{variables[name]} {value}" if name.endswith("_OPTIONS") and variables.get(name) else value
         for name, value in MAP_VARIABLES.items()
     }
-    return {**variables, **asked}
+    return {**variables, **map_variables}
 
 
 def is_compiled(module: str) -> bool:
@@ -180,7 +180,7 @@ def _is_unnamed(function: str, module: str) -> bool:
     return function == UNKNOWN_FUNCTION and is_compiled(module)
 
 
-def _decode(name: bytes) -> str:
+def _decode_name(name: bytes) -> str:
     return "".join(char for char in name.decode("utf-8", errors="replace") if char.isprintable())
 
 

@@ -40,7 +40,7 @@ def describe_missing_callers(kinds: Iterable[str], call_graph: CallGraph) -> Ite
         yield f"nearly all stacks of {names} have one frame: they show places, but no callers. {_HINTS[call_graph]}"
 
 
-def describe_missing_names(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
+def describe_missing_symbols(frames: Iterable[Frame], tree: Path) -> Iterator[str]:
     """Yield remarks about files of the work tree whose functions or lines are not known.
 
     Parameters

@@ -67,7 +67,7 @@ def sum_blocked_time(events: Iterable[Event]) -> Weighed:
     return weighed
 
 
-def distribute(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
+def divide_by_weights(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     """Distribute a total in proportion to weights, in whole numbers that add up to it exactly."""
     whole = sum(weights.values())
     if not whole:
@@ -79,9 +79,11 @@ def distribute(weights: Mapping[Key, int], total: int) -> dict[Key, int]:
     return shares
 
 
-def distribute_total(weights: Mapping[tuple[ScriptFrame, ...], int], total: int) -> dict[tuple[ScriptFrame, ...], int]:
+def distribute_over_stacks(
+    weights: Mapping[tuple[ScriptFrame, ...], int], total: int
+) -> dict[tuple[ScriptFrame, ...], int]:
     """Distribute a total over stacks, in whole numbers that add up to it; stacks without a share are left out."""
-    return {stack: share for stack, share in distribute(weights, total).items() if share}
+    return {stack: share for stack, share in divide_by_weights(weights, total).items() if share}
 
 
 class FrameTable(Struct):
@@ -102,7 +104,7 @@ class FrameTable(Struct):
         recorded_bytes: int,
     ) -> contract.StackProfile:
         """Return recorded stacks as a profile of one kind, whose weights add up to a total."""
-        stacks = self.fold_stacks(distribute_total(weighed.stacks, total))
+        stacks = self.fold_stacks(distribute_over_stacks(weighed.stacks, total))
         return contract.StackProfile(
             kind=kind,
             samples=weighed.samples,

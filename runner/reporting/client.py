@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
+from runner.contract.commit_search import Search, SearchRequest
 from runner.contract.comparison import Comparison, ComparisonRequest
 from runner.contract.diagnosis import Diagnosis, DiagnosisRequest
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
@@ -25,7 +26,6 @@ from runner.contract.nomination import NominationList
 from runner.contract.plan import Plan, PlanRequest
 from runner.contract.profile import Profile
 from runner.contract.report import Receipts, Ref, Report, ReportList, Revision, RevisionList
-from runner.contract.search import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
 from runner.contract.sign_in import Admission, Identity
 from runner.environment.secrets import hide_password

@@ -10,8 +10,8 @@ from pathlib import Path
 from runner.errors import FaultwatchError
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
+from runner.reporting.actions_sign_in import sign_in
 from runner.reporting.client import Service
-from runner.reporting.sign_in import sign_in
 from runner.settings import Settings
 from runner.system.scratch import make_scratch_folder
 
@@ -20,7 +20,7 @@ START_TIMEOUT_SECONDS = 30.0
 
 
 @contextmanager
-def connect(settings: Settings) -> Iterator[Service]:
+def connect_to_service(settings: Settings) -> Iterator[Service]:
     """Connect to the configured service, or start one on the local database and stop it afterwards.
 
     Raises

@@ -19,29 +19,29 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.report import Case, Reading, Sample, Stage, Window
 from runner.contract.steady_state import has_levelled_off, list_window_faults
 from runner.errors import FaultwatchError
+from runner.execution.background_program import BackgroundProgram
 from runner.execution.execution_log import log_command
-from runner.execution.launch import Start, resolve_program
-from runner.execution.launcher import get_launcher
-from runner.execution.live_program import LiveProgram
+from runner.execution.launcher import Start, resolve_program
+from runner.execution.launcher_compilation import get_launcher
+from runner.execution.load_commands import CommandResult, LoadCommands
 from runner.execution.process_variables import PROCESS_VARIABLES, pad_variables
 from runner.execution.sandbox import MAX_TASKS, Sandbox
-from runner.execution.side_commands import SideCommands, SideResult
 from runner.perf.attached_perf import AttachError
+from runner.perf.attached_recorder import Recorder, Recording
 from runner.perf.command import ATTACHED_EVENTS, LOCK_WAIT_EVENT, RWSEM_FILTER
 from runner.perf.counted_program import CountedProgram, Order, make_unsupported_readings
 from runner.perf.event_support import split_known_events
 from runner.perf.fault_count_check import explain_miscount
 from runner.perf.parse import PerfOutputError
-from runner.perf.recording import Recorder, Recording
 from runner.perf.running_processes import attach_to_running
 from runner.perf.session import ExecutionFailure, raise_on_failure
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.memory_stat import count_group_faults
 from runner.process_state.process_state import ProcessState
 from runner.servers.listening import Listener, find_listeners, is_port_open, is_socket_open
-from runner.servers.places import provide_places
+from runner.servers.ports_and_folders import provide_places
 from runner.servers.process_figures import read_activity, read_process_figures
-from runner.work_reports.derivations import derive_sys_percent, derive_work_metrics
+from runner.work_reports.metric_formulas import derive_sys_percent, derive_work_metrics
 from runner.work_reports.work_done import WorkDone
 from runner.work_reports.work_output import UnreadableWorkError, read_work
 from runner.workload import Workload
@@ -92,8 +92,8 @@ class RunningServer(Struct, frozen=True):
     """A server that was started: its counters, its process, the channel for its load, and its control group."""
 
     counted: CountedProgram
-    live: LiveProgram
-    channel: SideCommands
+    live: BackgroundProgram
+    channel: LoadCommands
     group: MemoryGroup
 
 
@@ -176,7 +176,9 @@ class ServerExecution:
             ready = self._live.wait_until(self._looks_ready, deadline)
             self._require_alive("before it was ready")
             if not ready:
-                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}")
+                raise self._build_failure(
+                    f"was not ready within {self._server.ready_timeout:g} s: {self._describe_unready()}"
+                )
         if self._bound.ready_command:
             self._wait_for_ready_command(deadline)
 
@@ -191,9 +193,9 @@ class ServerExecution:
         self._live.wait_until(lambda: False, time.monotonic() + _LISTEN_SECONDS)
         return find()
 
-    def execute_beside(self, command: Sequence[str], seconds: float) -> SideResult:
+    def execute_beside(self, command: Sequence[str], seconds: float) -> CommandResult:
         """Run a command in the network of the server."""
-        return self._start_side_command(command, time.monotonic() + seconds)
+        return self._start_load_command(command, time.monotonic() + seconds)
 
     def run_window(self) -> Window:
         """Load the server once, and count it meanwhile.
@@ -270,7 +272,9 @@ class ServerExecution:
             os.kill(self._counted.launch.program, signal.Signals[self._server.stop_signal])
         stop_method = "its stop_command" if self._bound.stop_command else self._server.stop_signal
         if not self._live.wait_until(lambda: self._live.has_ended, deadline):
-            raise self._fail(f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed")
+            raise self._build_failure(
+                f"did not stop within {self._server.stop_timeout:g} s after {stop_method}, and was killed"
+            )
         finished = self._live.end(self._server.stop_timeout)
         problem = self._counted.conclude(finished)
         if self._counted.launch.ending is not None and (outlived := self._counted.launch.describe_outlived()):
@@ -299,13 +303,15 @@ class ServerExecution:
 
     def _wait_for_ready_command(self, deadline: float) -> None:
         while True:
-            result = self._start_side_command(self._bound.ready_command, deadline)
+            result = self._start_load_command(self._bound.ready_command, deadline)
             self._require_alive("before it was ready")
             if not result.problem:
                 return
             if time.monotonic() >= deadline:
                 words = shlex.join(self._bound.ready_command)
-                raise self._fail(f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}")
+                raise self._build_failure(
+                    f"was not ready within {self._server.ready_timeout:g} s: `{words}` {result.problem}"
+                )
             self._live.wait_until(lambda: False, min(deadline, time.monotonic() + _READY_PERIOD_SECONDS))
 
     def _wait_until_idle(self) -> None:
@@ -327,10 +333,10 @@ class ServerExecution:
 
     def _run(
         self, command: Sequence[str], what: str, *, deadline: float | None = None, may_end_server: bool = False
-    ) -> SideResult:
+    ) -> CommandResult:
         """Run a command beside the server; what it does is for the message if it fails."""
         deadline = deadline or time.monotonic() + self._order.workload.workload.timeout
-        result = self._start_side_command(command, deadline)
+        result = self._start_load_command(command, deadline)
         if not may_end_server:
             # A load often fails because the server does.
             self._require_alive(f"during {what}", _END_SECONDS if result.problem else 0)
@@ -344,9 +350,9 @@ class ServerExecution:
             raise ExecutionFailure(message, log, was_stopped=result.timed_out)
         return result
 
-    def _start_side_command(self, command: Sequence[str], deadline: float) -> SideResult:
+    def _start_load_command(self, command: Sequence[str], deadline: float) -> CommandResult:
         order = self._order
-        path, missing = _resolve(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
+        path, missing = _find_program(command[0], order.directory, PROCESS_VARIABLES["PATH"], order.sandbox)
         if missing:
             raise ExecutionFailure(missing)
         log_command(command, order.directory, "beside the server")
@@ -366,7 +372,7 @@ class ServerExecution:
             seal=seal,
         )
 
-    def _read_work(self, result: SideResult) -> WorkDone | None:
+    def _read_work(self, result: CommandResult) -> WorkDone | None:
         load = self._load
         if load.output == "none":
             return None
@@ -405,7 +411,7 @@ class ServerExecution:
         described = self._counted.make_program_result(finished)
         raise_on_failure(self._bound.command, f"{problem} ({when})", described, self._group)
 
-    def _fail(self, problem: str) -> ExecutionFailure:
+    def _build_failure(self, problem: str) -> ExecutionFailure:
         """Return the failure of a server that still runs, which ends with its context."""
         finished = self._live.end(0)
         self._counted.launch.finish()
@@ -483,11 +489,11 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
     with ExitStack() as stack:
         places = stack.enter_context(provide_places(order.directory, order.sandbox))
         bound = bind_server(order.workload, order.case, places)
-        path, missing = _resolve(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
+        path, missing = _find_program(bound.command[0], order.directory, state.environment["PATH"], order.sandbox)
         if missing:
             raise ExecutionFailure(missing)
         log_command(bound.command, order.directory, "as a server")
-        channel = stack.enter_context(SideCommands())
+        channel = stack.enter_context(LoadCommands())
         supported, _ = split_known_events(order.workload.metrics.events)
         group = stack.enter_context(state.apply())
         # Only the limits of the control group hold for both: the load is not in it.
@@ -503,13 +509,13 @@ def start_server(order: ServerOrder) -> Iterator[ServerExecution]:
                 sandbox=order.sandbox,
                 recording=order.recording,
                 copies=order.copies,
-                side_commands=channel,
+                load_commands=channel,
             ),
             Start(1),
             group,
             stack,
         )
-        live = stack.enter_context(LiveProgram(counted.create_program(), order.directory))
+        live = stack.enter_context(BackgroundProgram(counted.create_program(), order.directory))
         # The runner and its perfs leave the processors of the server to the server.
         if order.load_cpus:
             os.sched_setaffinity(0, order.load_cpus)
@@ -528,7 +534,7 @@ def split_processors(available: frozenset[int]) -> tuple[frozenset[int], frozens
     return frozenset(ordered[:-count]), frozenset(ordered[-count:])
 
 
-def _resolve(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
+def _find_program(program: str, directory: Path, path: str, sandbox: Sandbox | None) -> tuple[str, str]:
     def sees(file: Path) -> bool:
         return sandbox is None or sandbox.is_visible_in_tree(directory, file)
 

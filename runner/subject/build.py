@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from runner.contract.report import Build, Stage, hash_document
 from runner.dependencies.file_lookups import Lookups, make_untraced
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.environment.program_files import read_build_settings, read_library_settings
 from runner.environment.secrets import hide_password, hide_secrets
 from runner.errors import FaultwatchError
@@ -23,17 +23,23 @@ from runner.execution.execute import execute
 from runner.execution.execution_log import log_command, log_step
 from runner.execution.sandbox import Sandbox
 from runner.execution.temporary_failure import is_disk_full, is_temporary
+from runner.subject.build_cache import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_inputs import Inputs, find_changed_files, write_inputs
-from runner.subject.build_places import BuildPlaces, make_empty_folder, move_aside
 from runner.subject.build_record import BuildRecord, DamagedBuild, read_record, write_record
-from runner.subject.built_tree import TREE_FOLDER, UnreadableTree, keep_copy, overlay_files, restore_original_tree
 from runner.subject.checkout_content import IncompleteCheckout, TooLargeCheckout, write_commit
 from runner.subject.confined_build import execute_confined
 from runner.subject.hardened_git import GitError
-from runner.subject.missing_packages import find_missing_part, name_missing_tool
+from runner.subject.missing_packages import find_missing_dependency, name_missing_tool
 from runner.subject.offline_builds import OFFLINE_VARIABLES, describe_offline_remedy, find_network_error
 from runner.subject.repository import Repository
 from runner.subject.sandbox_needs import describe_sandbox_failure, explain_missing_network, list_masked_cache_folders
+from runner.subject.session_tree_restorer import (
+    TREE_FOLDER,
+    UnreadableTree,
+    keep_copy,
+    overlay_files,
+    restore_original_tree,
+)
 from runner.subject.tool_search import describe_missing_tool, suggest_path
 from runner.subject.version_repository import hash_visible_tags, write_git_directory
 from runner.system.tree import Tree
@@ -489,7 +495,7 @@ def run_build_command(
 
 def _name_missing_part(log: str, tree: Path) -> str:
     """Return what a failed build lacks on this host and how to install it; empty if no package is known for it."""
-    part = find_missing_part(log, {entry.name for entry in walk_tree(tree)})
+    part = find_missing_dependency(log, {entry.name for entry in walk_tree(tree)})
     return str(part) if part and part.packages else ""
 
 

@@ -24,7 +24,7 @@ from runner.contract.report import Build, hash_document
 from runner.execution.execution_log import log_step
 from runner.execution.own_command import SAFE_DIRECTORY, build_module_command, build_own_environment
 from runner.execution.supervision import SupervisedProcess
-from runner.execution.supervisor import get_supervisor
+from runner.execution.supervisor_compilation import get_supervisor
 from runner.settings import load_settings
 from runner.subject.build import Builder, BuildFailure
 from runner.subject.build_inputs import measure_file_sizes
@@ -111,8 +111,8 @@ class BuildAhead:
             self._next.remove(commit)
         if not self._builds_all and not self._built:
             self._built = self._find_earlier_build(commit)
-        if same := self._find_same_build(commit):
-            return same
+        if same_build := self._find_same_build(commit):
+            return same_build
         if self._at_once and not self._workers and self._jobs > 1 and self._next:
             self._start_workers()
         self._await_build(commit)

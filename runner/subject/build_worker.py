@@ -15,7 +15,7 @@ from msgspec import Struct, convert, to_builtins
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces, release_all
+from runner.subject.build_cache import BuildPlaces, release_all
 from runner.subject.repository import Repository
 from runner.workload import Workload
 from runner.workload.workload_lookup import find_workload

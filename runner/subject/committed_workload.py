@@ -147,13 +147,15 @@ class _CommitTree(Struct, frozen=True):
             what = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
             raise FaultwatchError(what, error.remedy) from None
 
-    def _has_same_folder(self, path: str) -> bool:
-        """Return whether a folder is the same as in the commit that is checked out, and has no symbolic links."""
-        folder = PurePosixPath(path).parent.as_posix()
+    def _has_same_folder(self, file: str) -> bool:
+        """Return whether the folder of a workload file is the same in the commit that is checked out."""
+        folder = PurePosixPath(file).parent.as_posix()
         if folder == ".":
+            # The folder is the whole tree, so its links lead to the same files.
             return self.repository.resolve("HEAD") == self.commit
         if self._read_entry("HEAD", folder) != self._read_entry(self.commit, folder):
             return False
+        # A link may lead out of the folder, to a file that differs between the two commits.
         listing = self._run_git("ls-tree", "-r", "-z", "--full-tree", self.commit, "--", folder)
         return not any(line.startswith(_LINK_MODE) for line in listing.split("\0"))
 

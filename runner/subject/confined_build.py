@@ -7,12 +7,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.errors import FaultwatchError
 from runner.execution.disk_guard import TreeGuard
 from runner.execution.execute import Finished, execute
-from runner.execution.launch import Launch, Start, resolve_program
-from runner.execution.launcher import get_launcher
+from runner.execution.launcher import Launch, Start, resolve_program
+from runner.execution.launcher_compilation import get_launcher
 from runner.execution.process_variables import BASE_VARIABLES
 from runner.execution.sandbox import MAX_TASKS, MAX_TREE_BYTES, Sandbox
 from runner.process_state.memory_group import MemoryGroup

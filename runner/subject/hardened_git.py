@@ -116,14 +116,14 @@ def run_git(
         Where git is not installed, refuses, or does not finish in time.
     """
     subcommand = _get_subcommand(arguments)
-    own = [f"--git-dir={git_dir}"] if git_dir else []
+    git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
     filters: Iterable[str] = ()
     if subcommand in _FILE_READING_SUBCOMMANDS:
-        filters = _read_configured_filters((*own, *(arguments[:2] if arguments[0] == "-C" else ())))
+        filters = _read_configured_filters((*git_dir_option, *(arguments[:2] if arguments[0] == "-C" else ())))
     environment = build_hardened_environment(filters=filters, checkout=checkout) | dict(variables)
     if subcommand in _TRANSFER_SUBCOMMANDS:
-        log_command(["git", *own, *arguments])
-    result = execute_git([*own, *arguments], subcommand, environment)
+        log_command(["git", *git_dir_option, *arguments])
+    result = execute_git([*git_dir_option, *arguments], subcommand, environment)
     if result.returncode:
         raise _make_error(subcommand, result.returncode, result.stderr)
     return result.stdout.decode(errors="surrogateescape" if paths else "replace")

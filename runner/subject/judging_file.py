@@ -44,6 +44,8 @@ def find_workload_files(
 
 def _find_head_workload(ends: GateEnds, requested: RequestedWorkload, scratch: Path) -> tuple[Workload, bool]:
     """Return the workload of head, and whether a commit has it: the work tree's file, if head is checked out."""
-    own = load_committed_workload(ends.repository, ends.measured, requested, scratch, search_all_folders=False)
+    head_workload = load_committed_workload(
+        ends.repository, ends.measured, requested, scratch, search_all_folders=False
+    )
     checked_out = ends.repository.resolve("HEAD") == ends.measured
-    return (requested.workload if own is None or checked_out else own), own is not None
+    return (requested.workload if head_workload is None or checked_out else head_workload), head_workload is not None

@@ -1,6 +1,6 @@
 """Decides what a gate compares: head with its merge base, or the result of merging head with the target's tip.
 
-Where two branches have several merge bases, as after criss-cross merges, the author of one of them chooses which is the
+If two branches have several merge bases, as after criss-cross merges, the author of one of them chooses which is the
 newest, and head's difference from it is not what merging changes: a mend that one merge base has can be lost. So the
 merge itself is made, beside the repository, which is only read.
 """
@@ -97,8 +97,8 @@ def _separate_new_objects(repository: Repository, scratch: Path) -> Repository:
     """Return the repository with its own folder for new objects."""
     objects = scratch / "objects"
     (objects / "info").mkdir(parents=True)
-    own = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
-    (objects / "info" / "alternates").write_bytes(os.fsencode(own))
+    own_objects = repository.git("rev-parse", "--path-format=absolute", "--git-path", "objects", paths=True)
+    (objects / "info" / "alternates").write_bytes(os.fsencode(own_objects))
     return replace(repository, objects=objects)
 
 

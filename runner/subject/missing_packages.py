@@ -187,7 +187,7 @@ _TOOL_LINES = 12
 """Last lines of a log in which a tool that is not found has ended the build; before them it may have been optional."""
 
 
-def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | None:
+def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPart | None:
     """Return what a failed build lacks on this host; None if its log does not say that anything is missing.
 
     Parameters
@@ -197,11 +197,11 @@ def find_missing_part(log: str, files: Collection[str] = ()) -> MissingPart | No
     """
     if match := _HEADER.search(log):
         header = str(match[1] or match[2])
-        own = {PurePosixPath(file).name for file in files}
+        own_names = {PurePosixPath(file).name for file in files}
         packages = _find_packages_of_header(header)
         # A header in quotes that no package is known for is one that the build makes itself, or has not made yet.
         is_foreign = packages or f"<{header}>" in log
-        return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own else None
+        return MissingPart(header, packages) if is_foreign and PurePosixPath(header).name not in own_names else None
     if tool := describe_missing_tool("\n".join(log.rstrip().splitlines()[-_TOOL_LINES:])):
         return name_missing_tool(tool)
     if match := _COMPILER.search(log):

@@ -83,8 +83,8 @@ class Repository(Struct, frozen=True):
         if self.objects:
             variables = {**variables, "GIT_OBJECT_DIRECTORY": str(self.objects)}
         if self.bare:
-            own = str(self.path)
-            return run_git(*arguments, git_dir=own, checkout=checkout, variables=variables, paths=paths)
+            own_path = str(self.path)
+            return run_git(*arguments, git_dir=own_path, checkout=checkout, variables=variables, paths=paths)
         return run_git("-C", str(self.path), *arguments, checkout=checkout, variables=variables, paths=paths)
 
     def iterate_git_entries(self, *arguments: str) -> Iterator[str]:
@@ -155,9 +155,9 @@ class Repository(Struct, frozen=True):
         A commit that a rebase or an amend has rewritten keeps its patch id. Merges, commits without parents and those
         that change no text have none. An error of git is not one of the caller: it has other means to recognise them.
         """
-        where = (f"--git-dir={self.path}",) if self.bare else ("-C", str(self.path))
+        location_options = (f"--git-dir={self.path}",) if self.bare else ("-C", str(self.path))
         try:
-            return compute_patch_ids(list(commits), where)
+            return compute_patch_ids(list(commits), location_options)
         except FaultwatchError:
             return {}
 
@@ -173,8 +173,8 @@ class Repository(Struct, frozen=True):
         )
         names = []
         for line in filter(None, listed.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
-            name, own, tagged, kind, tagged_kind = line.split("\0")
-            commit = tagged if tagged_kind == "commit" else own if kind == "commit" else ""
+            name, own_hash, tagged, kind, tagged_kind = line.split("\0")
+            commit = tagged if tagged_kind == "commit" else own_hash if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
             if commit and not short.endswith("/HEAD") and len(short) <= _MAX_REF_CHARACTERS:
                 names.append(Ref(kind="tag" if folder == "tags" else "branch", name=short, commit=commit))
@@ -358,9 +358,9 @@ def _open_local(path: Path, *, explicit: bool) -> Repository:
     """Return the repository in a local folder, named after its remote."""
     bare = explicit and is_git_directory(path)
     try:
-        where = () if bare else ("-C", str(path))
+        location_options = () if bare else ("-C", str(path))
         query = ("rev-parse", "--path-format=absolute", "--git-common-dir")
-        top = run_git(*where, *query, git_dir=str(path.resolve()) if bare else None).strip()
+        top = run_git(*location_options, *query, git_dir=str(path.resolve()) if bare else None).strip()
     except FaultwatchError as error:
         if "dubious ownership" in error.what:
             raise FaultwatchError(

@@ -161,9 +161,9 @@ def _find_new_files(tree: Path, path: str, state: FileState, rules: KeepRules) -
         return
     if state.is_folder and rules.may_keep_in_new_folder:
         below = [(os.path.relpath(entry.path, tree), read_state(entry)) for entry in walk_tree(tree / path)]
-        kept = {name for name, _ in below if rules.keeps(name)}
-        if kept:
-            yield from (Change(name, "new", own) for name, own in below if name not in kept and not own.is_folder)
+        kept_names = {name for name, _ in below if rules.keeps(name)}
+        if kept_names:
+            yield from (Change(name, "new", own) for name, own in below if name not in kept_names and not own.is_folder)
             return
     yield Change(path, "new", state)
 
@@ -179,24 +179,24 @@ def describe_changes(changes: Sequence[Change], missed: Collection[str] = ()) ->
     if not changes:
         return ""
     ordered = sorted(changes, key=lambda change: (_KINDS.index(change.kind), change.path not in missed))
-    named = ordered[:_MAX_NAMED]
-    more = len(changes) - len(named)
+    named_changes = ordered[:_MAX_NAMED]
+    more = len(changes) - len(named_changes)
     groups = {
         kind: [_make_printable(change.path or ".") for change in group]
-        for kind, group in groupby(named, key=lambda change: change.kind)
+        for kind, group in groupby(named_changes, key=lambda change: change.kind)
     }
     if more:
-        groups[named[-1].kind].append("one more file" if more == 1 else f"{more:,} more files")
-    what = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
+        groups[named_changes[-1].kind].append("one more file" if more == 1 else f"{more:,} more files")
+    description = _join_words([f"{_VERBS[kind]} {_join_words(names)}" for kind, names in groups.items()])
     read = ", which the next execution reads" if any(change.path in missed for change in changes) else ""
     if {change.kind for change in changes} == {"new"}:
         undone = "it is removed" if len(changes) == 1 else "they are removed"
     else:
         undone = "that is undone"
     first = ordered[0]
-    kept = "it" if len(changes) == 1 else "that file"
+    kept_words = "it" if len(changes) == 1 else "that file"
     option = f'[run] keep = ["{_make_pattern(first.path)}"]'
-    return f"an execution {what} in its folder{read}; {undone} before the next ({option} keeps {kept})"
+    return f"an execution {description} in its folder{read}; {undone} before the next ({option} keeps {kept_words})"
 
 
 def _join_words(words: Sequence[str]) -> str:

@@ -68,8 +68,8 @@ def _run_git(
     """Run git on the repository that a build sees, and return its output."""
     own_objects = {"GIT_OBJECT_DIRECTORY": str(objects)} if objects else {}
     environment = build_hardened_environment(filters=["lfs"], checkout=checkout) | own_objects
-    own = [f"--git-dir={git_dir}"] if git_dir else []
-    result = execute_git([*own, verb, *arguments], verb, environment, data)
+    git_dir_option = [f"--git-dir={git_dir}"] if git_dir else []
+    result = execute_git([*git_dir_option, verb, *arguments], verb, environment, data)
     if check and result.returncode:
         error_lines = result.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {result.returncode}"]
         raise FaultwatchError(f"the git repository for the build cannot be written: {error_lines[-1]}")

@@ -73,8 +73,10 @@ def compute_fingerprint(tree: Path, ignored: str | None = None) -> str:
             continue
         state = entry.stat(follow_symlinks=False)
         # The times of a folder are left out: they change with its files, which are listed themselves.
-        own = () if stat.S_ISDIR(state.st_mode) else (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-        lines.append(repr((name, state.st_mode, state.st_uid, *own)))
+        content_state = (
+            () if stat.S_ISDIR(state.st_mode) else (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        )
+        lines.append(repr((name, state.st_mode, state.st_uid, *content_state)))
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
 
 

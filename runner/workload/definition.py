@@ -16,7 +16,6 @@ from runner.contract.report import hash_document
 from runner.errors import FaultwatchError
 from runner.perf.event_grammar import is_allowed
 from runner.process_state.huge_pages import CHOICES as HUGE_PAGE_CHOICES
-from runner.workload.location import locate_workload
 from runner.workload.placeholders import (
     OWN_FOLDER_PLACEHOLDER,
     list_placeholders,
@@ -25,6 +24,7 @@ from runner.workload.placeholders import (
 )
 from runner.workload.source_tree import SourceFile, compute_tree_digest, list_source_files, select_build_files
 from runner.workload.strict_toml import Table, describe_first_mistake, read_toml
+from runner.workload.trusted_location import locate_workload
 
 
 def _split_command(value: object) -> object:

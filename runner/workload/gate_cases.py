@@ -14,7 +14,7 @@ from runner.contract.gate import MAX_CASES, JudgeChange
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import Workload
-from runner.workload.matrix import choose_points, list_cases
+from runner.workload.parameter_matrix import choose_points, list_cases
 from runner.workload.workload_lookup import find_named_cases
 
 _MAX_CHARACTERS = 300

@@ -32,8 +32,8 @@ def get_build_variables(workload: Workload, home: str | None = None) -> dict[str
     home
         What ``HOME`` is unless the workload sets it: the folder of the build.
     """
-    own = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
-    return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own}
+    own_variables = {name: _replace_placeholders(text, workload) for name, text in workload.build.environment.items()}
+    return {**BASE_VARIABLES, **({"HOME": home} if home else {}), **own_variables}
 
 
 def get_build_path(workload: Workload) -> str:

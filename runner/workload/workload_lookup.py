@@ -1,4 +1,7 @@
-"""Finds workloads by path or name, and their metrics and cases by name."""
+"""Finds workloads by path, shipped ones by name, and their metrics and cases by name.
+
+:mod:`runner.subject.workload_by_name` finds a workload by its name in a repository.
+"""
 
 import difflib
 from collections.abc import Sequence
@@ -8,7 +11,7 @@ from runner.contract.metrics import CATALOGUE
 from runner.contract.report import Case
 from runner.errors import FaultwatchError
 from runner.workload.definition import WORKLOAD_FILE, Workload, load_workload
-from runner.workload.matrix import list_cases
+from runner.workload.parameter_matrix import list_cases
 
 SHIPPED_WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 """The folder of the shipped workloads."""

@@ -47,7 +47,7 @@ _ROWS_SHOWN = 10_000
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(file: Path) -> None:
     """Back the database up to FILE. The service may run."""
-    from service.store.maintenance.backup import backup as run
+    from service.store.maintenance.backup import backup_database as run
 
     with connect_database() as database, show_progress("backing up") as report_progress:
         run(database, file, report_progress)
@@ -59,12 +59,12 @@ def backup(file: Path) -> None:
 @click.option(
     "--replace",
     is_flag=True,
-    help="Replace the database even if it has more runs than the backup, or is none. What it has is lost.",
+    help="Replace the database even if it has more runs than the backup, or is no database. Its content is lost.",
 )
 def restore(file: Path, replace: bool) -> None:
     """Replace the database with the backup in FILE. Stop the service first."""
     from service.store.engine.upgrade import upgrade_database
-    from service.store.maintenance.backup import restore as run
+    from service.store.maintenance.backup import restore_database as run
 
     with connect_database() as database:
         with show_progress("loading") as report_progress:

@@ -29,7 +29,7 @@ def parse_address(address: str) -> URL:
         If it is no address, or that of another database. The message has nothing of the address: it may be secret.
     """
     try:
-        url = _parse(address)
+        url = _parse_address(address)
     except (ArgumentError, ValueError):
         url = None
     if url is None or url.drivername not in _DRIVERS:
@@ -48,7 +48,7 @@ def hide_password(url: URL) -> str:
     return shown.replace(quote(_MASK), _MASK)
 
 
-def _parse(address: str) -> URL:
+def _parse_address(address: str) -> URL:
     try:
         return make_url(address)
     except ValueError:

@@ -50,8 +50,8 @@ def _check_domains(domains: tuple[str, ...]) -> tuple[str, ...]:
     """Return domains in small letters; refuse those that are not valid."""
     for domain in domains:
         if not re.fullmatch(r"[A-Za-z0-9.-]+\.[A-Za-z0-9-]+", domain):
-            where = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
-            raise ServiceError("Not a domain", where, "Write the part behind the @: example.org.")
+            prefix = f"FAULTWATCH_OIDC_DOMAINS: {domain}"
+            raise ServiceError("Not a domain", prefix, "Write the part behind the @: example.org.")
     return tuple(domain.lower() for domain in domains)
 
 

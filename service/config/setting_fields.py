@@ -236,8 +236,8 @@ class Settings(BaseSettings):
             unit = next(variable.unit for variable in cls.list_variables() if variable.name == name)
             valid = unit.replace("`", "") or "a valid value"
             value = environment.get(name, "")
-            where = name if "@" in value else f"{name}={value}"  # an address may have a password
-            raise ServiceError("A setting is not valid", where, f"Set it to {valid}, or unset it.") from None
+            prefix = name if "@" in value else f"{name}={value}"  # an address may have a password
+            raise ServiceError("A setting is not valid", prefix, f"Set it to {valid}, or unset it.") from None
         return cls(**values | dict(cls._read_secrets(environment)), **others)
 
     @classmethod

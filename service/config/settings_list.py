@@ -139,15 +139,15 @@ def _describe_address(channel: EmailChannel | ChatChannel | WebhookChannel, envi
     if channel.quiet is not None:
         limits.append(f"quiet from {channel.quiet.start:%H:%M} to {channel.quiet.end:%H:%M} {channel.zone}")
     if isinstance(channel, EmailChannel):
-        where = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
+        address = f"{', '.join(channel.to)} by {channel.host} port {channel.port}"
         variable = channel.password_variable
     elif isinstance(channel, ChatChannel):
         variable = channel.url_variable
         chat = CHATS.get(urlsplit(channel.url).scheme) if channel.url else None  # its host may be a secret
-        where = f"by {chat.name}" if chat else "at a secret address"
+        address = f"by {chat.name}" if chat else "at a secret address"
     else:
         variable = channel.url_variable
-        where = f"at {urlsplit(channel.url).hostname}" if channel.url else "at a secret address"
+        address = f"at {urlsplit(channel.url).hostname}" if channel.url else "at a secret address"
     if variable is not None:
         limits.append(f"{variable} is {SECRET if environment.get(variable) else 'not set'}")
-    return "; ".join([where, *limits])
+    return "; ".join([address, *limits])

@@ -27,8 +27,8 @@ def _check_repositories(names: tuple[str, ...]) -> tuple[str, ...]:
     """Return names of repositories in small letters; refuse those that are not valid."""
     for name in names:
         if not re.fullmatch(r"[^/*:]+/[^/:]+(:[0-9]+)?", name.lower()):
-            where = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
-            raise ServiceError("Not a repository", where, "Name owner/name, or owner/*.")
+            prefix = f"FAULTWATCH_ACTIONS_REPOSITORIES: {name.lower()}"
+            raise ServiceError("Not a repository", prefix, "Name owner/name, or owner/*.")
     return tuple(name.lower() for name in names)
 
 
@@ -40,8 +40,8 @@ def _parse_assignment(word: str) -> tuple[str, str]:
     """Return the repository and the pattern of subjects that ``owner/name=subject`` assigns to it."""
     repository, _, pattern = word.partition("=")
     if not re.fullmatch(r"[^/*:=]+/[^/*:=]+", repository) or not re.fullmatch(r"[A-Za-z0-9_.*-]{1,100}", pattern):
-        where = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
-        raise ServiceError("Not a subject of a repository", where, "Write owner/name=subject.")
+        prefix = f"FAULTWATCH_ACTIONS_SUBJECTS: {word}"
+        raise ServiceError("Not a subject of a repository", prefix, "Write owner/name=subject.")
     return repository.lower(), pattern
 
 

@@ -1,6 +1,6 @@
 """Renders the outcome of a gate as the comment on a pull request, in Markdown.
 
-The verdict comes first. Where the table is too long for GitHub, whole rows are left out, and the comment says how many.
+The verdict comes first. If the table is too long for GitHub, whole rows are left out, and the comment says how many.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from runner.contract import MetricVerdict, Verdict, metric, verdict_words
+from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
 from runner.contract.comparison import Side
-from service.forges.verdict_text import (
+from service.forges.gate_verdict_text import (
+    describe_baseline_change,
     describe_explanations,
+    describe_gate_verdict,
     describe_judge,
     describe_rows,
-    describe_since,
-    describe_verdict,
     format_change,
     format_metric_name,
 )
@@ -79,7 +79,7 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     """
     explanations = describe_explanations(outcome, format_code)
     why = f" {explanations[0][1]}" if explanations else ""
-    verdict = f"**{describe_verdict(outcome, format_code)}**{why}\n\n"
+    verdict = f"**{describe_gate_verdict(outcome, format_code)}**{why}\n\n"
     first = f"{verdict}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
     first += _describe_failures(outcome.cases)
     sides = (
@@ -97,7 +97,7 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
 
 def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without the verdict, for check runs, whose title has it."""
-    verdict = f"**{describe_verdict(outcome, format_code)}**"
+    verdict = f"**{describe_gate_verdict(outcome, format_code)}**"
     return build_comment(outcome, links, limit=limit).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
 
 
@@ -113,7 +113,7 @@ def _describe_clear_moves(cases: Sequence[CaseOutcome]) -> str:
         (case.name, sentence)
         for case in cases
         if case.comparison is not None
-        and (sentence := verdict_words.describe_clear_moves(case.comparison.metrics, format_code))
+        and (sentence := metric_verdict_text.describe_clear_moves(case.comparison.metrics, format_code))
     ]
     names = [f"{format_code(name)}: " if len(cases) > 1 else "" for name, _ in sentences[:_MAX_REASONS]]
     paragraphs = [f"{name}{sentence}\n\n" for name, (_, sentence) in zip(names, sentences, strict=False)]
@@ -206,10 +206,9 @@ def _format_span(verdict: MetricVerdict, side: Side) -> str:
 def _format_verdict(row: MetricOutcome) -> str:
     """Return the verdict on a metric in words, in bold where somebody has to look at it."""
     crept = row.crept is not None
-    words = verdict_words.describe_verdict(row.metric_verdict, crept=crept, since=describe_since(row))
-    return (
-        re.sub(r"^\w+", r"**\g<0>**", words) if verdict_words.is_prominent(row.metric_verdict, crept=crept) else words
-    )
+    words = metric_verdict_text.describe_verdict(row.metric_verdict, crept=crept, since=describe_baseline_change(row))
+    is_prominent = metric_verdict_text.is_prominent(row.metric_verdict, crept=crept)
+    return re.sub(r"^\w+", r"**\g<0>**", words) if is_prominent else words
 
 
 def _describe_failures(cases: Iterable[CaseOutcome]) -> str:
@@ -232,7 +231,7 @@ def _describe_missing_values(rows: Iterable[MetricOutcome]) -> str:
     """Return each reason why a side has no value, once, with the metrics and cases that it is about."""
     reasons: dict[str, list[MetricOutcome]] = {}
     for row in rows:
-        if verdict_words.lacks_side(row.metric_verdict):
+        if metric_verdict_text.lacks_side(row.metric_verdict):
             reasons.setdefault(row.metric_verdict.sentence, []).append(row)
     parts = []
     for sentence, about in list(reasons.items())[:_MAX_REASONS]:
@@ -250,8 +249,8 @@ def _describe_same_bytes(outcome: GateOutcome) -> str:
     count = sum(comparison.same_bytes and comparison.verdict is Verdict.SAME for comparison in compared)
     if not count or outcome.same_bytes:
         return ""
-    where = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
-    return f"Base and head have the same bytes in {where}, so their counts are the same.\n\n"
+    cases = f"{count} of {len(outcome.cases)} cases" if len(outcome.cases) > 1 else "the only case"
+    return f"Base and head have the same bytes in {cases}, so their counts are the same.\n\n"
 
 
 def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
@@ -259,8 +258,8 @@ def _describe_stored_bases(cases: Sequence[CaseOutcome]) -> str:
     count = sum(case.case.base_stored for case in cases)
     if not count:
         return ""
-    which = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
-    return f"The base{which} was not measured again: a stored run in the same environment serves as base.\n\n"
+    of_cases = "" if count == len(cases) else f" of {count} of {len(cases)} cases"
+    return f"The base{of_cases} was not measured again: a stored run in the same environment serves as base.\n\n"
 
 
 def _describe_environments(cases: Iterable[CaseOutcome]) -> str:

@@ -12,11 +12,11 @@ from typing import Literal
 
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import FindingRule, GateFinding
-from service.forges.verdict_text import (
+from service.forges.gate_verdict_text import (
+    describe_baseline_change,
     describe_failures,
+    describe_gate_verdict,
     describe_judge,
-    describe_since,
-    describe_verdict,
     format_change,
     format_metric_name,
 )
@@ -39,7 +39,7 @@ def list_findings(outcome: GateOutcome) -> tuple[GateFinding, ...]:
                 rule=FindingRule.NOT_MEASURED,
                 level=level,
                 title="Nothing was measured",
-                message=describe_verdict(outcome, make_plain),
+                message=describe_gate_verdict(outcome, make_plain),
             ),
         )
     return (
@@ -105,7 +105,7 @@ def _list_metric_findings(case: CaseOutcome, row: MetricOutcome, outcome: GateOu
         rule = FindingRule.WITHIN_BUDGET
     else:
         return
-    worse = describe_since(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
+    worse = describe_baseline_change(row) if rule is FindingRule.STEP_BY_STEP else format_change(judged)
     amount = "" if judged.change is None else f"{worse}, budget {judged.budget}. "
     why = f" {describe_explanation(case.case.explanation, make_plain)}" if case.case.explanation and judged.over else ""
     file, line = (why and _find_source_line(case)) or (case.case.file, case.case.lines.get(judged.metric, 1))

@@ -9,7 +9,7 @@ from service.forges.comment_commands import Command, Verb
 from service.forges.webhook_actions import CommandComment
 from service.jobs.scheduler import JobScheduler, WrongOrderError
 from service.rules.gate.verdict import CaseOutcome, judge_gate
-from service.store import forges as store
+from service.store import forge_queue as store
 from service.store.jobs import Requester
 from service.text.markdown import format_code
 

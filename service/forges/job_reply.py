@@ -11,8 +11,8 @@ import re
 from pydantic import ValidationError
 
 from runner.contract import metric
+from runner.contract.commit_search import Culprit, Found, NothingToFind, ProofState, Search
 from runner.contract.job import BisectQuestion, Job, State
-from runner.contract.search import Culprit, Found, NothingToFind, ProofState, Search
 from service.text.markdown import format_code
 from service.text.numbers import format_difference, format_quantity
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from service.forges import comment_text
 from service.forges.comment_commands import HELP, Command, Verb
 from service.forges.forge import Handlers, Publication
-from service.forges.verdict_text import describe_verdict
+from service.forges.gate_verdict_text import describe_gate_verdict
 from service.text.markdown import format_code, make_plain
 
 CONTEXT = "Faultwatch"
@@ -77,7 +77,7 @@ def find_posted(notes: Iterable[Note], marker: str, author: int) -> Note | None:
 
 def build_status(publication: Publication) -> Status:
     """Return the status of the head: the sentence of the verdict, and whether the gate passes."""
-    description = make_plain(describe_verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
+    description = make_plain(describe_gate_verdict(publication.outcome, make_plain), MAX_DESCRIPTION_CHARACTERS)
     return Status(publication.outcome.passed, description, publication.links.compare or publication.links.log)
 
 

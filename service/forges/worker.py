@@ -34,7 +34,7 @@ from service.rules.gate.verdict import Acceptance, judge_gate
 from service.schemas.audit import AuditAction
 from service.schemas.triage import BisectPolicy
 from service.store import audit, gate_baselines, subjects
-from service.store import forges as store
+from service.store import forge_queue as store
 from service.store.audit import Actor
 from service.store.engine.database import Database
 from service.store.models import ForgeDelivery, ForgeGate

@@ -74,8 +74,11 @@ class LocalStarter:
 
     def start(self, job: Job) -> str:
         """Start the job, and say so: it keeps this machine from other measurements. Return its log's address."""
-        what = describe_job(job.question.kind, job.question.case, job.asked_by)
-        print(f"Job {job.id} measures on this machine next: {what}. {suggest_command_to_go_first(job.id)}.", flush=True)
+        description = describe_job(job.question.kind, job.question.case, job.asked_by)
+        print(
+            f"Job {job.id} measures on this machine next: {description}. {suggest_command_to_go_first(job.id)}.",
+            flush=True,
+        )
         thread = threading.Thread(target=self._run_and_release, args=(job.id,), daemon=True, name=f"job {job.id}")
         self._busy = True
         try:

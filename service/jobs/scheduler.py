@@ -59,7 +59,7 @@ class Starter(Protocol):
         Raises
         ------
         RemoteCallFailed
-            Where the runner could not be started.
+            If the runner could not be started.
         """
 
     def is_waiting(self, job_id: int) -> bool:
@@ -75,7 +75,7 @@ class ResultPoster(Protocol):
         Raises
         ------
         RemoteCallFailed
-            Where it could not be posted.
+            If it could not be posted.
         """
 
 
@@ -119,7 +119,7 @@ class JobScheduler:
         Raises
         ------
         WrongOrderError
-            Where the order cannot be carried out.
+            If the order cannot be carried out.
         """
         now = self.now()
         if order.deadline_at is not None and order.deadline_at <= now:
@@ -143,7 +143,7 @@ class JobScheduler:
         Raises
         ------
         WrongOrderError
-            Where there is no such drift, or no job can carry its question.
+            If there is no such drift, or no job can carry its question.
         """
         if order.drift is None:
             return order
@@ -162,7 +162,7 @@ class JobScheduler:
         Raises
         ------
         WrongOrderError
-            Where the named backend cannot start the job.
+            If the named backend cannot start the job.
         """
         objections = {backend: starter.explain_objection(order) for backend, starter in self.starters.items()}
         try:

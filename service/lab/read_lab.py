@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
 from runner.contract.job import Job, RemedyQuestion, State
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.report import hash_document
 from service.lab import queries
 from service.lab.queries import LabReport, LabTarget
@@ -220,7 +220,9 @@ class _Cells:
         """Return what it costs to measure some cells, each interleaved with the default."""
         report = self.reports.get(self.default.number)
         executions = cells * 2 * ((self.pairs or DEFAULT_PAIRS) + _WARM_UP_PAIRS)
-        execution_seconds = median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
+        execution_seconds = (
+            compute_median(report.readings[ELAPSED].known) if report and ELAPSED in report.readings else None
+        )
         seconds = None
         if report is not None and execution_seconds is not None:
             seconds = (

@@ -18,7 +18,7 @@ from apprise.result import AppriseResult
 from service.config.notifications import CHATS, LOOPBACK, Chat, ChatChannel
 from service.notify import channel_address
 from service.notify.mail import NotSentError
-from service.notify.message import Message, make_plain
+from service.notify.message import Message, make_single_line
 
 _CONNECT_SECONDS, _READ_SECONDS = 5, 20
 _MIN_SECRET_CHARACTERS = 4
@@ -40,7 +40,7 @@ def send_to_chat(message: Message, channel: ChatChannel, environment: Mapping[st
     Raises
     ------
     NotSentError
-        Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+        If the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
     url = channel_address.resolve_address(channel, environment)
     asset = AppriseAsset(
@@ -103,7 +103,7 @@ def hide_secrets(text: str, url: str) -> str:
     for word in sorted({*words, *map(unquote, words)}, key=len, reverse=True):
         if len(word) >= _MIN_SECRET_CHARACTERS and word.lower() not in visible:
             text = text.replace(word, "***")
-    return make_plain(text, _MAX_REASON_CHARACTERS)
+    return make_single_line(text, _MAX_REASON_CHARACTERS)
 
 
 def _build_receiver(url: str, asset: AppriseAsset, name: str) -> tuple[NotifyBase, Chat]:

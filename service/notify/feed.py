@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, register_namespace, tostring
 
-from service.notify.message import build_link, describe_cause, describe_subject, make_plain
+from service.notify.message import build_link, describe_cause, describe_subject, make_single_line
 from service.schemas.triage import EventSummary
 
 ATOM = "http://www.w3.org/2005/Atom"
@@ -49,7 +49,7 @@ def _add_entry(feed: Element, event: EventSummary, base: str) -> None:
     _add_text(entry, "updated", _format_time(event.changed_at))
     _add_link(entry, "alternate", build_link(base, event), "text/html")
     author = SubElement(entry, f"{{{ATOM}}}author")
-    _add_text(author, "name", make_plain(event.author, 100) or "unknown")
+    _add_text(author, "name", make_single_line(event.author, 100) or "unknown")
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.state.value, "label": event.state.replace("_", " ")})
     SubElement(entry, f"{{{ATOM}}}category", {"term": event.cause.value})
     silenced = " Silenced." if event.silenced else ""

@@ -40,7 +40,7 @@ def send_mail(message: Message, channel: EmailChannel, environment: Mapping[str,
     Raises
     ------
     NotSentError
-        Where the server refuses it or does not answer.
+        If the server refuses it or does not answer.
     """
     try:
         with _connect_to_server(channel) as server:

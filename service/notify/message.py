@@ -94,7 +94,8 @@ def write_message(
 
 def describe_subject(event: EventSummary) -> str:
     """Return what happened in one line."""
-    return f"[{make_plain(event.subject, 60)}] {_PREFIXES.get(event.state, '')}{make_plain(event.full_headline)}"
+    prefix = _PREFIXES.get(event.state, "")
+    return f"[{make_single_line(event.subject, 60)}] {prefix}{make_single_line(event.full_headline)}"
 
 
 def build_link(base: str, event: EventSummary | None = None) -> str:
@@ -103,7 +104,7 @@ def build_link(base: str, event: EventSummary | None = None) -> str:
     return f"{root}/" if event is None else f"{root}/events/{event.id}"
 
 
-def make_plain(text: str, max_characters: int = 200) -> str:
+def make_single_line(text: str, max_characters: int = 200) -> str:
     """Return text as one line without control characters, including those that change the direction of writing."""
     line = " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
     return line if len(line) <= max_characters else line[: max_characters - 1] + "…"
@@ -116,11 +117,14 @@ def describe_cause(event: EventSummary) -> str:
         return prefix_provisional(words) if event.certainty is Certainty.PROVISIONAL else words
     if len(event.culprits) == 1:
         culprit = event.culprits[0]
-        culprit_text = f"commit {culprit.commit[:12]} “{make_plain(culprit.title)}” by {make_plain(culprit.author, 80)}"
+        author = make_single_line(culprit.author, 80)
+        culprit_text = f"commit {culprit.commit[:12]} “{make_single_line(culprit.title)}” by {author}"
     elif event.certainty is Certainty.SINGLE:
-        culprit_text = f"commit {event.revision[:12]} “{make_plain(event.title)}” by {make_plain(event.author, 80)}"
+        culprit_text = (
+            f"commit {event.revision[:12]} “{make_single_line(event.title)}” by {make_single_line(event.author, 80)}"
+        )
     else:
-        culprit_text = make_plain(event.blamed)
+        culprit_text = make_single_line(event.blamed)
     return f"{culprit_text}, proven by bisect {event.bisect}" if event.culprits else culprit_text
 
 
@@ -129,11 +133,11 @@ def _describe_event(event: EventSummary, base: str, steps: Mapping[str, NextStep
     decision = event.last_decision
     reason = decision.reason if event.state is State.WITHDRAWN and decision is not None else ""
     return (
-        make_plain(event.headline),
-        *([f"Withdrawn: {make_plain(reason, 500)}"] if reason else []),
-        *([f"Price: {make_plain(event.price)}"] if event.price else []),
+        make_single_line(event.headline),
+        *([f"Withdrawn: {make_single_line(reason, 500)}"] if reason else []),
+        *([f"Price: {make_single_line(event.price)}"] if event.price else []),
         f"Cause: {describe_cause(event)}",
-        f"Where: {event.n_series} series of {make_plain(event.subject, 60)}",
+        f"Where: {event.n_series} series of {make_single_line(event.subject, 60)}",
         *(_offer_bisect(steps[event.id]) if event.id in steps else ()),
         build_link(base, event),
     )
@@ -145,5 +149,5 @@ def _offer_bisect(step: NextStep) -> tuple[str, ...]:
     if orders_bisects(step.policy):
         return (f"Next: the service bisects the commits{runs}",)
     # A command that does not fit into one line unchanged would do something else.
-    command = step.command if make_plain(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
+    command = step.command if make_single_line(step.command, _MAX_COMMAND_CHARACTERS) == step.command else ""
     return (f"Next: bisect the commits{runs}{', in a clone: ' if command else ''}{command}",)

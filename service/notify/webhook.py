@@ -21,7 +21,7 @@ def send_to_webhook(message: Message, channel: WebhookChannel, environment: Mapp
     Raises
     ------
     NotSentError
-        Where the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
+        If the receiver refuses it or does not answer. The error leaves out the address, which is a secret.
     """
     import requests  # noqa: PLC0415 - takes long, and a service without a channel needs none of it
 

@@ -12,7 +12,7 @@ from service.pipeline import decide_events, judging_schedule
 from service.rules.events.automatic_decisions import LogEntry
 from service.rules.gate.verdict import judge_gate
 from service.schemas.triage import Action, State
-from service.store import forges, shared_rows
+from service.store import forge_queue, shared_rows
 from service.store.engine.database import Database
 from service.store.models import Case, Event, EventDriftRow, ForgeGate, Revision, Series, Subject
 
@@ -42,7 +42,7 @@ def expect_accepted_drifts(database: Database, now: datetime) -> bool:
 
 def _list_merged(session: Session, now: datetime) -> list[ForgeGate]:
     """Return the gates of recently merged pull requests that somebody has accepted."""
-    query = select(ForgeGate).options(forges.WITH_PULL)
+    query = select(ForgeGate).options(forge_queue.WITH_PULL)
     recent = query.where(ForgeGate.accepted_by.is_not(None), ForgeGate.merged_at > now - MAX_WAIT_AFTER_MERGE)
     return list(session.scalars(recent.where(ForgeGate.document.is_not(None))))
 
@@ -76,7 +76,7 @@ def _list_accepted_changes(gate: ForgeGate) -> set[SeriesKey]:
     """Return the changes that a gate reported."""
     return {
         (outcome.case.head.subject, shared_rows.make_case_key(outcome.case.head.case), metric.metric)
-        for outcome in judge_gate(forges.read_report(gate)).cases
+        for outcome in judge_gate(forge_queue.read_report(gate)).cases
         for metric in (outcome.comparison.metrics if outcome.comparison else ())
         if metric.verdict is Verdict.CHANGED
     }

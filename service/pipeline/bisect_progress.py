@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session
 from runner.contract import Environment as ContractEnvironment
 from runner.contract import Host as ContractHost
 from runner.contract import Search, SearchRequest
+from runner.contract.commit_search import Measure
 from runner.contract.job import BisectQuestion, Job
-from runner.contract.search import Measure
-from service.pipeline import bisect_search
+from service.pipeline import decide_bisect_step
 from service.rules.bisect.count_variation import choose_rules
 from service.rules.bisect.question import Observation, Question
 from service.store import environments
@@ -50,7 +50,7 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     inside = set(question.graph.names)
     observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
     question = choose_rules(question, observations)
-    search = result or (bisect_search.search_commits(session, request) if question.exact else None)
+    search = result or (decide_bisect_step.search_commits(session, request) if question.exact else None)
     if search is None:
         # Computing the state of a noisy search takes seconds: its runner needs that, readers do not.
         measure = Measure(commits=(), left=job.runs_left or 0)

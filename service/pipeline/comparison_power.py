@@ -10,7 +10,7 @@ from runner.contract import Case
 from runner.contract.nomination import Power
 from runner.contract.proof_power import compute_power, describe_power
 from service.rules.series.find_drifts import is_exact_count
-from service.rules.series.tracks import Points
+from service.rules.series.point_order import Points
 from service.schemas.history import SeriesHead
 from service.store.series import points
 

@@ -14,9 +14,9 @@ from runner.contract.report import hash_document
 from service.pipeline import update_events
 from service.rules import detect
 from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
-from service.rules.series import suite_shift
+from service.rules.series import suite_shift_drift
 from service.rules.series.candidate_commits import list_commits_between
-from service.rules.series.tracks import Points
+from service.rules.series.point_order import Points
 from service.schemas import history as views
 from service.store.engine import bulk
 from service.store.engine.database import Database
@@ -97,7 +97,7 @@ def _list_unchecked_metrics(session: Session, suite: Suite) -> Sequence[str]:
 def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Drift | None:
     """Return the shift of a suite between its two newest revisions, as a drift without a series."""
     paths = _list_paths(session, suite, metric)
-    histories = [suite_shift.select_points_before(path, last_change) for path, last_change in paths]
+    histories = [suite_shift_drift.select_points_before(path, last_change) for path, last_change in paths]
     shift = detect.find_pooled_shift(
         [[point.value for point in history] for history in histories], [path[-1].value for path, _ in paths]
     )
@@ -105,9 +105,9 @@ def _detect_suite_shift(session: Session, suite: Suite, metric: str) -> views.Dr
         return None
     path = paths[0][0]
     settings = [points.find_settings(session, point.environment) for point in (path[-2], path[-1])]
-    return suite_shift.describe_suite_shift(
+    return suite_shift_drift.describe_suite_shift(
         identity=hash_document(["suite", suite.subject.name, suite.host.name, metric, suite.newest.commit]),
-        suite=suite_shift.SuiteKey(suite.subject.name, suite.host.name, metric),
+        suite=suite_shift_drift.SuiteKey(suite.subject.name, suite.host.name, metric),
         shift=shift,
         ends=(path[-2], path[-1]),
         settings=(settings[0], settings[1]),
@@ -145,14 +145,14 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
             undecided = [
                 identity
                 for identity in chunk
-                if not suite_shift.has_enough_points(trends[identity], start, last.get(identity, -1))
+                if not suite_shift_drift.has_enough_points(trends[identity], start, last.get(identity, -1))
             ]
             trends |= points.arrange_trends(session, undecided)
         for series_id, trend in trends.items():
             path = trend.path
             if len(path) > 1 and path[-1].revision == suite.newest.commit and path[-2].revision == suite.before.commit:
                 paths.append((path, last.get(series_id, -1)))
-    return suite_shift.select_common_environments(paths)
+    return suite_shift_drift.select_common_environments(paths)
 
 
 def _list_candidates(session: Session, suite: Suite, path: Points) -> list[views.Candidate]:

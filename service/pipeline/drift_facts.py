@@ -14,7 +14,7 @@ from service.rules.same_bytes import list_system_file_settings, list_upgraded_fi
 from service.rules.series.candidate_commits import are_all_known, list_commits_between
 from service.rules.series.describe_drift import DriftContext
 from service.rules.series.find_drifts import SeriesDrift
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.schemas.history import Cause
 from service.store import profiles
 from service.store.models import Revision, Series

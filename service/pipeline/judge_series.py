@@ -12,10 +12,10 @@ from sqlalchemy.orm import Session
 from service.pipeline.drift_facts import DriftFacts
 from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
-from service.rules.series.floor import calibrate_floor
+from service.rules.series.noise_floor import calibrate_floor
+from service.rules.series.point_order import Trend
 from service.rules.series.proofs import Proof, apply_proofs
 from service.rules.series.sparkline import Sparkline
-from service.rules.series.tracks import Trend
 from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Drift
 from service.store.events import events

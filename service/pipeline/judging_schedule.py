@@ -102,7 +102,7 @@ def _list_subjects(filters: Collection[SeriesFilter]) -> set[str] | None:
 def _judge_stale_series_until(deadline: float, database: Database, filters: Collection[SeriesFilter]) -> bool:
     """Judge the series that are stale now; return whether all were judged before the deadline.
 
-    Judging can take long, so it happens outside of the write lock. Where a series changes meanwhile, the result is
+    Judging can take long, so it happens outside of the write lock. If a series changes meanwhile, the result is
     dropped and the series is judged again.
     """
     stale = noted_at_start = _find_stale_series(database, filters)

@@ -47,11 +47,11 @@ def claim_job(
     Raises
     ------
     BusyError
-        Where the host measures something else, or another host has the job.
+        If the host measures something else, or another host has the job.
     WrongHostError
-        Where the job is for another host.
+        If the job is for another host.
     JobTransitionError
-        Where the job's state does not allow a claim.
+        If the job's state does not allow a claim.
     """
     # The job has to be for this host, and free.
     host = row.question.get("host")
@@ -88,7 +88,7 @@ def require_lease(row: Job, lease: str, holder: str | None) -> None:
     Raises
     ------
     LeaseLostError
-        Where it does not.
+        If it does not.
     """
     if (
         row.lease is None
@@ -106,7 +106,7 @@ def record_progress(
     Raises
     ------
     LeaseLostError
-        Where the runner does not hold the job's lease.
+        If the runner does not hold the job's lease.
     """
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)
@@ -125,7 +125,7 @@ def finish_job(session: Session, row: Job, report: Finish, now: datetime, *, hol
     Raises
     ------
     LeaseLostError
-        Where the runner does not hold the job's lease.
+        If the runner does not hold the job's lease.
     """
     require_lease(row, report.lease, holder)
     _add_runs(session, row, report.measured)

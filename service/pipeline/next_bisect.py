@@ -18,7 +18,7 @@ from service.rules.jobs.drifts_to_bisect import OpenEvent
 from service.schemas.certainty import Certainty
 from service.schemas.history import Drift
 from service.schemas.triage import BisectPolicy, EventDetail, EventOrder, EventSummary, NextStep
-from service.store import forges, jobs, subjects
+from service.store import forge_queue, jobs, subjects
 from service.store.bisects import bisect_results
 from service.store.events import event_drifts, events
 from service.store.models import EventDriftRow
@@ -160,7 +160,7 @@ def _is_measurable(session: Session, drift: Drift, further_runs: FurtherRuns) ->
 def _is_of_pull_request(session: Session, drift: Drift) -> bool:
     """Return whether a bisect would build the commits of a pull request that nobody has merged."""
     commits = {drift.good, drift.bad, *(candidate.commit for candidate in drift.candidates)}
-    return bool(forges.select_unmerged_heads(session, commits))
+    return bool(forge_queue.select_unmerged_heads(session, commits))
 
 
 def _build_next_step(session: Session, drift: Drift, policy: BisectPolicy) -> NextStep:

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 from runner.contract import Case
 from runner.contract.nomination import Nomination, NominationList
 from service.pipeline.comparison_power import read_powers
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.rules.series.find_drifts import nominate_newest
+from service.rules.series.point_order import Points
 from service.rules.series.proofs import Proof, is_covered
-from service.rules.series.tracks import Points
 from service.schemas.history import Drift, SeriesHead
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
@@ -105,7 +105,7 @@ def _build_ranked_nomination(
     head: SeriesHead, base: str, end: str, before: int | float, after: int | float, *, likely: bool
 ) -> _RankedNomination:
     """Return the nomination of two commits with its sort key: likely changes first, then by size in percent."""
-    percent = percent_change(after - before, before)
+    percent = compute_percent_change(after - before, before)
     nomination = Nomination(
         case=_build_case(head),
         metric=head.metric,

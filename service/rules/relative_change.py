@@ -7,7 +7,7 @@ from math import isfinite
 from runner.contract.level import Number
 
 
-def percent_change(change: Number | None, level: Number | None) -> float | None:
+def compute_percent_change(change: Number | None, level: Number | None) -> float | None:
     """Return a change in percent of the level it starts from.
 
     None if either is unknown, where the level is zero, or where it is so small that the quotient overflows.
@@ -18,7 +18,7 @@ def percent_change(change: Number | None, level: Number | None) -> float | None:
     return percent if isfinite(percent) else None
 
 
-def symmetric_percent_change(before: Number, after: Number) -> float:
+def compute_symmetric_percent_change(before: Number, after: Number) -> float:
     """Return the difference in percent of the mean size of both values; 0 if both are zero.
 
     It is defined at a zero baseline and changes only its sign when the two are swapped. Each value is halved before

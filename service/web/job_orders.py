@@ -19,7 +19,7 @@ from service.schemas.audit import AuditAction
 from service.store import jobs
 from service.store.jobs import Requester
 from service.store.models import Job as JobRow
-from service.web.access import audit_log, ownership
+from service.web.access import audit_log, caller_limits
 from service.web.access.author import find_author
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found, make_unprocessable
@@ -34,11 +34,11 @@ def place_order(order: JobOrder, requester: Requester) -> tuple[Job, bool]:
         422, where the order cannot be carried out; 403, where it is beyond the limits of the caller's token.
     """
     if order.github is not None:
-        ownership.require_access_to_publication(order.github)
+        caller_limits.require_access_to_publication(order.github)
     try:
         order = find_scheduler().fill_in_question(order)
         if order.question is not None:
-            ownership.require_access_to_subject(order.question.subject, order.question.host)
+            caller_limits.require_access_to_subject(order.question.subject, order.question.host)
         job, new = find_scheduler().order(order, requester)
     except WrongOrderError as error:
         raise make_unprocessable(error.part, str(error)) from None
@@ -86,9 +86,11 @@ def open_for_change(
         row = jobs.find_job(session, job_id)
         if row is None:
             raise make_not_found(f"job {job_id}")
-        ownership.require_access_to_subject(row.question["subject"], claiming or row.host or row.question.get("host"))
+        caller_limits.require_access_to_subject(
+            row.question["subject"], claiming or row.host or row.question.get("host")
+        )
         if own:
-            ownership.require_own_job(row.github)
+            caller_limits.require_own_job(row.github)
         try:
             yield session, row, now
         except lease_jobs.BusyError as error:

@@ -14,7 +14,7 @@ from runner.contract.gate import ForgeKind
 from service.forges.extension import find_worker
 from service.forges.qualified_names import qualify_name
 from service.forges.registry import FORGES
-from service.store import forges as store
+from service.store import forge_queue as store
 from service.store.models import ForgeDelivery
 from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found

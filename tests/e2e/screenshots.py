@@ -12,7 +12,7 @@ from typing import Any
 
 from playwright.sync_api import sync_playwright
 
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 from tests.e2e.browser import launched
 
@@ -95,7 +95,11 @@ def _run(address: str, order: dict[str, Any]) -> Any:
 
 def main() -> None:
     """Take the screenshots from the database in FAULTWATCH_HOME, which must hold the demo and nothing else."""
-    with connect(load_settings()) as service, sync_playwright() as playwright, launched(playwright) as browser:
+    with (
+        connect_to_service(load_settings()) as service,
+        sync_playwright() as playwright,
+        launched(playwright) as browser,
+    ):
         drifts = service.list_drifts()
         if not drifts:
             sys.exit("there are no drifts to show: run `faultwatch demo` first")

@@ -12,14 +12,14 @@ import pytest
 import requests
 
 from runner.campaigns.history_measurement import HistoryMeasurement
-from runner.cli.history import prepare
+from runner.cli.history import prepare_history
 from runner.cli.workbench import create_host_turn
 from runner.contract.plan import PlannedRun, Reason
 from runner.contract.report import Case, Report, Revision
 from runner.doctor.counting import require_measurable
 from runner.host.lock import HostTurn
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.reporting.spool import Spool
 from runner.settings import load_settings
 from service.rules.run_plan import MAX_RERUNS
@@ -94,7 +94,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     require_measurable()
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
     settings = load_settings()
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         database = Database(f"sqlite:///{settings.home / 'faultwatch.db'}")
 
         def measure(
@@ -105,7 +105,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
                 return measured_in(turn, repository, span, workload, follower)
 
         def measured_in(turn: HostTurn, repository: Path, span: str, workload: Path, follower: Follower) -> Follower:
-            prepared = prepare(settings, turn, repo=str(repository), span=span, workload_name=str(workload))
+            prepared = prepare_history(settings, turn, repo=str(repository), span=span, workload_name=str(workload))
             measurement = HistoryMeasurement(
                 repository=prepared.repository,
                 workload=prepared.workload,

@@ -114,7 +114,7 @@ def test_with_other_tools_sign_and_order_of_size_count(after: int, verdict: Verd
     ],
 )
 def test_at_a_longer_path_a_size_is_not_exact(there: int | None, here: int, verdict: Verdict) -> None:
-    """Where none is stored, it was the usual one, as far as anybody knows."""
+    """If none is stored, it was the usual one, as far as anybody knows."""
     stored = history(LARGE, machine=replace(HERE, path_length=there))
     found = history(replace(LARGE, after=2201), machine=replace(HERE, path_length=here))
     assert verdicts(stored, found) == [verdict]

@@ -1,7 +1,7 @@
 """Repositories whose second commit takes 1,000 faults more, each in several ways, and the proof that no way passes.
 
 There are three commits: a fast one, a slow one, and one that takes the slow one back. The gate compares the first two.
-Where a history takes the count of the slow one over, nothing behind it contradicts.
+If a history reuses the count of the slow one, nothing behind it contradicts.
 
 A case names its ``WAYS``, and those of them that Faultwatch does not stop yet: its ``HOLES``. These are executed and
 judged only where ``FAULTWATCH_TEST_HOLES`` is set. Who mends one moves it to the ways.

@@ -49,7 +49,7 @@ class Host:
         return f"/root/{NAME}"
 
     def carry_out(self, nightly_run: str, project: Project, service: str) -> None:
-        """Run what ``nightly.yml`` runs on a host. Where it fails, the digest says why."""
+        """Run what ``nightly.yml`` runs on a host. If it fails, the digest says why."""
         self.guest.send(f"cat >{_BUNDLE}", project.bundle())
         self._in_session(_CHECKOUT.format(folder=self.folder))
         with aarch64.forwarded(self.guest, service) as address:

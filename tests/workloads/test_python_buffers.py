@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Environment, Host, Report, Revision
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
 from runner.workload import list_cases, load_workload
@@ -23,7 +23,7 @@ def report_of(buffer: str, tree: Path) -> Report:
     workload = load_workload(FOLDER)
     # This Python has pyperf: nothing has to be installed for the test.
     run = workload.run.model_copy(update={"command": (sys.executable, *workload.run.command[1:])})
-    return measure(
+    return measure_case(
         workload.model_copy(update={"run": run}),
         list_cases(workload, [f"buffer={buffer}"])[0],
         tree,

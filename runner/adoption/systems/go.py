@@ -41,37 +41,41 @@ def _find_module(file: str, modules: list[str]) -> str | None:
 
 def _propose_module_build(sources: Sources, module: str, files: list[str]) -> list[BuildProposal]:
     """Return the builds of one Go module: its programs, and the benchmarks of its main package."""
-    own = PurePosixPath(module)
+    module_path = PurePosixPath(module)
     # The module cache in the tree would be downloaded again for each revision.
-    packages = {GO.variable: GO.folder} if sources.has(str(own / "go.sum")) else {}
-    oldest = _MIN_VERSION.search(sources.read_text(str(own / "go.mod")))
+    packages = {GO.variable: GO.folder} if sources.has(str(module_path / "go.sum")) else {}
+    oldest = _MIN_VERSION.search(sources.read_text(str(module_path / "go.mod")))
     least = {"go": oldest[1]} if oldest else {}
     target = "bin" if not sources.has_folder("bin") else "bin-faultwatch"
     # Go itself ignores folders whose names begin with these characters.
-    for_users = [file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(own)))]
+    for_users = [
+        file for file in files if not re.search(r"(^|/)[._]", str(PurePosixPath(file).relative_to(module_path)))
+    ]
     programs = _count_matches_by_folder(
-        sources, own, [file for file in for_users if not file.endswith("_test.go")], _MAIN
+        sources, module_path, [file for file in for_users if not file.endswith("_test.go")], _MAIN
     )
-    tests = _count_matches_by_folder(sources, own, [file for file in files if file.endswith("_test.go")], _BENCHMARK)
+    tests = _count_matches_by_folder(
+        sources, module_path, [file for file in files if file.endswith("_test.go")], _BENCHMARK
+    )
     environment = {**packages, **GO_CACHE_VARIABLES}
     # A test reads its data relative to the folder of its package.
-    top = "/".join([".."] * len(own.parts)) or "."
+    top = "/".join([".."] * len(module_path.parts)) or "."
     enter = [] if module == "." else [f"cd {module}"]
-    where = target if module == "." else f"{top}/{target}"
+    output = target if module == "." else f"{top}/{target}"
     proposals = []
     if programs:
         folders = " ".join(
             f"./{folder}" for folder in sorted(programs, key=lambda path: path.count("/"))[:_MAX_BENCHMARKS]
         )
-        build = build_shell_command(*enter, f"go build -o {where}/ {folders}")
+        build = build_shell_command(*enter, f"go build -o {output}/ {folders}")
         proposals.append(BuildProposal("Go", build, ("go",), environment, least=least))
     if tests:
         # The package that users import is at the top of its module.
         folder = "." if "." in tests else max(tests, key=lambda path: tests[path])
-        build = build_shell_command(*enter, f"go test -c -o {where}/benchmarks ./{folder}")
-        texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == own / folder]
+        build = build_shell_command(*enter, f"go test -c -o {output}/benchmarks ./{folder}")
+        texts = [sources.read_text(file) for file in files if PurePosixPath(file).parent == module_path / folder]
         pattern = select_own_benchmarks(texts, _list_module_paths(sources))
-        run = _propose_benchmarks(str(own / folder), f"{target}/benchmarks", pattern)
+        run = _propose_benchmarks(str(module_path / folder), f"{target}/benchmarks", pattern)
         proposals.append(BuildProposal("Go", build, ("go",), environment, (run,), least=least))
     return proposals
 

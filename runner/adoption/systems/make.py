@@ -46,19 +46,21 @@ def _list_makefiles(sources: Sources) -> list[str]:
 def _propose_targets(sources: Sources, file: str) -> list[BuildProposal]:
     """Return the builds of a makefile's targets: that of the project's name first, which makes least."""
     folder = PurePosixPath(file).parent
-    where = "" if str(folder) == "." else f" -C {folder}"
+    folder_option = "" if str(folder) == "." else f" -C {folder}"
     rules, leaving = _parse_rules(sources.read_text(file)), find_leaving_targets(sources.read_text(file))
     default = next((name for name in rules if not name.startswith(".")), "")
     usual = [name for name in _USUAL_TARGETS if name in rules and name not in leaving]
-    own = [name for name in rules if name.lower() == sources.name.lower() and name != default and name not in leaving]
+    project_targets = [
+        name for name in rules if name.lower() == sources.name.lower() and name != default and name not in leaving
+    ]
     targets = [
-        *(f" {name}" for name in own[:1]),
+        *(f" {name}" for name in project_targets[:1]),
         *([""] if default not in leaving else []),
         *(f" {name}" for name in usual),
     ]
     return [
         BuildProposal(
-            "Make", build_shell_command(f"make{where} {JOBS_OPTION}{target}"), ("make",), depth=file.count("/")
+            "Make", build_shell_command(f"make{folder_option} {JOBS_OPTION}{target}"), ("make",), depth=file.count("/")
         )
         for target in targets
     ]
@@ -88,17 +90,17 @@ def _parse_rules(text: str) -> dict[str, _Rule]:
     for line in text.replace("\\\n", " ").splitlines():
         if line.startswith("\t"):
             for rule in current:
-                rule.recipe += f"{_expand(line, variables)}\n"
+                rule.recipe += f"{_expand_variables(line, variables)}\n"
         elif match := _RULE.fullmatch(line):
             needs, _, recipe = match[2].partition(";")
             current = [rules.setdefault(name, _Rule()) for name in match[1].split()]
             for rule in current:
-                rule.needs.update(_expand(needs, variables).split())
-                rule.recipe += f"{_expand(recipe, variables)}\n"
+                rule.needs.update(_expand_variables(needs, variables).split())
+                rule.recipe += f"{_expand_variables(recipe, variables)}\n"
     return rules
 
 
-def _expand(text: str, variables: dict[str, str]) -> str:
+def _expand_variables(text: str, variables: dict[str, str]) -> str:
     """Return a line with its variables expanded, some levels deep."""
     for _ in range(3):
         text = _VARIABLE_REFERENCE.sub(lambda match: variables.get(match[1], "")[:1000], text)[:10_000]

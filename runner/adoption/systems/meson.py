@@ -25,8 +25,8 @@ def propose(sources: Sources) -> list[BuildProposal]:
 
 def _propose_build(folder: str, target: str, options: list[str]) -> BuildProposal:
     """Return the build with Meson in a folder, with debug information."""
-    where = [target] if folder == "." else [target, folder]
-    setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *where]
+    folders = [target] if folder == "." else [target, folder]
+    setup = ["meson", "setup", "--buildtype=debugoptimized", *options, *folders]
     return BuildProposal(
         "Meson",
         build_shell_command(" ".join(setup), f"meson compile -C {target}"),

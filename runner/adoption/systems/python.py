@@ -127,10 +127,10 @@ def _propose_environments(
         f"{{ {install} --no-index {online_arguments} || {{ {download}; {install} {online_arguments}; }}; }}"
     )
     shared = build_shell_command(f"{_SHARED_ENVIRONMENT_COMMAND} venv", f"{install} --no-index {offline_arguments}")
-    own = build_shell_command("python3 -m venv venv", install_with_downloads)
+    own_environment = build_shell_command("python3 -m venv venv", install_with_downloads)
     return [
         BuildProposal("Python", shared, ("python3",), runs=runs),
-        BuildProposal("Python", own, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
+        BuildProposal("Python", own_environment, ("python3",), {PIP.variable: PIP.folder}, runs=runs),
     ]
 
 
@@ -207,11 +207,11 @@ def _list_entry_points(sources: Sources, project: dict[str, Any], python: str) -
     tops = [path for path in packages if path.parent not in packages and not is_auxiliary(f"{path}/x")]
     tops = [path for path in tops if not _AUXILIARY_FOLDER.match(path.name)] or tops
     table = project.get("project")
-    own = {
+    own_scripts = {
         _normalize_name(str(table.get("name", "")) if isinstance(table, dict) else ""),
         _normalize_name(sources.name),
     }
-    tops.sort(key=lambda path: _normalize_name(path.name) not in own)
+    tops.sort(key=lambda path: _normalize_name(path.name) not in own_scripts)
     for path in tops:
         if sources.has(f"{path}/__main__.py"):
             runs.append(RunProposal(f"{python} -m {path.name}"))
@@ -239,7 +239,7 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
     table = setuptools if isinstance(setuptools, dict) else {}
     extensions = table.get("ext-modules")
     files = table.get("py-modules")
-    own = project.get("project")
+    project_table = project.get("project")
     names = [
         *_EXTENSION.findall(setup),
         *(re.findall(r"[\"'](\w+)[\"']", listed[1]) if listed else ()),
@@ -249,7 +249,7 @@ def _list_modules(sources: Sources, project: dict[str, Any]) -> list[str]:
             if isinstance(extension, dict)
         ),
         *(files if isinstance(files, list) else ()),
-        *([_normalize_name(str(own.get("name", "")))] if isinstance(own, dict) else ()),
+        *([_normalize_name(str(project_table.get("name", "")))] if isinstance(project_table, dict) else ()),
     ]
     return list(dict.fromkeys(name for name in names if isinstance(name, str) and name.isidentifier()))
 

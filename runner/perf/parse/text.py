@@ -56,13 +56,13 @@ def parse_text(text: str, *, requested: Collection[str] = ()) -> PerfResult:
     _check_columns(events)
     plain = _remove_grouping(events, decimal_point)
     rows = [_make_row(event, digits, decimal_point) for event, digits in zip(events, plain, strict=True)]
-    times = {what: parse_decimal(line, seconds, places=9) for what, (line, seconds) in footers.items()}
+    times = {kind: parse_decimal(line, seconds, places=9) for kind, (line, seconds) in footers.items()}
     result = assemble_readings(rows, requested) if rows else PerfResult({})
     readings = dict(result.readings)
-    for what, seconds in times.items():
+    for kind, seconds in times.items():
         # A requested event of the same meaning takes precedence, unless perf did not count it.
-        if what not in readings or readings[what].value is None:
-            readings[what] = Reading(value=float(seconds))
+        if kind not in readings or readings[kind].value is None:
+            readings[kind] = Reading(value=float(seconds))
     return replace(result, readings=readings)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
 from service.forges.gate_findings import list_findings
-from service.forges.verdict_text import describe_verdict
+from service.forges.gate_verdict_text import describe_gate_verdict
 from service.rules.gate.verdict import GateOutcome
 from service.text.markdown import make_plain
 
@@ -32,7 +32,7 @@ class Check:
     summary: str
     annotations: tuple[dict[str, Any], ...]
 
-    def batches(self) -> list[tuple[dict[str, Any], ...]]:
+    def split_annotations(self) -> list[tuple[dict[str, Any], ...]]:
         """Return the annotations of each request; at least one batch, which may be empty."""
         starts = range(0, max(1, len(self.annotations)), ANNOTATIONS_PER_REQUEST)
         return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]
@@ -42,7 +42,7 @@ def render_check_run(outcome: GateOutcome, links: comment_text.Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_choose_conclusion(outcome),
-        title=make_plain(describe_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
+        title=make_plain(describe_gate_verdict(outcome, make_plain), _MAX_TITLE_CHARACTERS),
         summary=comment_text.build_summary(outcome, links, MAX_SUMMARY_BYTES),
         annotations=tuple(_list_annotations(outcome)),
     )

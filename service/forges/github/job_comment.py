@@ -97,8 +97,8 @@ def read_event(payload: Mapping[str, Any]) -> ReportedHead | None:
     try:
         event = _Event.model_validate(payload)
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise JobCommentError(f"the event of this job has no usable {where}") from None
+        field_path = ".".join(map(str, error.errors()[0]["loc"]))
+        raise JobCommentError(f"the event of this job has no usable {field_path}") from None
     if event.pull_request:
         return ReportedHead(event.pull_request.head.sha, event.pull_request.number)
     if run := event.workflow_run:

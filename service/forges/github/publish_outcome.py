@@ -33,7 +33,7 @@ def publish(repository: Repository, publication: Publication, app_id: int) -> in
 def _publish_check_run(repository: Repository, publication: Publication) -> None:
     """Create the check run, or complete it where an earlier attempt was interrupted."""
     check = check_run_text.render_check_run(publication.outcome, publication.links)
-    batches = check.batches()
+    batches = check.split_annotations()
     try:
         run = _find_check_run(repository, publication) if publication.attempted else None
         if run is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from runner.contract import metric
 from service.lab.rules.compare_cell import ELAPSED, FAULTS, MEMORY, SYSTEM_TIME, THROUGHPUT
 from service.lab.schemas import CellState, Effect, LabCell, LabMetric
-from service.rules.series import floor
+from service.rules.series import noise_floor
 from service.text.numbers import format_difference, format_percent, format_quantity
 
 _PRICE_METRICS = ("major-faults", MEMORY, SYSTEM_TIME, THROUGHPUT, ELAPSED)
@@ -112,10 +112,10 @@ def _format_interval(entry: LabMetric) -> str:
 
 def _is_below(first: LabCell, other: LabCell) -> bool:
     """Return whether the faults of a cell are surely fewer than those of another, measured in another session."""
-    mine, theirs = _get_metric(first, FAULTS), _get_metric(other, FAULTS)
-    if mine.repeats and theirs.repeats:
-        return (theirs.level or 0) - (mine.level or 0) > floor.MAX_FLOOR_FAULTS
-    return (theirs.low or 0) - (mine.high or 0) > floor.MAX_FLOOR_FAULTS
+    first_metric, other_metric = _get_metric(first, FAULTS), _get_metric(other, FAULTS)
+    if first_metric.repeats and other_metric.repeats:
+        return (other_metric.level or 0) - (first_metric.level or 0) > noise_floor.MAX_FLOOR_FAULTS
+    return (other_metric.low or 0) - (first_metric.high or 0) > noise_floor.MAX_FLOOR_FAULTS
 
 
 def _find_faults(cell: LabCell) -> LabMetric | None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from runner.contract import Verdict, metric
 from runner.contract.judging import DEFAULT_PRECISION_PERCENT
-from runner.contract.level import Number, is_repeating, median
+from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count, decide_noisy
-from service.rules.relative_change import percent_change
-from service.rules.series import floor
+from service.rules.relative_change import compute_percent_change
+from service.rules.series import noise_floor
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
@@ -59,17 +59,17 @@ def compare_metric(
     values = cell.known
     verdict = LabMetric(
         metric=name,
-        level=median(values),
+        level=compute_median(values),
         low=min(values, default=None),
         high=max(values, default=None),
         n=len(values),
         repeats=cell.counted and metric(name).exact and is_repeating(values),
     )
-    level = median(default.known) if default is not None else None
+    level = compute_median(default.known) if default is not None else None
     if default is None or level is None or verdict.level is None:
         return verdict
     change = verdict.level - level
-    verdict = verdict.model_copy(update={"change": change, "percent": percent_change(change, level)})
+    verdict = verdict.model_copy(update={"change": change, "percent": compute_percent_change(change, level)})
     if comparable:
         return verdict.model_copy(update={"sentence": comparable})
     alpha = FALSE_ALARM_PROBABILITY / (cells * len(METRICS))
@@ -82,8 +82,8 @@ def compare_metric(
 
 def _compare_interleaved(entry: LabMetric, default: Readings, cell: Readings, alpha: float) -> LabMetric:
     """Compare a metric of a cell with the default in pairs of one session: exactly, or by an interval."""
-    both = zip(default.values, cell.values, strict=False)
-    pairs = [(left, right) for left, right in both if left is not None and right is not None]
+    value_pairs = zip(default.values, cell.values, strict=False)
+    pairs = [(left, right) for left, right in value_pairs if left is not None and right is not None]
     if not pairs:
         return entry.model_copy(update={"sentence": "In no pair of samples do both sides have a value."})
     exact = metric(entry.metric).exact and default.counted and cell.counted
@@ -110,10 +110,10 @@ def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readin
     if not all(len(side.known) >= _MIN_SAMPLES and is_repeating(side.known) for side in (default, cell)):
         sentence = "The count does not repeat on both sides, so only an interleaved measurement can compare the cells."
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
-    if 0 < abs(change) <= floor.MAX_FLOOR_FAULTS:
+    if 0 < abs(change) <= noise_floor.MAX_FLOOR_FAULTS:
         sentence = (
             "Measured in a different session from the default. Even with the same settings, the counts of two sessions "
-            f"can differ by {floor.MAX_FLOOR_FAULTS}."
+            f"can differ by {noise_floor.MAX_FLOOR_FAULTS}."
         )
         return level.model_copy(update={"certainty": LabCertainty.APART, "sentence": sentence})
     effect = _decide_effect(level.metric, change) if change else Effect.SAME

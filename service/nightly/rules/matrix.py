@@ -12,7 +12,7 @@ from uuid import UUID
 
 from runner.contract import Status
 from runner.contract.reused_counts import REUSED
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.schemas.history import Number
 
 MIN_COMPARED_AGE = timedelta(hours=12)
@@ -147,7 +147,7 @@ class GridCell:
     @property
     def percent(self) -> float | None:
         """The change in percent of the previous level; None if that is zero."""
-        return percent_change(self.change, self.before)
+        return compute_percent_change(self.change, self.before)
 
 
 @dataclass(frozen=True, slots=True)

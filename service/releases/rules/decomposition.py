@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from service.releases.schemas import ReleaseChange, ReleasePart
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.schemas.certainty import Certainty, decide_certainty
 from service.schemas.history import Cause, Drift, Number
 from service.text.cause_text import prefix_provisional
@@ -64,7 +64,7 @@ def decompose_change(
         before=levels[0],
         after=levels[1],
         change=net,
-        percent=percent_change(net, levels[0]),
+        percent=compute_percent_change(net, levels[0]),
         commits=[part for part in parts if not part.configuration],
         configuration=[part for part in parts if part.configuration],
         rest=net - sum(part.change for part in parts),

@@ -107,7 +107,7 @@ class Belief:
         -----
         The information of a measurement about the explanation is ½ ln(1 + V∕W), for the variance V of the expected
         levels among the explanations and the variance W of a measurement around them, as if both were normal. For two
-        known levels it is largest where both are equally probable: at the median of the suspicion. Where the levels are
+        known levels it is largest where both are equally probable: at the median of the suspicion. If the levels are
         in doubt, it favours the side that is known less.
         """
         # Explanations that still have some probability.

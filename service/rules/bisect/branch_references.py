@@ -3,7 +3,7 @@
 Two commits can be compared to test some suspects if one contains the other and everything that it contains besides is
 suspect. So a commit that descends from the older end of a gap is compared with that end, a commit of a branch with a
 measured earlier one of the same branch, or with the commit at which the branch started, which is its merge base with
-the line. Where branches were merged criss-cross, there may be no such start, unless what is missing from the best one
+the line. If branches were merged criss-cross, there may be no such start, unless what is missing from the best one
 is known to have moved nothing, or it is known how much each of the commits before the branch moved; and there is none
 in the range where the branch started before it. Then only commits of the branch can be compared with each other, and
 only between two such merges.

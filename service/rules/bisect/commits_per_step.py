@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import log2
 
-from runner.contract.search import Pace
+from runner.contract.commit_search import Pace
 
 _MIN_COMMITS = 2
 """Before anything is known: both ends of the range have to be measured in any case."""

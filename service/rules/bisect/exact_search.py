@@ -23,7 +23,7 @@ from functools import cached_property, reduce
 from math import ceil, log2
 from operator import or_
 
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from service.rules.bisect.branch_references import BranchReferences
 from service.rules.bisect.graph import Graph
 from service.rules.bisect.next_commits import choose_places
@@ -115,7 +115,7 @@ def _read_levels(observations: Iterable[Observation]) -> tuple[dict[str, Number]
             values = interleaved if observation.session else separate
             values.setdefault(observation.commit, []).append(observation.value)
     best = separate | interleaved
-    levels = {commit: level for commit, values in best.items() if (level := median(values)) is not None}
+    levels = {commit: level for commit, values in best.items() if (level := compute_median(values)) is not None}
     return levels, failed - levels.keys()
 
 
@@ -227,7 +227,7 @@ class _ExactSearch:
     def explain_inner_commits(self, good: str) -> bool:
         """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
 
-        Two changes that cancel each other leave the ends as they are. Where a commit between the two was measured, its
+        Two changes that cancel each other leave the ends as they are. If a commit between the two was measured, its
         level contradicts the culprits found so far.
         """
         explained = [good]
@@ -345,12 +345,12 @@ class _ExactSearch:
         if not inner:
             return None
         n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        late = [commit for commit in inner if not self._do_levels_differ(commit, new)]
-        early = [commit for commit in inner if not self._do_levels_differ(old, commit)]
-        if late:
-            return min(late, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
-        if early:
-            return max(early, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        on_new_level = [commit for commit in inner if not self._do_levels_differ(commit, new)]
+        on_old_level = [commit for commit in inner if not self._do_levels_differ(old, commit)]
+        if on_new_level:
+            return min(on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
+        if on_old_level:
+            return max(on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         half = suspects.bit_count() / 2
         return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.index_of[commit]))
 

@@ -20,7 +20,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from service.rules.bisect.belief import Belief, Bools, Data, Floats, compute_belief, compute_beliefs
 from service.rules.bisect.count_variation import refuse_variation
 from service.rules.bisect.exact_search import refuse_unfit_ends
@@ -343,7 +343,7 @@ def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Num
         for index in np.flatnonzero(on_same_side)
         for value in measurements.values.get(measurements.names[index], [])
     ]
-    level = median(values)
+    level = compute_median(values)
     return 0 if level is None else level
 
 

@@ -12,9 +12,9 @@ from uuid import UUID
 from pydantic import Field
 
 from runner.contract.base import Strict
+from runner.contract.commit_search import Answer, Culprit, Found, Measure, Prove
+from runner.contract.commit_search import NothingToFind as Refused
 from runner.contract.level import Number
-from runner.contract.search import Answer, Culprit, Found, Measure, Prove
-from runner.contract.search import NothingToFind as Refused
 from runner.contract.variation_causes import USUAL_CAUSES
 from service.rules.bisect.graph import Graph, Node
 from service.text import numbers

@@ -26,7 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from runner.contract.base import Strict
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from runner.contract.setting_search import FoundSettings, MeasureSettings, SettingAnswer
 from service.rules.bisect.belief import Bools, Data, compute_belief
 from service.rules.bisect.question import Refused
@@ -102,7 +102,7 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     def get_level(changed: frozenset[str]) -> Number | None:
         if changed not in values:
             raise _NotMeasuredError(changed)
-        return median(values[changed])
+        return compute_median(values[changed])
 
     # Both ends have to differ.
     everything = frozenset(question.settings)
@@ -112,11 +112,11 @@ def _search_exact(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             side = "before" if before is None else "after"
             return Refused(sentence=f"The environment {side} could not be measured.")
         if before == after or abs(after - before) < question.least:
-            both = [
+            both_ends = [
                 format_quantity(*sides).strip()
                 for sides in ((before, question.unit, after), (after, question.unit, before))
             ]
-            return Refused(sentence=f"The environments do not differ: before {both[0]}, after {both[1]}.")
+            return Refused(sentence=f"The environments do not differ: before {both_ends[0]}, after {both_ends[1]}.")
 
         def has_effect(changed: frozenset[str]) -> bool | None:
             """Return whether a mixture is within half of the smallest difference that matters of the level after.
@@ -222,7 +222,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     data = Data.from_pairs(len(tests), measured)
     before, after = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
-    failed_side = next((which for which, end in (("before", before), ("after", after)) if end in failed), None)
+    failed_side = next((side for side, end in (("before", before), ("after", after)) if end in failed), None)
     if failed_side is not None:
         return Refused(sentence=f"The environment {failed_side} could not be measured.")
     end_to_measure = next((end for end in (before, after) if data.n[end] < MIN_RUNS_PER_END), None)
@@ -234,7 +234,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if float(belief.probabilities[best]) >= question.confidence:
         has_effect = effect[:, best]
         levels = [
-            median([value for test, value in measured if has_effect[test] == is_after]) or 0
+            compute_median([value for test, value in measured if has_effect[test] == is_after]) or 0
             for is_after in (False, True)
         ]
         return FoundSettings(

@@ -10,7 +10,7 @@ A metric that decides but has no values on one side was not compared: it is neve
 What was measured decides, whatever the programs were answered when they asked about their files. A difference is not
 one of the revisions only if a further measurement shows that: of base in the place of head
 (:mod:`service.rules.comparison.other_place`), of both with the page cache renewed
-(:mod:`service.rules.comparison.page_cache`), or of other builds (:mod:`service.rules.comparison.other_builds`).
+(:mod:`service.rules.comparison.page_cache_renewal`), or of other builds (:mod:`service.rules.comparison.other_builds`).
 
 If base was measured earlier in the same environment instead of next to head, a count that head repeats and base had
 as well is the same. Nothing else follows: whatever differs has to be measured interleaved.
@@ -35,15 +35,15 @@ from runner.contract import (
 )
 from runner.contract.comparison import list_differing_settings
 from runner.contract.judging import Judging
-from runner.contract.level import Number, find_majority, is_repeating, median
+from runner.contract.level import Number, compute_median, find_majority, is_repeating
 from service.rules.comparison import metric_decision as rules
 from service.rules.comparison.budgets import BudgetState, compare_with_budget
 from service.rules.comparison.error_probability import divide_error_probability
 from service.rules.comparison.metric_decision import COUNTS, MetricDecision, Pairs
 from service.rules.comparison.other_builds import decide_by_other_builds
 from service.rules.comparison.other_place import decide_by_other_place, have_same_answers
-from service.rules.comparison.page_cache import decide_by_page_cache
-from service.rules.relative_change import percent_change
+from service.rules.comparison.page_cache_renewal import decide_by_page_cache
+from service.rules.relative_change import compute_percent_change
 
 MIN_CHANGE_OF_VARYING_COUNT = 0.05
 """The change of a count that varies by itself, in percent of base, that is enough for pairs to exclude.
@@ -176,7 +176,7 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
-    is_different = decision.verdict is Verdict.CHANGED or median(head.values(name)) != base_majority[0]
+    is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
     return pairs, undecided._replace(rule="exact", more=0 if is_different else decision.more)
 
 
@@ -184,9 +184,12 @@ def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number
     """Yield the values of a metric in the pairs of which both samples have one."""
     absent = Reading(status=Status.NOT_COUNTED)
     for base_sample, head_sample in zip(base.samples, head.samples, strict=False):
-        left, right = base_sample.readings.get(name, absent).value, head_sample.readings.get(name, absent).value
-        if left is not None and right is not None:
-            yield left, right
+        base_value, head_value = (
+            base_sample.readings.get(name, absent).value,
+            head_sample.readings.get(name, absent).value,
+        )
+        if base_value is not None and head_value is not None:
+            yield base_value, head_value
 
 
 def _apply_budget(
@@ -224,10 +227,10 @@ def build_verdict(
     threshold: float | None = None,
 ) -> MetricVerdict:
     """Return a decision as a verdict, with the levels of both sides and the change between them."""
-    left, right = _summarise_side(base), _summarise_side(head)
+    base_side, head_side = _summarise_side(base), _summarise_side(head)
     change = decision.change
-    if change is None and left.level is not None and right.level is not None:
-        change = right.level - left.level
+    if change is None and base_side.level is not None and head_side.level is not None:
+        change = head_side.level - base_side.level
     up = decision.direction > 0 if decision.direction else change is not None and change > 0
     good = up == (metric(name).better == "higher")
     return MetricVerdict(
@@ -235,10 +238,10 @@ def build_verdict(
         verdict=decision.verdict,
         counts=counts,
         rule=decision.rule,
-        base=left,
-        head=right,
+        base=base_side,
+        head=head_side,
         change=change,
-        percent=percent_change(change, left.level),
+        percent=compute_percent_change(change, base_side.level),
         direction=None if decision.verdict is not Verdict.CHANGED else "improvement" if good else "regression",
         bounds=decision.interval,
         threshold=threshold,
@@ -249,6 +252,6 @@ def build_verdict(
 
 def _summarise_side(values: Sequence[Number]) -> Side:
     """Return the level of one side, its range, and how many samples agree."""
-    level = median(values)
+    level = compute_median(values)
     agree = 0 if level is None else list(values).count(level)
     return Side(level=level, low=min(values, default=None), high=max(values, default=None), n=len(values), agree=agree)

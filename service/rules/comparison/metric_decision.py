@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from runner.contract import Verdict
 from runner.contract.comparison import Rule
-from runner.contract.level import Number, compute_median_bounds, count_agreeing, is_repeating, median
+from runner.contract.level import Number, compute_median, compute_median_bounds, count_agreeing, is_repeating
 from service.rules.comparison.sign_test import (
     Signs,
     are_balanced,
@@ -31,7 +31,7 @@ from service.rules.comparison.sign_test import (
     decide_direction,
     is_surely_majority,
 )
-from service.rules.relative_change import symmetric_percent_change
+from service.rules.relative_change import compute_symmetric_percent_change
 from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
@@ -106,7 +106,7 @@ def decide_count(
     direction, least = _find_direction(pairs, alpha)
     if direction:
         return _decide_changed(pairs, direction, rule, alpha, least)
-    equal = repeating and median(base) == median(head)
+    equal = repeating and compute_median(base) == compute_median(head)
     if are_balanced(signs):
         if equal:
             return MetricDecision(Verdict.SAME, rule, f"The count is the same {agreement}.")
@@ -146,7 +146,7 @@ def _exclude_change(pairs: Pairs, worth_proving: float) -> float | None:
     A count that varies little against the change then has nearly equal pairs, of which 20 are enough. Signs of all
     differences take 140 pairs and more, because pairs of a varying count are never equal.
     """
-    size = abs(median([base for base, _ in pairs]) or 0) * worth_proving / 100
+    size = abs(compute_median([base for base, _ in pairs]) or 0) * worth_proving / 100
     return size if size and are_balanced(count_signs(keep_large_differences(pairs, size / 2))) else None
 
 
@@ -183,14 +183,14 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
             )
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         sentence = f"The count varies, and its level moved: {_describe_signs(signs)}."
-        moved = (median(head) or 0) - (median(base) or 0)
+        moved = (compute_median(head) or 0) - (compute_median(base) or 0)
         if moved * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         # The levels of counts with several modes may hide a change that the pairs show.
-        size = median([right - left for left, right in pairs]) or 0
+        size = compute_median([right - left for left, right in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(size):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, size)
-    size = median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
+    size = compute_median([right - left for left, right in pairs if (right - left) * direction >= max(1, least)]) or 0
     large_clause = f" ({times} of these by at least {least})" if least else ""
     change = f"{'large ' if least else ''}{'increase' if direction > 0 else 'decrease'}"
     sentence = f"Intermittent: {_describe_signs(signs, large_clause, direction)}; the median {change} is {abs(size):,}."
@@ -199,9 +199,9 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, leas
 
 def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision:
     """Decide whether a noisy metric differs by more than ``precision`` percent."""
-    differences = [symmetric_percent_change(base, head) for base, head in pairs]
+    differences = [compute_symmetric_percent_change(base, head) for base, head in pairs]
     interval = compute_median_bounds(differences, alpha)
-    middle = median(differences) or 0
+    middle = compute_median(differences) or 0
     more = max(MIN_FURTHER_PAIRS, len(pairs) // 4)
     if interval is None:
         pair_count = "1 pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"

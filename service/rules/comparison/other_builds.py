@@ -1,6 +1,6 @@
 """Decides whether a small difference of a count is due to the two revisions, or only to the two builds.
 
-A count that repeats is a fact of one program. Where the same revision is built to other bytes each time, two programs
+A count that repeats is a fact of one program. If the same revision is built to other bytes each time, two programs
 that differ by a few faults do not show that their revisions do. So a small difference between two revisions has to show
 in further builds too: every build of one revision has to lie on the same side of every build of the other.
 """
@@ -28,8 +28,8 @@ def decide_by_other_builds(verdict: MetricVerdict, base: Report, head: Report) -
             f"The counts of these builds differ by {abs(verdict.change or 0):,}, but builds of one revision differ as "
             f"much: base builds count {_list_counts(before)}, and head builds count {_list_counts(after)}."
         )
-        same = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
-        return verdict.model_copy(update=same)
+        changes = {"verdict": Verdict.SAME, "direction": None, "although": "other builds", "sentence": sentence}
+        return verdict.model_copy(update=changes)
     if _has_reproducible_builds(base) and _has_reproducible_builds(head):
         return verdict.model_copy(
             update={"sentence": f"{verdict.sentence} Base and head, built again, have the same bytes as before."}
@@ -62,5 +62,7 @@ def _list_counts(levels: list[Number]) -> str:
 
 def _has_reproducible_builds(report: Report) -> bool:
     """Return whether every further build of a revision has the bytes of the measured one."""
-    own = read_program_bytes(report).own
-    return bool(own and report.other_builds) and all(build.own_bytes == own for build in report.other_builds)
+    own_bytes = read_program_bytes(report).own
+    return bool(own_bytes and report.other_builds) and all(
+        build.own_bytes == own_bytes for build in report.other_builds
+    )

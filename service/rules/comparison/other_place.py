@@ -1,6 +1,6 @@
 """Decides whether a difference is due to head, or to the folder in which it was measured.
 
-Two programs that were answered the same of all that they asked should count the same. Where they do not, that is a
+Two programs that were answered the same of all that they asked should count the same. If they do not, that is a
 contradiction, and a measurement says what it is due to: base is built again in the place of head and executed there. If
 it counts as in its own place, the difference is one of the revisions: something that the watch has not seen. If it
 counts as head does, the place makes the difference. That excuses no more faults than other builds do: the path of a
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Literal
 
 from runner.contract import ComparisonRequest, MetricVerdict, Verdict
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from runner.contract.other_builds import MAX_FAULTS_BETWEEN_BUILDS
 from service.rules.comparison.metric_decision import COUNTS, decide_count
 from service.rules.same_bytes import have_same_bytes, read_program_bytes
@@ -37,21 +37,22 @@ def decide_by_other_place(verdict: MetricVerdict, request: ComparisonRequest) ->
     if place is None:
         sentence = f"{verdict.sentence} But both programs found the same files."
         return verdict.model_copy(update={"wants_other_place": not request.base_stored, "sentence": sentence})
-    there = place.counted.get(verdict.metric, ())
-    match _find_source(there, request.base.values(verdict.metric), request.head.values(verdict.metric)):
+    counts = place.counted.get(verdict.metric, ())
+    count = format_number(compute_median(counts) or 0)
+    match _find_source(counts, request.base.values(verdict.metric), request.head.values(verdict.metric)):
         case "place" if abs(verdict.change or 0) > MAX_FAULTS_BETWEEN_BUILDS:
             sentence = (
-                f"{verdict.sentence} Base also counts {format_number(median(there) or 0)} when it is built and "
+                f"{verdict.sentence} Base also counts {count} when it is built and "
                 "executed in head's place, so both counts depend on the path or on the state of the files there."
             )
         case "place":
             sentence = (
-                f"Base also counts {format_number(median(there) or 0)} when it is built and executed in head's place, "
-                f"so the path or the state of the files there makes the difference, not the revision. "
+                f"Base also counts {count} when it is built and executed in head's "
+                f"place, so the path or the state of the files there makes the difference, not the revision. "
                 f"{verdict.sentence}"
             )
-            same = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
-            return verdict.model_copy(update={**same, "sentence": sentence})
+            changes = {"verdict": Verdict.SAME, "direction": None, "times": None, "although": "place"}
+            return verdict.model_copy(update={**changes, "sentence": sentence})
         case "content":
             sentence = (
                 f"{verdict.sentence} In head's place, base counts as before. No file that the program looked for "

@@ -79,12 +79,12 @@ def _restrict_to_nearest(base: Sequence[ComparableRun], head: Sequence[Comparabl
     """Restrict both sides to the newest revision, then environment, then host that they share, as far as they do."""
     if len(base) == len(head) == 1:
         return Pair((base[0],), (head[0],))
-    for same in ("revision", "environment", "host"):
-        shared = {getattr(run, same) for run in base} & {getattr(run, same) for run in head}
+    for attribute in ("revision", "environment", "host"):
+        shared = {getattr(run, attribute) for run in base} & {getattr(run, attribute) for run in head}
         if shared:
-            newest = max((run for run in base if getattr(run, same) in shared), key=_get_history_order)
-            base = [run for run in base if getattr(run, same) == getattr(newest, same)]
-            head = [run for run in head if getattr(run, same) == getattr(newest, same)]
+            newest = max((run for run in base if getattr(run, attribute) in shared), key=_get_history_order)
+            base = [run for run in base if getattr(run, attribute) == getattr(newest, attribute)]
+            head = [run for run in head if getattr(run, attribute) == getattr(newest, attribute)]
     return Pair(_list_newest_repeats(base), _list_newest_repeats(head))
 
 

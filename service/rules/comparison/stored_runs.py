@@ -21,12 +21,12 @@ from math import inf
 from typing import Any, NamedTuple
 
 from runner.contract import Metric, MetricVerdict, Verdict, metric
-from runner.contract.level import is_repeating, median
+from runner.contract.level import compute_median, is_repeating
 from service.rules.comparison import interleaved
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import MetricDecision, decide_count
 from service.rules.comparison.run_pairing import Pair, Runs
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.schemas.history import Number
 from service.text.cause_text import name_candidates
 from service.text.numbers import format_difference
@@ -105,7 +105,7 @@ class ComparedMetric(NamedTuple):
         else:
             level = self.base.level
             change = None if level is None or self.head.level is None else self.head.level - level
-            percent = percent_change(change, level)
+            percent = compute_percent_change(change, level)
         return 0.0 if not change else inf if percent is None else abs(percent)
 
     def build_verdict(self) -> MetricVerdict:
@@ -200,7 +200,9 @@ def _pool_readings(parts: Sequence[SideReadings]) -> SideReadings:
     if len(parts) == 1:
         return parts[0]
     samples = tuple(chain.from_iterable(part.samples for part in parts))
-    return SideReadings(samples, len(samples), median(samples), all(part.counted for part in parts), parts[0].series)
+    return SideReadings(
+        samples, len(samples), compute_median(samples), all(part.counted for part in parts), parts[0].series
+    )
 
 
 def _pool_readings_by_metric(runs: Runs, readings: ByRun) -> dict[str, SideReadings]:
@@ -221,8 +223,8 @@ def is_drift_between(drift: DriftSummary, pair: Pair) -> bool:
     base, head = pair.base[0], pair.head[0]
     low, high = sorted((base.position, head.position))
     if base.environment == head.environment:
-        same = drift.environment_before == drift.environment_after == base.environment
-        return same and low < drift.position <= high
+        is_one_environment = drift.environment_before == drift.environment_after == base.environment
+        return is_one_environment and low < drift.position <= high
     if drift.environment_before != drift.environment_after:
         ends = {drift.environment_before, drift.environment_after}
         return ends == {base.environment, head.environment} or low <= drift.position <= high

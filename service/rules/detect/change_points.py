@@ -36,9 +36,9 @@ class ChangePoints:
         self._rank += [-1] * settled
         mark = self._partition.mark()
         self._add(positions[settled:], sums, squares)
-        same = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
+        n_unchanged = self._follow_best_partition(self._partition.find_last(n, float(sums[n]), float(squares[n])))
         self._partition.reset(mark)
-        return same
+        return n_unchanged
 
     def _add(self, positions: list[int], sums: Floats, squares: Floats) -> None:
         """Add candidate positions with the running sums before them to the partition."""
@@ -54,14 +54,14 @@ class ChangePoints:
         while node and not (node < finals and self._rank[node] >= 0):
             new_nodes.append(node)
             node = self._partition.previous[node]
-        same = self._rank[node] + 1
-        for removed_node in self._nodes[same:]:
+        n_unchanged = self._rank[node] + 1
+        for removed_node in self._nodes[n_unchanged:]:
             if removed_node < finals:
                 self._rank[removed_node] = -1
-        del self._nodes[same:], self.positions[same:]
+        del self._nodes[n_unchanged:], self.positions[n_unchanged:]
         for new_node in reversed(new_nodes):
             if new_node < finals:
                 self._rank[new_node] = len(self._nodes)
             self._nodes.append(new_node)
             self.positions.append(self._partition.position[new_node])
-        return same
+        return n_unchanged

@@ -6,7 +6,7 @@ import numpy as np
 
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.outliers import HALF_WINDOW, clip, compute_running_median
+from service.rules.detect.outliers import HALF_WINDOW, clip_outliers, compute_running_median
 
 CLIP_LOOKAHEAD = HALF_WINDOW  # the clipped value of a point depends on this many points after it
 
@@ -33,17 +33,12 @@ class ClippedSeries:
         middle = compute_running_median(x[:n], max(0, start - 1), n)
         if start == 0:
             middle = np.concatenate([middle[:1], middle])
-        rest, rise = clip(x[start:n], middle, noise.sigma)
+        rest, rise = clip_outliers(x[start:n], middle, noise.sigma)
         _continue_sums(self._height, start, rise)
         clipped = rest + self._height[start + 1 : n + 1]
         _continue_sums(self.sums, start, clipped)
         _continue_sums(self.squares, start, clipped * clipped)
         self._final = max(0, n - CLIP_LOOKAHEAD)
-
-    def values(self, first: int, last: int) -> Floats:
-        """Return the clipped values at ``first … last - 1``, in sigma."""
-        part: Floats = self.sums[first + 1 : last + 1] - self.sums[first:last]
-        return part
 
     def _reserve_points(self, n: int) -> None:
         """Make room for the running sums of at least n points."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from service.rules.detect.input_numbers import centre, check_numbers, check_samples, difference
+from service.rules.detect.input_numbers import check_numbers, check_samples, compute_difference, subtract_origin
 from service.rules.detect.level_change import LevelChange, Number, format_change
 from service.rules.detect.noisy_series import NoisySeries
 from service.rules.detect.repeating_series import RepeatingSeries
@@ -27,7 +27,7 @@ _index = attrgetter("index")
 class LevelChangeDetector:
     """The level changes of a series that grows at its end.
 
-    After any number of calls of :meth:`append` and :meth:`extend`, :meth:`changes` equals
+    After any number of calls of :meth:`append` and :meth:`extend`, :meth:`find_changes` equals
     :func:`find_level_changes` of all points.
     """
 
@@ -43,9 +43,9 @@ class LevelChangeDetector:
         self._merged = MergedChanges([])
 
     def append(self, value: Number, samples: Sequence[Number] | None = None) -> list[LevelChange]:
-        """Append one point and return the level changes of the whole series; see :meth:`changes`."""
+        """Append one point and return the level changes of the whole series; see :meth:`find_changes`."""
         self.extend([value], None if samples is None else [samples])
-        return self.changes()
+        return self.find_changes()
 
     def extend(self, values: Sequence[Number], samples: Sequence[Sequence[Number]] | None = None) -> None:
         """Append points.
@@ -63,7 +63,7 @@ class LevelChangeDetector:
         self._values += values
         self._samples += samples if samples is not None else [()] * len(values)
 
-    def changes(self) -> list[LevelChange]:
+    def find_changes(self) -> list[LevelChange]:
         """Return the level changes, in order of index.
 
         The list belongs to the detector, so that a call costs the same however many changes there are: read it before
@@ -73,10 +73,10 @@ class LevelChangeDetector:
         if n < 2:
             return []
         self._repeating.extend(self._values[self._repeating.points :], self._samples[self._repeating.points :])
-        self._noisy.extend(centre(self._values[self._noisy.n :], self._values[0]))
+        self._noisy.extend(subtract_origin(self._values[self._noisy.n :], self._values[0]))
         repeats = self._repeating.is_repeating or self._noisy.noise.sigma == 0.0
         if repeats and not self._repeating.has_varying_samples:
-            return self._repeating.changes()
+            return self._repeating.find_changes()
         state_key = (len(self._repeating.exact), tuple(self._noisy.slow_ramps.values()), self._noisy.noise.points)
         noisy = self._list_noisy_changes()
         if not any(state_key[:2]):
@@ -91,9 +91,9 @@ class LevelChangeDetector:
         if self._newest:
             self._changes.pop()
         self._changes += self._replaced
-        unchanged, updated = self._noisy.updates()
+        unchanged, updated = self._noisy.find_updates()
         self._changes[unchanged:] = [self._complete_change(change) for change in updated]
-        reruns = [difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
+        reruns = [compute_difference(value, self._values[0]) for value in self._repeating.list_newest_measurements()]
         self._newest, self._replaced = self._noisy.find_change_in_newest_points(reruns), []
         if self._newest:
             newest = self._complete_newest_change(self._newest)
@@ -158,15 +158,15 @@ class MergedChanges:
 
     def update(self, noisy: list[LevelChange]) -> list[LevelChange]:
         """Return the merged changes; most of the noisy ones are as in the previous call."""
-        same = min(len(self._noisy), len(noisy))
-        while same and self._noisy[same - 1] is not noisy[same - 1]:
-            same -= 1
-        changed = [*self._noisy[same : same + 1], *noisy[same : same + 1]]
-        self._noisy[same:] = noisy[same:]
+        n_unchanged = min(len(self._noisy), len(noisy))
+        while n_unchanged and self._noisy[n_unchanged - 1] is not noisy[n_unchanged - 1]:
+            n_unchanged -= 1
+        changed = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
+        self._noisy[n_unchanged:] = noisy[n_unchanged:]
         if changed:
             begin = min(change.index for change in changed)
             del self._merged[bisect_left(self._merged, begin, key=_index) :]
-            others = [change for change in noisy[same:] if not self._is_known(change)]
+            others = [change for change in noisy[n_unchanged:] if not self._is_known(change)]
             later = self._known[bisect_left(self._known, begin, key=_index) :]
             self._merged += sorted([*later, *others], key=_index)
         return self._merged
@@ -175,9 +175,9 @@ class MergedChanges:
         """Return whether known changes near a change explain its size."""
         near = bisect_left(self._known, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         until = bisect_left(self._known, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
-        same = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
-        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in same)
-        return bool(same) and abs(change.after - change.before) <= explained
+        overlapping = [other for other in (*self._known[near:until], *self._long) if _do_overlap(change, other)]
+        explained = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in overlapping)
+        return bool(overlapping) and abs(change.after - change.before) <= explained
 
 
 def _is_same(last: LevelChange, newest: LevelChange, reach: int) -> bool:
@@ -220,4 +220,4 @@ def find_level_changes(
     """
     detector = LevelChangeDetector()
     detector.extend(values, samples)
-    return detector.changes()
+    return detector.find_changes()

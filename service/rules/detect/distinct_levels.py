@@ -145,7 +145,7 @@ def is_unprecedented(values: Floats, begin: int, at: int, end: int, noise: Noise
 def _compute_shifts(values: Floats) -> Floats:
     """Return by how many standard deviations values differ before and after each possible split."""
     shifts: Floats = np.abs(
-        exchangeability.shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
+        exchangeability.compute_shifts(compute_normal_scores(values), MIN_CHANGE_RUNS, len(values) - MIN_CHANGE_RUNS)
     )
     return shifts
 
@@ -154,7 +154,7 @@ def find_lacking_shift(values: Floats, split: int, widened: float = 1.0) -> floa
     """Return by how many standard deviations the shift at ``split`` is too small to be certain; 0 if it is certain."""
     if min(split, len(values) - split) < MIN_CHANGE_RUNS:
         return math.inf
-    shifts = exchangeability.shifts(compute_normal_scores(values), split, split)
+    shifts = exchangeability.compute_shifts(compute_normal_scores(values), split, split)
     return _compute_lacking_shift(values, split, abs(float(shifts[0])) / widened)
 
 

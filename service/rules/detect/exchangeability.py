@@ -41,7 +41,7 @@ def find_needed_shift(shorter: int) -> float:
 
 @cache
 def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
-    """Return the quantiles of the normal distribution at (rank - 1/2) / n, and the weights of :func:`shifts`.
+    """Return the quantiles of the normal distribution at (rank - 1/2) / n, and the weights of :func:`compute_shifts`.
 
     The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
     """
@@ -72,7 +72,7 @@ def compute_normal_scores(values: Floats) -> Floats:
     return placed
 
 
-def shifts(scores: Floats, first: int, last: int) -> Floats:
+def compute_shifts(scores: Floats, first: int, last: int) -> Floats:
     """Return by how many standard deviations the scores after each split ``first … last`` exceed those before it.
 
     The statistic of van der Waerden, "Order tests for the two-sample problem and their power", Indagationes

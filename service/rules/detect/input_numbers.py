@@ -37,10 +37,10 @@ def check_samples(samples: Sequence[Sequence[Number]], first: int) -> list[Seque
     return [check_numbers(point, 0, f"samples[{i}]") for i, point in enumerate(samples, first)]
 
 
-def centre(values: Sequence[Number], origin: Number) -> Floats:
+def subtract_origin(values: Sequence[Number], origin: Number) -> Floats:
     """Return the difference of each number from ``origin``, rounded once."""
     if len(values) < _MIN_ARRAY_VALUES:
-        return np.array([difference(value, origin) for value in values], dtype=np.float64)
+        return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
     try:
         plain = np.array(values, dtype=np.float64)
     except OverflowError:
@@ -48,7 +48,7 @@ def centre(values: Sequence[Number], origin: Number) -> Floats:
     if abs(origin) < _MAX_EXACT_INTEGER and (not plain.size or max(plain.max(), -plain.min()) < _MAX_EXACT_INTEGER):
         differences: Floats = plain - float(origin)
         return differences
-    return np.array([difference(value, origin) for value in values], dtype=np.float64)
+    return np.array([compute_difference(value, origin) for value in values], dtype=np.float64)
 
 
 def _convert_number(value: Number, name: str) -> Number:
@@ -64,7 +64,7 @@ def _convert_number(value: Number, name: str) -> Number:
     return value
 
 
-def difference(value: Number, origin: Number) -> float:
+def compute_difference(value: Number, origin: Number) -> float:
     """Return the difference of one number from ``origin``, rounded once."""
     try:
         offset = float(value - origin)

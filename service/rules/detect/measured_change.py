@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.rules.detect.exchangeability import compute_normal_scores, shifts
+from service.rules.detect.exchangeability import compute_normal_scores, compute_shifts
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
 from service.rules.detect.outliers import HALF_WINDOW
@@ -130,7 +130,7 @@ def measure_changes(
     if noise.has_modes:
         for i, (first_run, last_run) in enumerate(zip(begin_old.tolist(), end_new.tolist(), strict=True)):
             scores = compute_normal_scores(x[first_run:last_run])
-            gain[i] = shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
+            gain[i] = compute_shifts(scores, 1, len(scores) - 1)[done[i] - 1] ** 2 / (2 * noise.inflation)
 
     # Interval that holds 95 % of the posterior, with a flat prior for the position.
     best = gain.argmax(axis=1)

@@ -28,7 +28,7 @@ def _build_exchange_network() -> list[tuple[int, int, bool, bool]]:
 _EXCHANGES = _build_exchange_network()
 
 
-def median_of_nine(x: Floats) -> Floats:
+def compute_medians_of_nine(x: Floats) -> Floats:
     """Return the n - 8 medians of nine successive values."""
     n = len(x) - 8
     if n < 200:  # fewer calls cost less than fewer comparisons

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from service.rules.detect.median_of_nine import Floats, median_of_nine
+from service.rules.detect.median_of_nine import Floats, compute_medians_of_nine
 
 # E|z| of a normal z among its smallest 60, 35, 90 and 95 % in absolute value, times sqrt(2) as z is a difference of
 # two points.
@@ -138,5 +138,5 @@ def estimate_outlier_distance(x: Floats) -> float:
     if len(x) < 48:
         return 0.0
     newest = x[-1024:]
-    rest = np.sort(np.abs(newest[4:-4] - median_of_nine(newest)))
+    rest = np.sort(np.abs(newest[4:-4] - compute_medians_of_nine(newest)))
     return float(rest[int(0.985 * len(rest))])

@@ -75,7 +75,7 @@ class NoisySeries:
         self._closed: list[LevelChange] = []
         self._open: list[LevelChange] = []
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
-        self._unchanged = 0  # how many of the first changes are as updates() returned them last
+        self._unchanged = 0  # how many of the first changes are as find_updates() returned them last
 
     def extend(self, new: Floats) -> None:
         """Append finite values."""
@@ -102,32 +102,36 @@ class NoisySeries:
         # Propose positions, and find how many of them are as before.
         values = self._values[:until]
         self._clipped.update(values, self.noise)
-        same = self._path.update(self._clipped, until)
+        n_unchanged = self._path.update(self._clipped, until)
         proposals = self._path.positions
         settled, self._done = self._done - SETTLED_POINTS, until
-        while same and (proposals[same] if same < len(proposals) else until) > settled:
-            same -= 1
+        while n_unchanged and (proposals[n_unchanged] if n_unchanged < len(proposals) else until) > settled:
+            n_unchanged -= 1
 
         # Drop those across which the levels are not distinct.
-        same = self._distinct.update(values, proposals, max(0, same - 1))
+        n_unchanged = self._distinct.update(values, proposals, max(0, n_unchanged - 1))
         changes = self._distinct.changes
-        if same == len(changes) == len(self._rows):
+        if n_unchanged == len(changes) == len(self._rows):
             self._find_slow_ramps(len(self._rows))
             return
 
         # Measure the changes that differ from those before, with their neighbours, and judge them.
-        same = min(max(0, same - 2), len(self._rows))
-        edges = [changes[same - 1].at if same else 0, *(change.at for change in changes[same:]), until]
-        self._rows[same:] = measure_changes(
+        n_unchanged = min(max(0, n_unchanged - 2), len(self._rows))
+        edges = [
+            changes[n_unchanged - 1].at if n_unchanged else 0,
+            *(change.at for change in changes[n_unchanged:]),
+            until,
+        ]
+        self._rows[n_unchanged:] = measure_changes(
             values,
             self._clipped.sums[: until + 1],
             np.array(edges),
-            begin=self._rows[same - 1].at if same else 0,
+            begin=self._rows[n_unchanged - 1].at if n_unchanged else 0,
             noise=self.noise,
-            in_doubt=[change.in_doubt for change in changes[same:]],
+            in_doubt=[change.in_doubt for change in changes[n_unchanged:]],
         )
-        self._group_changes(same)
-        self._find_slow_ramps(same)
+        self._group_changes(n_unchanged)
+        self._find_slow_ramps(n_unchanged)
 
     def _find_slow_ramps(self, same: int) -> None:
         """Look for slow ramps between large changes, from the one before the measured change with index ``same`` on.
@@ -230,13 +234,15 @@ class NoisySeries:
         key = (shape, first, last, *others)
         margin = self._margins.get(key)
         if margin is None:
-            margin = wander.margin(self._values[first:last] / self.noise.sigma, first, shape, self.noise, others)
+            margin = wander.compute_margin_over_wander(
+                self._values[first:last] / self.noise.sigma, first, shape, self.noise, others
+            )
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
             self._margins[key] = margin
         return margin
 
-    def updates(self) -> tuple[int, list[LevelChange]]:
+    def find_updates(self) -> tuple[int, list[LevelChange]]:
         """Return how many of the first changes are the same as at the previous call, and all changes after those."""
         unchanged, self._unchanged = self._unchanged, len(self._closed) + len(self._open)
         return unchanged, self._closed[unchanged:] + self._open[max(0, unchanged - len(self._closed)) :]
@@ -265,7 +271,7 @@ class NoisySeries:
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
         others = [Shape(row.at, row.at) for row in self._list_rows(first + 1, at) if not row.in_doubt]
-        margin = wander.margin(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
+        margin = wander.compute_margin_over_wander(runs / self.noise.sigma, first, Shape(at, at), self.noise, others)
         # How few the newest runs are was judged when they were found.
         size, small_steps = abs(change.after - change.before), self._list_small_steps(at, first, at)
         return margin >= find_needed_margin(size, at - first, self.noise, small_steps)

@@ -13,7 +13,7 @@ from statistics import NormalDist, median
 
 import numpy as np
 
-from service.rules.detect.input_numbers import centre
+from service.rules.detect.input_numbers import subtract_origin
 from service.rules.detect.level_change import Number, format_change
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import format_number
@@ -88,7 +88,7 @@ def nominate_change(values: Sequence[Number], samples: Sequence[Sequence[Number]
     begin = max(0, len(values) - MAX_NOMINATED_POINTS)
     if len(values) - begin < 2:
         return None
-    runs = _clip_outliers(np.asarray(centre(values[begin:], values[begin])))
+    runs = _clip_outliers(np.asarray(subtract_origin(values[begin:], values[begin])))
     prior = _estimate_variance(samples[begin:])
     statistics, degrees = compute_split_statistics(runs, prior)
     if degrees <= 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.rules.detect.median_of_nine import Floats, median_of_nine
+from service.rules.detect.median_of_nine import Floats, compute_medians_of_nine
 
 HALF_WINDOW = 4  # half the width of the running median: excursions of up to four points vanish, five remain
 CLIP_SIGMA = 3.0  # largest counted distance of a point from the running median, in sigma
@@ -16,7 +16,7 @@ def compute_running_median(x: Floats, start: int, stop: int) -> Floats:
     last = len(x) - 2 * HALF_WINDOW - 1
     first = min(max(start - HALF_WINDOW, 0), last)
     until = min(max(stop - 1 - HALF_WINDOW, 0), last)
-    whole = median_of_nine(x[first : until + 2 * HALF_WINDOW + 1])
+    whole = compute_medians_of_nine(x[first : until + 2 * HALF_WINDOW + 1])
     if start >= HALF_WINDOW and stop <= len(x) - HALF_WINDOW:
         return whole
     window_starts = np.minimum(np.maximum(np.arange(start - HALF_WINDOW, stop - HALF_WINDOW), 0), last) - first
@@ -47,7 +47,7 @@ def _compute_middle(x: Floats) -> Floats:
     return compute_running_median(x, 0, len(x)) if len(x) > 2 * HALF_WINDOW else np.full(len(x), np.median(x))
 
 
-def clip(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
+def clip_outliers(x: Floats, middle: Floats, sigma: float) -> tuple[Floats, Floats]:
     """Return the clipped residuals of ``x`` and the clipped increments of its running median, both in sigma.
 
     Clipping is the bounded loss of Fearnhead and Rigaill, "Changepoint detection in the presence of outliers", JASA 114

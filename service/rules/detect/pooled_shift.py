@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from service.rules.detect.exchangeability import compute_normal_scores
-from service.rules.detect.input_numbers import centre, check_numbers
+from service.rules.detect.input_numbers import check_numbers, subtract_origin
 from service.rules.detect.level_change import Number
 from service.rules.detect.median_of_nine import Floats
 from service.text.numbers import format_number
@@ -103,7 +103,7 @@ def find_pooled_shift(
 
 def _compute_offset(history: list[Number], value: Number) -> tuple[float, float]:
     """Return the difference of a value from the level of its history, and its normal score among the history."""
-    values = centre([*history, value], history[0])
+    values = subtract_origin([*history, value], history[0])
     return float(values[-1] - np.median(values[:-1])), float(compute_normal_scores(values)[-1])
 
 

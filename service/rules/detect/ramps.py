@@ -14,7 +14,7 @@ from service.rules.detect.level_change import LevelChange
 from service.rules.detect.measured_change import MeasuredChange
 from service.rules.detect.median_of_nine import Floats
 from service.rules.detect.noise import Noise
-from service.rules.detect.wander import Shape, find_needed_margin, margin
+from service.rules.detect.wander import Shape, compute_margin_over_wander, find_needed_margin
 
 MIN_CLIMB_RUNS = 256  # runs of one level from which on it may climb too slowly for steps
 MIN_CLIMB_SIGMA = 2.0  # sigma: the least that such a level climbs
@@ -128,6 +128,6 @@ def find_slow_ramp(runs: Floats, begin: int, noise: Noise) -> LevelChange | None
         return None
     first, last = begin + 1, begin + len(runs) - 1
     needed_margin = find_needed_margin(abs(after - before), len(runs) // 2, noise)
-    if margin(runs / noise.sigma, begin, Shape(first, last), noise) < needed_margin:
+    if compute_margin_over_wander(runs / noise.sigma, begin, Shape(first, last), noise) < needed_margin:
         return None
     return LevelChange(first, before, after, first, last, "ramp")

@@ -115,7 +115,7 @@ class RepeatingSeries:
 
     def _restart_at_level(self, level: Number) -> None:
         """Restart at the value that most of the first runs have, because that one is the level."""
-        early, end = self._early or [], self.points
+        early_runs, end = self._early or [], self.points
         self._early = None
         self._level, self._at_level, self._pending = level, 0, []
         self._all_outliers -= self._outliers
@@ -123,7 +123,7 @@ class RepeatingSeries:
         self._seen.clear()
         self._distances.clear()
         self._shown.clear()
-        for index, (value, point) in enumerate(early, self._begin + 1):
+        for index, (value, point) in enumerate(early_runs, self._begin + 1):
             self.points = index
             self._add(value, point)
         self.points = end
@@ -161,7 +161,7 @@ class RepeatingSeries:
     def _confirm_change_of_pending(self) -> None:
         """Decide whether it is improbable that all pending runs are outliers; then they are a change.
 
-        Where the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
+        If the level hardly repeats, only a new value, or runs farther off than any before, can show a change.
         """
         size, outliers = self._count_comparable(), self._count_outliers()
         if outliers > MAX_OUTLIER_SHARE * size:
@@ -341,26 +341,29 @@ class RepeatingSeries:
         points have one sample each, or the newest one has several times as many as they have, it was measured again.
         """
         size = self._longest
-        again = [sorted(self._newest[at : at + size]) for at in range(0, len(self._newest) - size + 1, size)]
-        return [samples[(size - 1) // 2] for samples in again] if len(again) > 1 else []
+        measurements = [sorted(self._newest[at : at + size]) for at in range(0, len(self._newest) - size + 1, size)]
+        return [samples[(size - 1) // 2] for samples in measurements] if len(measurements) > 1 else []
 
-    def changes(self) -> list[LevelChange]:
+    def find_changes(self) -> list[LevelChange]:
         """Return the changes; the last one wants a rerun if the pending runs may be outliers."""
         if not self._pending:
             return list(self.confirmed)
-        again = self.list_newest_measurements()
-        if 2 * sum(value == self._level for value in again) >= max(1, len(again)):
+        measurements = self.list_newest_measurements()
+        if 2 * sum(value == self._level for value in measurements) >= max(1, len(measurements)):
             return list(self.confirmed)
         outliers, suspected = self._count_outliers(), list[LevelChange]()
-        for runs, far in ((self._pending, self._count_far_outliers()), (self._find_farther_runs(), 0)):
-            measured = [*runs[:-1], *again] if again else runs
+        for runs, n_far_outliers in ((self._pending, self._count_far_outliers()), (self._find_farther_runs(), 0)):
+            measured = [*runs[:-1], *measurements] if measurements else runs
             points = self._count_comparable() + len(measured) - len(runs)
             exact = runs is self._pending and self._goes_beyond(runs)
-            if self._level not in again and _is_change(measured, self._level, points, outliers, exact=exact, far=far):
+            if self._level not in measurements and _is_change(
+                measured, self._level, points, outliers, exact=exact, far=n_far_outliers
+            ):
                 why = f"{len(measured)} measurements agree on a value that differs from the level that repeated before"
                 return [*self.confirmed, self._make_change(runs, self._choose_rule(runs), why)]
             if runs and (
-                not outliers or _compute_log_probability(len(measured), points, outliers, far) <= LOG_RERUN_PROBABILITY
+                not outliers
+                or _compute_log_probability(len(measured), points, outliers, n_far_outliers) <= LOG_RERUN_PROBABILITY
             ):
                 suspected = suspected or self._list_suspected_changes(runs)
         return [*self.confirmed, *suspected]

@@ -96,7 +96,7 @@ class Shape(NamedTuple):
     low: int
     high: int
 
-    def levels(self, first: int, last: int) -> Floats:
+    def compute_levels(self, first: int, last: int) -> Floats:
         """Return which part of the change is done at the positions ``first … last - 1``."""
         ramp = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
         return np.minimum(np.maximum(ramp, 0.0), 1.0)
@@ -154,9 +154,10 @@ class Explanations:
         inverse, self._determinant = _compute_wander_spectra(len(runs))
         y, x = compute_cosine_transform(runs), compute_cosine_transform(shapes)
         weighted = inverse[:, None, :] * x
-        self._normal = weighted @ x.T
-        self._least = 1e-9 * np.trace(self._normal, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
-        self._right = weighted @ y
+        # The two sides of the normal equations: products of the shapes with each other, and with the runs.
+        self._gram = weighted @ x.T
+        self._products = weighted @ y
+        self._min_square = 1e-9 * np.trace(self._gram, axis1=1, axis2=2)[:, None] + 1e-300  # for equal shapes
         self._total = inverse @ (y * y) + MIN_SQUARES
         self._without = float(self._compute_likelihoods(np.zeros((len(self._total), 1))).max())
 
@@ -176,39 +177,46 @@ class Explanations:
         advantages: Floats = np.maximum(likelihoods[0], likelihoods.max(axis=0) - EXTRA_MARGIN) - self._without
         return advantages
 
-    def margin(self, own: int) -> float:
-        """Return the margin of one change among the others.
+    def compute_margin(self, change: int) -> float:
+        """Return by how much one change, given by its number, is likelier than wander, given the other changes.
 
-        Either they are selected one after the other, the strongest first, until the change is among them; or all of
-        them are judged together, because one end of an excursion alone explains little. What is selected is projected
-        out of the others, so that each of them shows what it would add.
+        Two answers are computed, and the greater one holds:
+
+        - The changes are selected one after the other, the strongest first, until the change is among them. The answer
+          is the smallest gain in log-likelihood of these steps.
+        - All changes are judged together, because one end of an excursion alone explains little. The answer is their
+          common gain, less a cost for each further change.
+
+        What is selected is projected out of the others, so that each of them shows what it would add.
         """
-        normal, right, least = self._normal.copy(), self._right.copy(), self._least
-        explained = np.zeros((len(right), 1))
-        count = len(right[0])
-        others = list(range(count))
+        gram, products, min_square = self._gram.copy(), self._products.copy(), self._min_square
+        explained = np.zeros((len(products), 1))
+        count = len(products[0])
+        remaining = list(range(count))
         margin, before, advantage = math.inf, 0.0, 0.0
-        while others:
+        while remaining:
             # What each of the remaining changes would add: the strongest is selected.
-            added = explained + right[:, others] ** 2 / np.maximum(normal[:, others, others], least)
+            added = explained + products[:, remaining] ** 2 / np.maximum(gram[:, remaining, remaining], min_square)
             advantages = self._compute_advantages(added)
             strongest = int(advantages.argmax())
             advantage = float(advantages[strongest])
-            if own in others:
+            if change in remaining:
                 margin = min(margin, advantage - before)
             before, explained = advantage, added[:, strongest : strongest + 1]
-            each = others.pop(strongest)
+            selected = remaining.pop(strongest)
             # Project the selected change out of the others.
-            part = normal[:, each] / np.maximum(normal[:, each, each, None], least)
-            right -= part * right[:, each, None]
-            normal -= part[:, :, None] * normal[:, each, None, :]
+            projection = gram[:, selected] / np.maximum(gram[:, selected, selected, None], min_square)
+            products -= projection * products[:, selected, None]
+            gram -= projection[:, :, None] * gram[:, selected, None, :]
         return max(margin, advantage - MARGIN_PER_CHANGE * (count - 1))
 
 
-def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()) -> float:
+def compute_margin_over_wander(
+    around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()
+) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
-    Where a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
+    If a host wanders, several small changes follow each other, and each of them seems to explain its surroundings
     once the others are accepted. Small changes are therefore judged together.
 
     Parameters
@@ -222,33 +230,33 @@ def margin(around: Floats, first: int, change: Shape, noise: Noise, others: Sequ
     others : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
-        That of the series. Where runs follow each other, outliers are further off. Where a series has modes, a step
+        That of the series. If runs follow each other, outliers are further off. If a series has modes, a step
         that is smaller than their distance shows in the order of the runs.
     """
     last = first + len(around)
     # Levels between the changes, and their sizes.
     changes = sorted([change, *others])
-    edges = [(first, first), *((each.low, each.high) for each in changes), (last, last)]
+    edges = [(first, first), *((shape.low, shape.high) for shape in changes), (last, last)]
     stretches = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
     levels = [_compute_median(around[begin - first : end - first]) for begin, end in stretches]
     sizes = [after - before for before, after in pairwise(levels)]
-    parts = [each.levels(first, last) for each in changes]
+    parts = [shape.compute_levels(first, last) for shape in changes]
 
     # Without outliers, which are no wander; the few runs beside a change are none.
     cut = min(max(change.low - first, 1), len(around) - 1) if change.low == change.high else len(around)
     runs = replace_outliers(around, cut, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.
-    own = changes.index(change)
-    together = [i for i, size in enumerate(sizes) if i == own or abs(size) < LARGE_STEP_SIGMA]
+    number = changes.index(change)
+    together = [i for i, size in enumerate(sizes) if i == number or abs(size) < LARGE_STEP_SIGMA]
     for i in set(range(len(changes))).difference(together):
         runs -= sizes[i] * parts[i]
 
     # Compare them with the noises that wander.
     runs, shapes = _thin_runs(runs), np.array([_thin_runs(parts[i]) for i in together])
-    if noise.has_modes and abs(sizes[own]) < LARGE_STEP_SIGMA:
+    if noise.has_modes and abs(sizes[number]) < LARGE_STEP_SIGMA:
         runs = compute_normal_scores(runs)
-    return Explanations(runs, shapes).margin(together.index(own))
+    return Explanations(runs, shapes).compute_margin(together.index(number))
 
 
 def _compute_median(values: Floats) -> float:

@@ -37,7 +37,7 @@ def _is_lock_contended(facts: Facts) -> bool:
 def _estimate_lock_saving(facts: Facts) -> float:
     """Return what ending the wait saves: the share of the threads' time, up to the time that the processors were idle.
 
-    Where all processors are busy, another thread runs while one waits, and the waiting costs nothing.
+    If all processors are busy, another thread runs while one waits, and the waiting costs nothing.
     """
     return min(facts.lock_wait / (facts.lock_wait + facts.cpu_seconds), facts.idle_share)
 

@@ -16,7 +16,7 @@ from service.rules.diagnose import (
     thread_memory,
     zero_pages,
 )
-from service.rules.diagnose.fault_difference import decompose_difference
+from service.rules.diagnose.difference_causes import decompose_difference
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING, Rule
 

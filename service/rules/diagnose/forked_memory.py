@@ -65,7 +65,7 @@ def _suggest_less_copying(facts: Facts) -> tuple[Remedy, ...]:
         Remedy(text="fork before the data is built, or fork less often, and write less while the child lives"),
         Remedy(text="start helpers with posix_spawn or vfork, which share nothing; MADV_DONTFORK keeps a region out"),
         Remedy(
-            text="where huge pages are in use, one write copies 512 pages: keep them out of the forking process",
+            text="if huge pages are in use, one write copies 512 pages: keep them out of the forking process",
             settings={"thp": "never"},
         ),
     )

@@ -75,7 +75,7 @@ GROWING_BUFFER = Rule(
     evidence=_describe_growth,
     remedies=lambda _: (
         Remedy(text="give the buffer its size before it is filled: reserve(), with_capacity, or one allocation"),
-        Remedy(text="where the size is unknown: keep the buffer and clear() it, or use blocks that stay (std::deque)"),
+        Remedy(text="if the size is unknown: keep the buffer and clear() it, or use blocks that stay (std::deque)"),
     ),
     report="a vector that doubles: all pages of the old block are copied into new ones, which fault first",
 )

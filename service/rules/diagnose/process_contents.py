@@ -73,7 +73,7 @@ def identify_runtime(profile: Profile) -> Runtime | None:
 def identify_allocator(profile: Profile) -> Allocator | None:
     """Return the malloc of the process: a library of its own, one that is linked in, or the C library's.
 
-    None if nothing of the C library is mapped: the program is static, or has no malloc. Where the files are not
+    None if nothing of the C library is mapped: the program is static, or has no malloc. If the files are not
     known, it is taken to be glibc's.
     """
     files = list_mapped_files(profile)

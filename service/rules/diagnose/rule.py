@@ -21,7 +21,7 @@ class Rule:
     name, title
         Its name, and what it is in one line.
     condition
-        What must be so for the story to be true. Where a fact was not measured, the condition is false.
+        What must be so for the story to be true. If a fact was not measured, the condition is false.
     max_saving
         The largest share of the run time that the remedies can save, from 0 to 1; None if that was not measured.
     evidence

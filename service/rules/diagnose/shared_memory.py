@@ -27,8 +27,8 @@ def _count_mapped_again(facts: Facts) -> int:
 
 def _is_mapped_by_each(facts: Facts) -> bool:
     """Return whether several processes fault on the same pages of shared memory."""
-    again = _count_mapped_again(facts)
-    return again >= MIN_MAPPED_AGAIN and again >= MIN_MAPPED_SHARE * facts.faults
+    n_mapped_again = _count_mapped_again(facts)
+    return n_mapped_again >= MIN_MAPPED_AGAIN and n_mapped_again >= MIN_MAPPED_SHARE * facts.faults
 
 
 def _estimate_one_map_saving(facts: Facts) -> float:
@@ -56,7 +56,7 @@ SHARED_MEMORY = Rule(
     remedies=lambda _: (
         Remedy(
             text="back the shared memory with huge pages: MAP_HUGETLB or SHM_HUGETLB, huge_pages=on in PostgreSQL; "
-            "MADV_HUGEPAGE where /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
+            "MADV_HUGEPAGE if /sys/kernel/mm/transparent_hugepage/shmem_enabled is advise"
         ),
         Remedy(text="let processes live longer (a pool of connections): each new one faults on every page again"),
         Remedy(text="map what a process will need at once, when it starts: MADV_POPULATE_READ"),

@@ -81,7 +81,7 @@ def _count_more_arena_pages(facts: Facts) -> int:
 def _has_more_arenas(facts: Facts) -> bool:
     """Return whether more threads than before touch arenas, which are most of the additional faults.
 
-    Where the heap shrank by as much, the memory only moved into the arenas, and the faults did not grow.
+    If the heap shrank by as much, the memory only moved into the arenas, and the faults did not grow.
     """
     if facts.before is None or facts.anatomy.threads <= facts.before.anatomy.threads:
         return False

@@ -114,18 +114,18 @@ def _find_start(unit: Unit, number: int) -> datetime:
     """Return when the period with a number begins."""
     match unit:
         case Unit.HOUR:
-            return _begin(date.fromordinal(number // 24)) + timedelta(hours=number % 24)
+            return _get_midnight(date.fromordinal(number // 24)) + timedelta(hours=number % 24)
         case Unit.WEEK:
-            return _begin(date.fromordinal(number * 7 + 1))
+            return _get_midnight(date.fromordinal(number * 7 + 1))
         case Unit.MONTH:
-            return _begin(date(number // 12, number % 12 + 1, 1))
+            return _get_midnight(date(number // 12, number % 12 + 1, 1))
         case Unit.QUARTER:
-            return _begin(date(number // 4, number % 4 * 3 + 1, 1))
+            return _get_midnight(date(number // 4, number % 4 * 3 + 1, 1))
         case Unit.YEAR:
-            return _begin(date(number, 1, 1))
+            return _get_midnight(date(number, 1, 1))
         case _:
-            return _begin(date.fromordinal(number))
+            return _get_midnight(date.fromordinal(number))
 
 
-def _begin(day: date) -> datetime:
+def _get_midnight(day: date) -> datetime:
     return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.contract import metric
 from runner.contract.number_text import replace_no_break_spaces
-from service.rules.series.suite_shift import NO_SERIES
+from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Direction, Drift
 from service.schemas.triage import EventDrift
 from service.text.numbers import format_difference, format_percent
@@ -46,7 +46,7 @@ def choose_leading_event_drift(drifts: Sequence[EventDrift]) -> EventDrift | Non
 def write_headline(drifts: Sequence[Drift]) -> str:
     """Describe in one line what moved, by how much, and where; and what else moved, if it moved further or back.
 
-    Where some of it is a fact, what is not yet says so. Where nothing is, the event says so:
+    If some of it is a fact, the rest says that it is not yet one. If nothing is, the event says so:
     :attr:`EventSummary.full_headline`.
     """
     first = choose_leading_drift(drifts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.contract.search import Culprit, ProofState
+from runner.contract.commit_search import Culprit, ProofState
 from service.schemas.history import Candidate
 from service.text.cause_text import name_candidates, name_culprits
 

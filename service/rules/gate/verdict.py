@@ -10,7 +10,7 @@ from functools import cached_property
 from runner.contract import Comparison, Failure, MetricVerdict, Outcome, Stage, Verdict, metric
 from runner.contract.gate import GateCase, GateReport, GateVerdict, JudgeChange
 from runner.contract.level import Number
-from runner.contract.verdict_words import has_clearly_moved
+from runner.contract.metric_verdict_text import has_clearly_moved
 from service.rules.comparison import interleaved
 from service.rules.gate.gradual_regression import Baseline, find_gradual_change, is_small_step
 from service.rules.gate.insight import Insight
@@ -355,7 +355,9 @@ def judge_gate(report: GateReport, accepted: Acceptance | None = None) -> GateOu
     cases = tuple(
         CaseOutcome(
             case,
-            interleaved.decide_comparison(case.request(count)) if case.measured and not _is_quarantined(case) else None,
+            interleaved.decide_comparison(case.build_request(count))
+            if case.measured and not _is_quarantined(case)
+            else None,
             at_tip=at_tip,
         )
         for case in report.cases

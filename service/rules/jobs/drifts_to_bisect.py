@@ -10,7 +10,7 @@ from runner.contract import metric
 from runner.contract.job import State
 from service.rules.bisect import cost
 from service.rules.jobs.bisect_policy import orders_bisects
-from service.rules.series.suite_shift import NO_SERIES
+from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas.history import Cause, Drift
 from service.schemas.triage import BisectPolicy
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from service.rules.series.candidate_commits import collect_contained
-from service.rules.series.tracks import PathPoint, Points, Trend, arrange_trend
+from service.rules.series.point_order import PathPoint, Points, Trend, arrange_trend
 
 
 class Branches:
@@ -59,13 +59,13 @@ class Branches:
         """Return the commits of the newest measured branch, then those of each other living branch."""
         newest = {commit: index for index, commit in enumerate(measured)}
         tips = sorted(self._find_tips(newest), key=lambda commit: -newest[commit])
-        own = collect_contained(self._parents, [tips[0]])
-        living = own | collect_contained(self._parents, self._refs)
+        main_history = collect_contained(self._parents, [tips[0]])
+        living = main_history | collect_contained(self._parents, self._refs)
         branches = []
-        unconnected = own
+        unconnected = main_history
         for tip in tips[1:]:
             ancestors = collect_contained(self._parents, [tip])
-            if not ancestors & own:
+            if not ancestors & main_history:
                 unconnected |= ancestors  # a part of the history between them is unknown
             elif tip in living or not self._refs:
                 branches.append(ancestors)

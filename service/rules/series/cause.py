@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from service.rules.same_bytes import have_same_own_bytes
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.schemas.history import Cause, SettingChange
 
 

@@ -46,7 +46,7 @@ def split_change(levels: CrossLevels) -> ChangeParts | None:
         return None
     config_first, commit_first = levels.old_in_new, levels.new_in_old
     if config_first is not None and commit_first is not None:
-        commit = _halve((end - config_first) + (commit_first - start))
+        commit = _halve_number((end - config_first) + (commit_first - start))
         return ChangeParts(commit, (end - start) - commit, end - config_first - (commit_first - start))
     if config_first is not None:
         return ChangeParts(end - config_first, config_first - start, None)
@@ -55,6 +55,6 @@ def split_change(levels: CrossLevels) -> ChangeParts | None:
     return None
 
 
-def _halve(total: Number) -> Number:
+def _halve_number(total: Number) -> Number:
     """Halve a number; an even integer stays an exact integer."""
     return total // 2 if isinstance(total, int) and total % 2 == 0 else total / 2

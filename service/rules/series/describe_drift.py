@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from runner.contract import CATALOGUE, metric
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.report import hash_document
 from service.rules import fault_price
 from service.rules.fault_price import FaultCosts
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.rules.series.cause import list_setting_changes
 from service.rules.series.drift_budgets import are_within_budget
 from service.rules.series.find_drifts import SeriesDrift, get_direction
@@ -117,7 +117,7 @@ def _describe_drift(
         before=before,
         after=after,
         change=after - before,
-        percent=percent_change(after - before, before),
+        percent=compute_percent_change(after - before, before),
         rule=drift.change.rule,
         evidence=Evidence(
             n_before=len(drift.old_points),
@@ -146,7 +146,7 @@ def _describe_drift(
 
 
 def _compute_medians(levels: Levels) -> dict[str, Number]:
-    return {name: middle for name, values in levels.items() if (middle := median(values)) is not None}
+    return {name: middle for name, values in levels.items() if (middle := compute_median(values)) is not None}
 
 
 def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> list[Companion]:
@@ -157,7 +157,7 @@ def list_other_metrics(judged_metric: str, before: Levels, after: Levels) -> lis
     )
     companions = []
     for name in names:
-        old, new = median(before[name]), median(after[name])
+        old, new = compute_median(before[name]), compute_median(after[name])
         assert old is not None
         assert new is not None
         entry = metric(name)

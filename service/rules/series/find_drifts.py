@@ -10,12 +10,12 @@ from typing import Literal
 from uuid import UUID
 
 from runner.contract import Kind, metric
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules import detect
 from service.rules.detect.nomination import Nomination, nominate_change
 from service.rules.same_bytes import is_uncertain
 from service.rules.series.cause import find_cause
-from service.rules.series.tracks import PathPoint, Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Direction, Number, SeriesHead
 
 Baselines = Mapping[UUID, tuple[Number, Number] | None]
@@ -118,7 +118,7 @@ def _find_drifts_on_path(path: Points, is_exact: bool, baselines: Baselines) -> 
     changes = list(_find_level_changes(sequence, is_exact, baselines))
     edges = [0, *(change.index for change in changes), len(sequence)]
     for change, (start, _), (_, end) in zip(changes, pairwise(edges[:-1]), pairwise(edges[1:]), strict=True):
-        # Where the position of the change is uncertain, everything that differs across that stretch is to blame.
+        # If the position of the change is uncertain, everything that differs across that stretch is to blame.
         outer_before, outer_after = sequence[max(change.low - 1, 0)], sequence[change.high]
         last, first = sequence[change.index - 1], sequence[change.index]
         if is_exact and is_uncertain(change.after - change.before, last.program_bytes, first.program_bytes):
@@ -189,7 +189,7 @@ def _find_level_before_step(stretch: Points, before: Number, after: Number) -> N
     Runs that were added since may have moved the step, or split it in two.
     """
     ends = [point.value for point in stretch[-_LAST_POINTS:]]
-    level = median(ends)
+    level = compute_median(ends)
     assert level is not None
     if abs(level - before) < abs(level - after):
         return before

@@ -1,7 +1,7 @@
 """Applies the results of interleaved pairs of commits to the drifts of a series.
 
 The runs of a series nominate changes; a comparison of two of its commits, measured interleaved in one session, decides.
-Where pairs differ, there is a change between these two, and where they do not, there is none, whatever the runs show.
+If the pairs differ, there is a change between these two commits; if they do not, there is none, whatever the runs show.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runner.contract.proof_power import STATED_PERCENT
 from service.rules.detect import LevelChange
 from service.rules.detect.level_change import format_change
 from service.rules.series.find_drifts import SeriesDrift
-from service.rules.series.tracks import PathPoint, Points, Trend
+from service.rules.series.point_order import PathPoint, Points, Trend
 from service.schemas.history import Cause, Number
 
 
@@ -93,7 +93,7 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     points = trend.measured
     spans = _locate_proofs(proofs, points)
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
-    same = [span for span in spans if span.proof.verdict is Verdict.SAME]
+    refuting_spans = [span for span in spans if span.proof.verdict is Verdict.SAME]
     narrowest = [
         span
         for span in changed
@@ -104,12 +104,12 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     settled: list[SeriesDrift] = []
     used: list[_Span] = []
     for drift in drifts:
-        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest, *same], points):
+        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest, *refuting_spans], points):
             settled.append(result)
             used += [span] if span else []
     for span in narrowest:
         if span not in used and not any(
-            _overlaps(span, drift) and _has_same_direction(span, drift) for drift in settled
+            _overlaps_drift(span, drift) and _has_same_direction(span, drift) for drift in settled
         ):
             settled += _make_drifts(span, points)
     return sorted(settled, key=lambda drift: drift.up_to_position)
@@ -154,8 +154,8 @@ def _apply_proofs_to_drift(
     spans = [span for span in spans if span.proof.environment == environment]
     changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]
     size = abs(drift.change.after - drift.change.before)
-    same = [span for span in spans if span.proof.excludes(size)]
-    others = [span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in changed] + same
+    refuting_spans = [span for span in spans if span.proof.excludes(size)]
+    others = [span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in changed] + refuting_spans
 
     # Pairs within its range that differ: each of them is a drift of its own.
     inner = [span for span in changed if span.lies_within(drift)]
@@ -177,7 +177,7 @@ def _apply_proofs_to_drift(
         return
     refuting = next((span for span in others if span.holds(drift) and _is_alone(drift, span, drifts)), None)
     if refuting is None:
-        yield _narrow_drift(drift, same), None
+        yield _narrow_drift(drift, refuting_spans), None
     elif not drift.change.wants_rerun:
         words = f"; {refuting.proof.pairs} interleaved pairs of the two commits do not show it"
         yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, words)), None
@@ -189,10 +189,10 @@ def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
 
 def _is_alone(drift: SeriesDrift, span: _Span, drifts: Sequence[SeriesDrift]) -> bool:
     """Return whether a span overlaps no other drift."""
-    return not any(other is not drift and _overlaps(span, other) for other in drifts)
+    return not any(other is not drift and _overlaps_drift(span, other) for other in drifts)
 
 
-def _overlaps(span: _Span, drift: SeriesDrift) -> bool:
+def _overlaps_drift(span: _Span, drift: SeriesDrift) -> bool:
     return span.first < drift.up_to_position and drift.after_position < span.last
 
 
@@ -240,8 +240,10 @@ def _build_proven_drift(drift: SeriesDrift, span: _Span, points: Points, *, is_w
 
 def _split_points(points: Points, span: _Span, drift: SeriesDrift | None = None) -> tuple[Points, Points]:
     """Return the points up to the older commit of a span, and those from the newer one on, within those of a drift."""
-    own = drift.old_points + drift.new_points if drift else points
-    in_environment = sorted((point for point in own if point.environment == span.proof.environment), key=_get_position)
+    drift_points = drift.old_points + drift.new_points if drift else points
+    in_environment = sorted(
+        (point for point in drift_points if point.environment == span.proof.environment), key=_get_position
+    )
     return (
         tuple(point for point in in_environment if point.position <= span.first),
         tuple(point for point in in_environment if point.position >= span.last),

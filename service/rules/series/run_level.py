@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from runner.contract import Reading, Status
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.schemas.history import Number
 
 
@@ -31,7 +31,7 @@ class RunLevel(NamedTuple):
 def compute_run_level(readings: Sequence[Reading]) -> RunLevel:
     """Return the level of one metric from its readings over the samples of a run."""
     samples = tuple([reading.value for reading in readings if reading.value is not None])
-    return RunLevel(_choose_status(readings), median(samples), samples)
+    return RunLevel(_choose_status(readings), compute_median(samples), samples)
 
 
 def _choose_status(readings: Sequence[Reading]) -> Status:

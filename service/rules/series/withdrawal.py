@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from runner.contract import Kind
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules.detect.level_change import format_level
 from service.rules.same_bytes import is_uncertain
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.schemas.history import Drift, Number
 
 _RUNS_PER_SIDE = 20
@@ -152,7 +152,7 @@ def _is_level_back(drift: Drift, later: Sequence[PathPoint]) -> bool:
 
 
 def _compute_median(points: Sequence[PathPoint]) -> Number:
-    level = median([point.value for point in points])
+    level = compute_median([point.value for point in points])
     assert level is not None
     return level
 

@@ -9,7 +9,7 @@ from sqlalchemy import exists, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Outcome, SearchRequest, metric
-from runner.contract.level import Number, median
+from runner.contract.level import Number, compute_median
 from runner.contract.report import ASIDE_REASON, SEARCH_PURPOSES
 from runner.contract.setting_search import SettingSearchRequest
 from runner.contract.variation_causes import suggest_remedy
@@ -149,7 +149,7 @@ def read_mixtures(session: Session, request: SettingSearchRequest) -> list[Mixtu
         report = unpack_report(document)
         changed = setting_mixture.find_changed_settings(request, report.environment, report.case)
         if changed is not None and report.session is None:
-            mixtures.append(Mixture(changed=changed, value=median(report.values(request.metric))))
+            mixtures.append(Mixture(changed=changed, value=compute_median(report.values(request.metric))))
     return mixtures
 
 

@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from runner.contract.commit_search import Found, NothingToFind, Search
 from runner.contract.job import Job as JobView
 from runner.contract.job import State
-from runner.contract.search import Found, NothingToFind, Search
 from service.rules.events.narrowing import BisectResult
 from service.rules.jobs.drifts_to_bisect import OrderedBisect
 from service.rules.jobs.job_descriptions import SERVICE

@@ -44,7 +44,7 @@ def upgrade_database(database: Database, *, accepts_newer: bool = False) -> None
     Raises
     ------
     ServiceError
-        Where the database is locked, read-only, not a database, or made by a newer version or another program.
+        If the database is locked, read-only, not a database, or made by a newer version or another program.
     """
     if database.file is not None:
         _refuse_file_of_others(database.file)

@@ -10,7 +10,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from runner.contract import Outcome
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules.series.cross_measurement import CrossLevels, split_change
 from service.schemas import triage
 from service.schemas.history import Drift as DriftView
@@ -97,7 +97,10 @@ def _build_view(session: Session, row: CrossMeasurementRow) -> triage.CrossMeasu
             levels[point.revision, point.environment].append(point.value)
     (old, new), (before, after) = revisions, environments
     cells = CrossLevels(
-        median(levels[old, before]), median(levels[old, after]), median(levels[new, before]), median(levels[new, after])
+        compute_median(levels[old, before]),
+        compute_median(levels[old, after]),
+        compute_median(levels[new, before]),
+        compute_median(levels[new, after]),
     )
     parts = split_change(cells)
     return triage.CrossMeasurement(

@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from runner.contract import metric
 from service.rules.events import headline, lifecycle
 from service.rules.events.silence import SilencePattern
-from service.rules.series.suite_shift import NO_SERIES
+from service.rules.series.suite_shift_drift import NO_SERIES
 from service.schemas import triage
 from service.schemas.certainty import Certainty
 from service.schemas.history import Cause, Direction, Drift, Number

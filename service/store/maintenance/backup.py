@@ -20,7 +20,9 @@ _PAGES_AT_ONCE = 512
 _STOP = "Stop the service and everything else that uses the database, then try again."
 
 
-def backup(database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
+def backup_database(
+    database: Database, file: Path, progress: Callable[[int, int], None] = lambda _done, _total: None
+) -> None:
     """Copy the database, as of one moment, to a file that is either complete or missing.
 
     Writers do not wait: a reader of SQLite's write-ahead log blocks none, and pg_dump reads a snapshot.
@@ -41,7 +43,7 @@ def backup(database: Database, file: Path, progress: Callable[[int, int], None] 
             postgres_backup.dump_database(database, part)
 
 
-def restore(
+def restore_database(
     database: Database,
     file: Path,
     replace: bool = False,

@@ -17,7 +17,7 @@ from service.store.revisions import revisions
 def store_refs(session: Session, subject_id: int, refs: Iterable[contract.Ref]) -> None:
     """Store tags and branches: new ones, and those that point to another commit now. The others stay.
 
-    A branch is rewritten if it moves to a commit that does not descend from the one before. Where that is not known,
+    A branch is rewritten if it moves to a commit that does not descend from the one before. If that is not known,
     because commits between the two are not, the commit before stays alive until they are.
     """
     stored = {

@@ -229,7 +229,7 @@ def _build_row(subject_id: int, revision: contract.Revision) -> dict[str, Any]:
 
 
 def _update_positions(session: Session, subject_id: int) -> None:
-    """Set the position of each commit. Where a commit moves, the series have to be judged again."""
+    """Set the position of each commit. If a commit moves, the series have to be judged again."""
     stored = _map_stored(session, subject_id)
     order = sort_by_history(Commit(commit, row.parents, row.committed_at) for commit, row in stored.items())
     placed = [(stored[commit], position) for position, commit in enumerate(order)]

@@ -81,7 +81,7 @@ def parse_reports(body: bytes) -> list[Report | PlainReport]:
     Raises
     ------
     ValidationError
-        Where the body is not a valid one.
+        If the body is not a valid one.
     """
     try:
         return list(_parse_reports(_batch.decode(body).reports))

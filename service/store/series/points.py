@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 from sqlalchemy.orm import Session
 
 from runner.contract import Status
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from runner.contract.report import OUTSIDE_HISTORY
 from runner.contract.reused_counts import REUSED
 from service.rules.same_bytes import ProgramBytes
-from service.rules.series import tracks
+from service.rules.series import point_order
 from service.rules.series.branches import Branches, arrange_branches
 from service.schemas import history
 from service.store.engine import bulk
@@ -37,7 +37,11 @@ def encode_samples(samples: Sequence[history.Number]) -> tuple[str | None, int, 
     first, n = samples[0], len(samples)
     if samples.count(first) == n and len(set(map(type, samples))) == 1:
         return repr(first), n, None
-    return repr(median(samples)), n, f"[{','.join(map(repr, samples))}]"  # JSON, five times as fast as json.dumps
+    return (
+        repr(compute_median(samples)),
+        n,
+        f"[{','.join(map(repr, samples))}]",
+    )  # JSON, five times as fast as json.dumps
 
 
 def decode_samples(value: history.Number | None, n: int, samples: str | None) -> tuple[history.Number, ...]:
@@ -170,7 +174,7 @@ def find_first_revision_of_window(session: Session, subject_id: int, host_id: in
 
 def arrange_trends(
     session: Session, series_ids: Collection[int], since: Since | None = None
-) -> dict[int, tracks.Trend]:
+) -> dict[int, point_order.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
     The runs are read once, however many of the series have points of them.
@@ -186,13 +190,13 @@ def arrange_trends(
         conditions.append(Point.run_number >= since.run_number)
     rows = session.connection().execute(levels.where(*conditions)).all()  # in half the time of the session
     runs = _select_runs_on_trend(session, {row[1] for row in rows})
-    by_series: dict[int, list[tracks.PathPoint]] = {series_id: [] for series_id in series_ids}
+    by_series: dict[int, list[point_order.PathPoint]] = {series_id: [] for series_id in series_ids}
     for series_id, number, value, n, samples in rows:
         if number in runs and value is not None:
             run_id, revision, position, environment, measured_at, program_bytes, is_reused = runs[number]
             if since is not None and position < since.position:
                 continue
-            point = tracks.PathPoint(
+            point = point_order.PathPoint(
                 *(run_id, revision, position, environment, measured_at, value, decode_samples(value, n, samples)),
                 *(program_bytes, is_reused),
             )
@@ -246,10 +250,10 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
     }
 
 
-def arrange_points(rows: list[PointRow], branches: Branches) -> tracks.Trend:
+def arrange_points(rows: list[PointRow], branches: Branches) -> point_order.Trend:
     """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
     on_trend = (
-        tracks.PathPoint(
+        point_order.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
             position=row.position,

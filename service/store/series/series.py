@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session, contains_eager
 
 from runner.contract import Outcome, metric
 from service.rules.series.cause import list_setting_changes
-from service.rules.series.tracks import Points
+from service.rules.series.point_order import Points
 from service.schemas import history
 from service.store.models import Case, DriftRow, Host, Revision, Run, Series, Subject
-from service.store.series import drifts, points, series_layout
+from service.store.series import arranged_points_cache, drifts, points
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def read_series(session: Session, series_id: int) -> history.SeriesDetail | None
     row = find_series(session, series_id)
     if row is None:
         return None
-    layout = series_layout.find_layout(session, row)
+    layout = arranged_points_cache.find_layout(session, row)
     path = layout.path
     return history.SeriesDetail.model_construct(
         **dict(read_head(row)),

@@ -8,8 +8,8 @@ from typing import cast
 from sqlalchemy import Table, select
 from sqlalchemy.orm import Session
 
+from service.rules.series.point_order import Trend
 from service.rules.series.sparkline import Sparkline, draw_sparkline
-from service.rules.series.tracks import Trend
 from service.schemas.history import Direction, Drift
 from service.store import models
 from service.store.engine import bulk

@@ -11,7 +11,7 @@ from flask import Blueprint, Flask, current_app, redirect, request
 from flask.typing import ResponseReturnValue
 
 from service.config.identity_provider import IdentityProvider
-from service.rules.access.person import Person, PersonRefused, admit_person
+from service.rules.access.person_claims import Person, PersonRefused, admit_person
 from service.schemas.audit import AuditAction
 from service.store import tokens
 from service.store.models import Token

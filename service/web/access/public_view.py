@@ -22,22 +22,22 @@ T = TypeVar("T")
 
 def redact_for_caller(view: T) -> T:
     """Return a view, or a list of views, as the caller of this request may see it."""
-    return redact(view) if guard.is_anonymous() else view
+    return redact_view(view) if guard.is_anonymous() else view
 
 
-def redact(view: T) -> T:
+def redact_view(view: T) -> T:
     """Return the public part of a view or of a list of views.
 
     Unchanged parts are not copied, because a series can be long.
     """
     result: Any = view
     if isinstance(view, list):
-        items = [redact(item) for item in view]
+        items = [redact_view(item) for item in view]
         result = items if any(new is not old for new, old in zip(items, view, strict=True)) else view
     elif isinstance(view, BaseModel):
         hidden = next((hide(view) for kind, hide in _HIDDEN_FIELDS.items() if isinstance(view, kind)), {})
         values = ((name, getattr(view, name)) for name in type(view).model_fields if name not in hidden)
-        changes = {name: new for name, old in values if (new := redact(old)) is not old}
+        changes = {name: new for name, old in values if (new := redact_view(old)) is not old}
         result = view.model_copy(update={**hidden, **changes}) if hidden or changes else view
     return result  # type: ignore[no-any-return]
 

@@ -22,7 +22,7 @@ from service.web.app_resources import get_database
 from service.web.problems import ProblemError, make_not_found
 
 if TYPE_CHECKING:
-    from service.web.access.oidc import Identities
+    from service.web.access.actions_identity import Identities
 
 bp = APIBlueprint("actions", __name__)
 
@@ -36,7 +36,7 @@ _MAX_NAME_CHARACTERS = 100
 def register_trusted_jobs(app: APIFlask, trusted: TrustedJobs | None) -> None:
     """Let jobs sign in to an application."""
     if trusted is not None:
-        from service.web.access.oidc import Identities  # noqa: PLC0415 - cryptography, which others need not load
+        from service.web.access.actions_identity import Identities  # noqa: PLC0415 - cryptography, which others need not load
 
         app.extensions[_EXTENSION] = Identities(trusted)
         app.extensions[_TRUSTED] = trusted

@@ -9,18 +9,18 @@ from http import HTTPStatus
 from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
-from service.forges import comment_text, verdict_text
+from service.forges import comment_text, gate_verdict_text
 from service.forges.extension import find_worker
 from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
 from service.pipeline import gate_insights, judging_schedule
 from service.rules.gate.verdict import Acceptance, GateOutcome, judge_gate
-from service.store import forges as store
+from service.store import forge_queue as store
 from service.store import gate_baselines
 from service.store.runs import runs
 from service.store.series import proofs
 from service.text.markdown import make_plain
-from service.web.access.ownership import require_access_to_publication, require_access_to_report
+from service.web.access.caller_limits import require_access_to_publication, require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import FieldError, ProblemError
 
@@ -70,8 +70,8 @@ def post(json_data: GateReport) -> GateAnswer:
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,
-        judge=verdict_text.describe_judge(finding, make_plain),
-        sentence=verdict_text.describe_verdict(finding, make_plain),
+        judge=gate_verdict_text.describe_judge(finding, make_plain),
+        sentence=gate_verdict_text.describe_gate_verdict(finding, make_plain),
         summary=comment_text.build_comment(finding, links, limit=_MAX_SUMMARY_BYTES),
         comparisons=tuple(case_.comparison for case_ in finding.cases),
         findings=list_findings(finding),
@@ -84,7 +84,7 @@ def _store_proofs(finding: GateOutcome) -> None:
     if compared:
         with get_database().writing({case.base.subject for case, _ in compared}) as session:
             for case, comparison in compared:
-                proofs.store_proofs(session, case.request(), comparison)
+                proofs.store_proofs(session, case.build_request(), comparison)
         judging_schedule.judge_or_defer_series(get_database())
 
 

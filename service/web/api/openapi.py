@@ -63,7 +63,7 @@ def _complete_document(app: APIFlask, spec: Any) -> Any:
         document = spec["paths"][operation.path][operation.method]
         complete_description(operation, document, schemas, by_query)
         for status in list_problem_statuses(operation, document):
-            own = document["responses"].get(str(status), {})
-            document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | own
+            own_response = document["responses"].get(str(status), {})
+            document["responses"][str(status)] = _PROBLEM | {"description": PROBLEMS[status]} | own_response
         document["responses"]["default"] = _PROBLEM
     return spec

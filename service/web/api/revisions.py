@@ -11,7 +11,7 @@ from service.pipeline import judging_schedule
 from service.schemas.history import Stored
 from service.store import shared_rows
 from service.store.revisions import refs, revisions
-from service.web.access.ownership import require_access_to_report
+from service.web.access.caller_limits import require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import make_not_found, make_unprocessable
 

@@ -6,8 +6,8 @@ from apiflask import APIBlueprint
 
 from runner.contract import Search, SearchRequest
 from runner.contract.setting_search import SettingSearch, SettingSearchRequest
-from service.pipeline import bisect_search
-from service.web.access.ownership import require_access_to_report
+from service.pipeline import decide_bisect_step
+from service.web.access.caller_limits import require_access_to_report
 from service.web.app_resources import get_database
 from service.web.problems import make_unprocessable
 
@@ -24,7 +24,7 @@ def post(json_data: SearchRequest) -> Search:
     """
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
-        state = bisect_search.search_commits(session, json_data)
+        state = decide_bisect_step.search_commits(session, json_data)
     if state is None:
         raise make_unprocessable(
             "good", "good and bad must be known commits. Send them first (PUT /subjects/…/revisions)."
@@ -42,4 +42,4 @@ def post_settings(json_data: SettingSearchRequest) -> SettingSearch:
     """
     require_access_to_report([json_data.subject], read_only=True)
     with get_database().reading() as session:
-        return bisect_search.search_settings(session, json_data)
+        return decide_bisect_step.search_settings(session, json_data)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from runner.contract import metric
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.schemas.history import Direction, SettingChange
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
@@ -190,7 +190,7 @@ def _draw_rows(
         title = _join_names(group.subject if several_subjects else "", group.workload)
         has_heading = len(group.rows) > 1 and bool(title)
         if has_heading:
-            headings.append((top, _shorten(title, _MAX_NAME)))
+            headings.append((top, _shorten_text(title, _MAX_NAME)))
             top += ROW
         for row in group.rows:
             name = row.case.removeprefix(group.workload).strip("[]") if has_heading else row.case
@@ -229,7 +229,7 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
-    return DrawnRow(top, _shorten(name, _MAX_NAME), text, row.case_key, cells, bars_beside)
+    return DrawnRow(top, _shorten_text(name, _MAX_NAME), text, row.case_key, cells, bars_beside)
 
 
 def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
@@ -245,11 +245,11 @@ def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
 def _describe_cell(cell: Cell, event: MapEvent, columns: Columns) -> str:
     """Return what a cell says on hover: what, where and when, and who."""
     lines = [
-        _shorten(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
+        _shorten_text(event.headline if event.confirmed else f"suspected: {event.headline}", _MAX_HOVER),
         _describe_column(columns, cell.column),
     ]
     if event.blamed:
-        lines.append(_shorten(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER))
+        lines.append(_shorten_text(event.blamed + (f" ({event.author})" if event.author else ""), _MAX_HOVER))
     if cell.drifts > 1:
         lines.append(f"the largest of {cell.drifts:,} changes here")
     return "\n".join(lines)
@@ -286,7 +286,7 @@ def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
     texts: dict[int, list[str]] = {}
     for change in changes:
         texts.setdefault(change.column, []).append(_describe_settings(change.settings))
-    return [(column, _shorten(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
+    return [(column, _shorten_text(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
 
 
 def _describe_settings(settings: Sequence[SettingChange]) -> str:
@@ -316,7 +316,7 @@ def _draw_callouts(
     entries.sort(key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _TURN, entry[0] if turned else -entry[0]))
     callouts = []
     for level, (column, kind, event_id, change_text, more, end) in enumerate(entries):
-        middle, what = (column + 0.5) / n_columns, _shorten(change_text, _MAX_WHAT)
+        middle, what = (column + 0.5) / n_columns, _shorten_text(change_text, _MAX_WHAT)
         text = f"{change_text}{more}\n{_describe_column(layout.columns, column)}"
         callouts.append(
             Callout(
@@ -326,10 +326,10 @@ def _draw_callouts(
                 top=float(level * CALLOUT),
                 end=end,
                 is_left=middle >= _TURN,
-                short=_shorten(what, _MAX_SHORT),
+                short=_shorten_text(what, _MAX_SHORT),
                 what=what,
-                rest=_shorten(more, _MAX_TEXT - len(what)),
-                text=_shorten(text, 3 * _MAX_HOVER),
+                rest=_shorten_text(more, _MAX_TEXT - len(what)),
+                text=_shorten_text(text, 3 * _MAX_HOVER),
             )
         )
     return callouts
@@ -338,7 +338,7 @@ def _draw_callouts(
 def _describe_event(event: MapEvent, leading: MapDrift) -> tuple[str, str]:
     """Return how far an event moved what, and the rest: where, and by whom."""
     title = metric(leading.metric).title.lower() if leading.metric else "whole suite"
-    percent = percent_change(leading.after - leading.before, leading.before)
+    percent = compute_percent_change(leading.after - leading.before, leading.before)
     what = f"{title} from zero" if percent is None else f"{format_percent(percent)} {title}"
     what = what if event.confirmed else prefix_provisional(what)
     further = f" and {event.n_series - 1:,} more" if event.n_series > 1 else ""
@@ -361,5 +361,5 @@ def _list_dates(columns: Columns) -> list[str]:
     return [f"{columns.starts[index]:%Y-%m-%d}" for index in sorted({0, last // 2 if last > 3 else 0, last})]
 
 
-def _shorten(text: str, letters: int) -> str:
+def _shorten_text(text: str, letters: int) -> str:
     return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"

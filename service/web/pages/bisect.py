@@ -14,9 +14,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import ValidationError
 
 from runner.contract import metric
+from runner.contract.commit_search import Culprit, Found, ProofState, Prove
 from runner.contract.job import BisectQuestion, Job, JobList, JobOrder, ProfileQuestion, Where
-from runner.contract.level import Number, median
-from runner.contract.search import Culprit, Found, ProofState, Prove
+from runner.contract.level import Number, compute_median
 from service.pipeline import bisect_progress, check_bisect, preview_bisect
 from service.pipeline.bisect_progress import BisectProgress
 from service.pipeline.check_bisect import CheckedBisect
@@ -311,7 +311,7 @@ def _list_measurements(measured: Collection[UUID], progress: BisectProgress) -> 
 
 def _compute_level(observations: Iterable[Observation], commit: str) -> Number | None:
     """Return the median of all runs of a commit; None if it has no level."""
-    return median(
+    return compute_median(
         [
             observation.value
             for observation in observations

@@ -125,16 +125,16 @@ def read_drawn_map(subject: str | None, size: MapSize) -> DrawnMap | None:
     with get_database().reading() as session:
         subject_id = _find_subject(session, subject)
         version, key = drift_map.read_map_version(session), (subject_id, size, guard.is_anonymous())
-        return _drawn_maps.find(session, key, version, lambda: _draw(_read_map(session, subject_id, size), size))
+        return _drawn_maps.find(session, key, version, lambda: _draw_map(_read_map(session, subject_id, size), size))
 
 
-def _draw(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
+def _draw_map(found: ReadMap | None, size: MapSize) -> DrawnMap | None:
     return draw_map(found.layout, found.linked, found.marks, size.config) if found else None
 
 
 def _build_page(subject: str | None) -> Page:
     return Page(
-        "map.html",
+        "drift_map.html",
         {"subject": subject, "map": read_drawn_map(subject, WHOLE)},
         document=lambda: _list_cells(subject),
         table=lambda: Table.from_records(_list_cells(subject), *MapCell.model_fields),
@@ -153,7 +153,7 @@ def _read_map(session: Session, subject_id: int | None, size: MapSize) -> ReadMa
     arranged = layout.arrange_drifts(columns, drifts, max_rows=size.rows, max_bars=size.bars)
     linked = choose_linked_cells(arranged, size.links)
     important = drift_map.list_important_events(session, subject_id, _N_IMPORTANT)
-    config = _redact(drift_map.list_config_events(session, subject_id))
+    config = _redact_settings(drift_map.list_config_events(session, subject_id))
     marks = Marks(
         events=drift_map.read_map_events(session, list_linked_events(arranged, linked)),
         important=[event for event in important if event.id in arranged.leading],
@@ -171,7 +171,7 @@ def _find_subject(session: Session, name: str | None) -> int | None:
     return row.id
 
 
-def _redact(events: Sequence[MapEvent]) -> list[MapEvent]:
+def _redact_settings(events: Sequence[MapEvent]) -> list[MapEvent]:
     """Return events with the values of their settings as the caller may see them."""
     return [event.with_settings(tuple(redact_for_caller(list(event.settings)))) for event in events]
 

@@ -66,5 +66,5 @@ def _render_crash(error: Exception) -> ResponseReturnValue:
 
 
 def _wants_document() -> bool:
-    """Return whether a program asked, which reads documents and not pages."""
+    """Return whether the request comes from a program, which reads documents and not pages."""
     return (request.endpoint or "").endswith(("_json", "_csv")) or read_requested_format() != "html"

@@ -203,7 +203,7 @@ def _complete_commit(event_id: str, form: dict[str, str]) -> dict[str, str]:
     Raises
     ------
     UnknownCommitError
-        Where it does not name one known commit; a full hash may be of a commit that is not measured yet.
+        If it does not name one known commit; a full hash may be of a commit that is not measured yet.
     """
     text = form.get("commit", "")
     if not text or re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", text):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from flask import Response, make_response, render_template, request
 
-from service.store import change_tokens
+from service.store import page_versions
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.row_ids import MAX_ROW_ID
@@ -46,9 +46,9 @@ def read_current_state(series_id: int | None = None, jobs: bool = False) -> str:
     """Return a text that changes when anything new is stored: in one series, or in all; and in jobs, if asked."""
     with get_database().reading() as session:
         if series_id is not None and 0 <= series_id <= MAX_ROW_ID:
-            return change_tokens.read_series_token(session, series_id)
-        state = change_tokens.read_global_token(session)
-        return f"{state}.{change_tokens.read_jobs_token(session)}" if jobs else state
+            return page_versions.read_series_token(session, series_id)
+        state = page_versions.read_global_token(session)
+        return f"{state}.{page_versions.read_jobs_token(session)}" if jobs else state
 
 
 def build_watcher(

@@ -13,7 +13,13 @@ from runner.profile.anatomy import CodePlace, Dissection
 from runner.profile.fault_access import FaultAccess
 from runner.profile.script_parser import Fault, ScriptError, ScriptFrame, parse_script
 from runner.profile.source_lines import SourceLine, parse_lines
-from runner.profile.stack_folding import FrameTable, count_stacks, distribute_total, expand_inlined, sum_blocked_time
+from runner.profile.stack_folding import (
+    FrameTable,
+    count_stacks,
+    distribute_over_stacks,
+    expand_inlined,
+    sum_blocked_time,
+)
 from runner.profile.strace_recording import parse_calls
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import mutated_text
@@ -45,7 +51,7 @@ def opened(_: Path) -> Iterator[Attempt]:
             return "refused"
         known = next(iter(parsed.values()), ())
         table = FrameTable(lambda _, offsets: dict.fromkeys(offsets, known))
-        table.fold_stacks(distribute_total(count_stacks(events).stacks, 10**9))
+        table.fold_stacks(distribute_over_stacks(count_stacks(events).stacks, 10**9))
         table.fold_stacks(sum_blocked_time(events).stacks)
         dissection = Dissection(1, 4096, FaultAccess("x86_64"))
         try:

@@ -11,7 +11,7 @@ from runner.errors import FaultwatchError
 from runner.workload.bound_case import bind_case
 from runner.workload.budget_lines import find_budget_lines
 from runner.workload.definition import load_workload
-from runner.workload.matrix import list_cases
+from runner.workload.parameter_matrix import list_cases
 from tests.fuzz.door import Attempt
 from tests.fuzz.mutation import TEXTS, mutated_bytes, mutated_text
 

@@ -196,7 +196,7 @@ WAYS = (
     "call_connect",
 )
 HOLES: tuple[str, ...] = ()
-# Not here: a file whose name is no UTF-8. Where it differs between trees that are answered the same, the gate ends with
+# Not here: a file whose name is no UTF-8. If it differs between trees that are answered the same, the gate ends with
 # a traceback: the list of differences is not valid text.
 
 

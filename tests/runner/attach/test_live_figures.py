@@ -11,8 +11,8 @@ from runner.attach.live_figures import (
     Figures,
     compute_interval,
     list_stable_threads,
-    look_at_waits,
     read_figures,
+    sample_waits,
 )
 from runner.system.tree import Tree
 
@@ -64,8 +64,8 @@ def test_children_that_have_ended_stay_in_the_sum(tmp_path: Path) -> None:
 )
 def test_what_a_thread_waits_for(tmp_path: Path, place: str, kind: str) -> None:
     (make_process(tmp_path, 5) / "task" / "5" / "wchan").write_text(place)
-    waits = look_at_waits(Tree(tmp_path), [5])
-    assert (waits.looks, waits.lock, waits.storage) == (1, kind == "lock", kind == "storage")
+    waits = sample_waits(Tree(tmp_path), [5])
+    assert (waits.samples, waits.lock, waits.storage) == (1, kind == "lock", kind == "storage")
 
 
 @given(FIGURES, FIGURES)

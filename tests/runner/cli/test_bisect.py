@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from runner.cli.bisect import describe_result
+from runner.contract.commit_search import Culprit, Found, Proof, ProofState, Search
 from runner.contract.report import Revision
-from runner.contract.search import Culprit, Found, Proof, ProofState, Search
 from tests.runner import commands
 
 ROOT = Path(__file__).parents[3]

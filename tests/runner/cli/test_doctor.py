@@ -15,7 +15,7 @@ from runner.doctor.checks import is_measurable
 from runner.doctor.result import Check, CheckStatus
 from runner.doctor.results_table import show_checks
 from runner.errors import FaultwatchError
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 from tests.service import reports
 
@@ -86,7 +86,7 @@ def test_env_compares_runs_that_the_service_holds(
     saved = tmp_path / "saved.json"
     saved.write_text('{"settings": {"vm.swappiness": "60", "allocator": "glibc"}}')
     report = reports.report(1, 100, environment=Environment(settings={"vm.swappiness": "1", "allocator": "glibc"}))
-    with connect(load_settings()) as service:
+    with connect_to_service(load_settings()) as service:
         service.send_revisions(report.subject, [report.revision])
         service.send_report(report)
     result = CliRunner().invoke(env.command, ["--json", "--diff", str(report.run_id), str(saved)])

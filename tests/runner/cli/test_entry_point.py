@@ -1,6 +1,6 @@
 """The command as a person meets it: processes, exit codes, one line for a mistake.
 
-Where the start is tested, or a terminal, the interpreter is started; elsewhere a process that has the imports forks.
+If the start is tested, or a terminal, the interpreter is started; elsewhere a process that has the imports forks.
 """
 
 import contextlib

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from runner.cli import import_
 from runner.errors import FaultwatchError
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 
 MAP = "revision=what,case=program,started_at=when,minor-faults=faults"
@@ -31,7 +31,7 @@ def test_files_are_stored_once_and_judged_like_any_history(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_, "REPORTS_PER_REQUEST", 7)
-    with connect(load_settings()) as service:
+    with connect_to_service(load_settings()) as service:
         monkeypatch.setenv("FAULTWATCH_URL", service.url)
         arguments = (history, "--subject", "s", "--columns", MAP, "--json")
         first = json.loads(run(*arguments).stdout)

@@ -81,7 +81,7 @@ def fading(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Fading]:
     def connect(_: object) -> Iterator[Fading]:
         yield service
 
-    monkeypatch.setattr(embedded, "connect", connect)
+    monkeypatch.setattr(embedded, "connect_to_service", connect)
     monkeypatch.setenv("FAULTWATCH_HOME", str(tmp_path / "home"))
     with compiled_programs(tmp_path / "home"):
         yield service

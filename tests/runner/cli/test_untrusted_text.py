@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.cli.job import say
-from runner.cli.terminal import get_console
+from runner.cli.terminal import get_console, print_message
 from runner.cli.untrusted_text import strip_terminal_commands
 from tests.log_readers import commands_in
 from tests.runner.commands import faultwatch
@@ -36,7 +35,7 @@ def test_a_unit_stays_readable_beside_its_number() -> None:
 
 def test_a_message_of_a_job_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     get_console.cache_clear()  # it may write to the standard error of an earlier test
-    say("job 1 was paused: \x1b]0;pwned\x07\n::error::pwned")
+    print_message("job 1 was paused: \x1b]0;pwned\x07\n::error::pwned")
     shown = capsys.readouterr().err
     assert "pwned" in shown
     assert "\x1b" not in shown

@@ -44,7 +44,7 @@ def _own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
     monkeypatch.setattr("sys.argv", ["faultwatch", *words])
     with pytest.raises(SystemExit) as ended:
-        entry_point._run()
+        entry_point._run_command()
     return int(ended.value.code or 0)
 
 

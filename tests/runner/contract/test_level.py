@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.level import compute_median_bounds, find_majority, median
+from runner.contract.level import compute_median, compute_median_bounds, find_majority
 
 NUMBERS = st.one_of(st.integers(-(2**64), 2**64), st.floats(-1e300, 1e300))
 
@@ -15,7 +15,7 @@ NUMBERS = st.one_of(st.integers(-(2**64), 2**64), st.floats(-1e300, 1e300))
 def test_what_more_than_half_agree_on_is_the_level_whatever_the_others_are(others: list[int], value: int) -> None:
     values = others + [value] * (len(others) + 1)
     random.Random(0).shuffle(values)
-    assert median(values) == value
+    assert compute_median(values) == value
     agreed = find_majority(values)
     assert agreed is not None
     assert agreed == (value, values.count(value))
@@ -32,7 +32,7 @@ def test_bounds_hold_the_median_of_the_samples_and_mirror(values: list[float], e
     if found is None:
         assert len(values) < 20
         return
-    middle = median(values)
+    middle = compute_median(values)
     assert middle is not None
     assert found[0] <= middle <= found[1]
     assert compute_median_bounds([-value for value in values], error) == (-found[1], -found[0])

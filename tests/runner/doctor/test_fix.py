@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from runner.cli import doctor
 from runner.doctor.fix import OWN_FIXES, FixReport, apply_fixes, get_undo_file, undo_fixes
-from runner.doctor.probe import HostProbe, ProgramOutput, run
+from runner.doctor.probe import HostProbe, ProgramOutput, run_tool
 from runner.errors import FaultwatchError
 from runner.execution.own_command import build_installed_command
 from runner.system.tree import Tree
@@ -217,4 +217,4 @@ def test_pyperf_is_the_installed_one(tmp_path: Path) -> None:
             build_installed_command("pyperf", "--help"), cwd=folder, capture_output=True, text=True, check=False
         )
         assert "planted" not in done.stdout
-    assert run(["pwd"]).text.strip() == "/"
+    assert run_tool(["pwd"]).text.strip() == "/"

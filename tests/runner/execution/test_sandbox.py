@@ -17,7 +17,7 @@ from runner.errors import FaultwatchError
 from runner.execution import sandbox as module
 from runner.execution.execute import Finished
 from runner.execution.process_variables import BASE_VARIABLES
-from runner.execution.sandbox import Sandbox, build_reader_prefix, create_sandbox
+from runner.execution.sandbox import Sandbox, create_sandbox
 from runner.perf.session import ExecutionFailure, count_faults, count_processes
 from runner.process_state.memory_group import MemoryGroup
 from runner.process_state.process_state import ProcessState
@@ -334,26 +334,6 @@ def test_a_crash_in_it_is_told(box: Sandbox, home: Path) -> None:
         count_faults(
             ["sh", "-c", "kill -SEGV $$"], directory=home / "tree", state=ProcessState(), timeout=20, sandbox=box
         )
-
-
-@pytest.mark.parametrize("confined", [True, False])
-def test_a_tool_that_reads_what_strangers_wrote_can_do_nothing_else(confined: bool, tmp_path: Path) -> None:
-    seen, secret = tmp_path / "seen", tmp_path / "secret"
-    seen.mkdir()
-    for folder, text in ((seen, "a stranger's"), (tmp_path, "mine")):
-        (folder / ("file" if folder == seen else "secret")).write_text(text)
-    within = build_reader_prefix(create_sandbox() if confined else None, seen)
-
-    def tried(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*within, *words], check=False, capture_output=True, text=True)
-
-    assert tried("cat", str(seen / "file")).stdout == "a stranger's"
-    assert tried("cat", str(secret)).returncode == (1 if confined else 0)
-    assert tried("touch", str(seen / "new")).returncode != 0
-    tried("touch", str(tmp_path / "new"))
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "secret", "seen"]
-    interfaces = tried("cat", "/proc/net/dev").stdout.splitlines()[2:]
-    assert all(line.strip().startswith("lo:") for line in interfaces)
 
 
 def test_a_cache_that_is_hidden_is_an_empty_folder_with_only_what_is_shown_in_it(box: Sandbox, home: Path) -> None:

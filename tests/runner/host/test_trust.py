@@ -10,7 +10,7 @@ from runner.contract import Canary, CanaryCount, Environment, Host, Revision
 from runner.host import trust as module
 from runner.host.declared_settings import Declaration
 from runner.host.trust import HostTrust, assess_host
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
 from runner.process_state.process_state import ProcessState
 from runner.workload import Workload, list_cases
@@ -52,7 +52,9 @@ def test_it_travels_with_every_report(tmp_path: Path) -> None:
         cpus=frozenset({99_999}),
     )
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
-    report = measure(workload, list_cases(workload)[0], tmp_path, bench=bench, subject="subject", revision=revision)
+    report = measure_case(
+        workload, list_cases(workload)[0], tmp_path, bench=bench, subject="subject", revision=revision
+    )
     assert report.canary == WRONG
     assert report.quarantine
     assert [(setting.name, setting.held) for setting in report.mismatches] == [

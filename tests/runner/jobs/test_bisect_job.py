@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from runner.contract.search import Culprit, Found, Proof, ProofState, Search
+from runner.contract.commit_search import Culprit, Found, Proof, ProofState, Search
 from runner.jobs.bisect_job import build_result
 
 

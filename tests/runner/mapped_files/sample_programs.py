@@ -10,7 +10,7 @@ from pathlib import Path
 
 from runner.contract.report import Case, Environment, Host, Report, Revision
 from runner.execution.sandbox import Sandbox
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
 from runner.workload import Workload
 
@@ -107,4 +107,4 @@ def measure_build(
     command = {"command": ["./program", *arguments], "huge_pages": "never", "processes": processes, **run}
     workload = Workload.model_validate({"workload": {"name": "program"}, "run": command})
     bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()), sandbox=sandbox)
-    return measure(workload, CASE, tree, bench=bench, subject="subject", revision=REVISION)
+    return measure_case(workload, CASE, tree, bench=bench, subject="subject", revision=REVISION)

@@ -77,7 +77,7 @@ def test_every_file_that_the_program_maps_is_reported(source: Path) -> None:
 
 
 def test_faults_are_counted_by_what_they_hit(source: Path) -> None:
-    # Where the host disturbs the watched execution, no sample has the count that was watched.
+    # If the host disturbs the watched execution, no sample has the count that was watched.
     report = next(report for report in (measure_build(source) for _ in range(3)) if report.values("file-faults"))
     files, rest, kernel = (report.values(name) for name in ("file-faults", "anonymous-faults", "kernel-faults"))
     assert files[0] + rest[0] == report.values("page-faults")[0]

@@ -7,7 +7,7 @@ import pytest
 
 from runner.contract.comparison import Comparison, ComparisonRequest, Verdict
 from runner.contract.report import Case, Environment, Host, Outcome, Revision
-from runner.measuring.comparison import ComparisonResult, Pairs, compare
+from runner.measuring.comparison import ComparisonResult, Pairs, compare_interleaved
 from runner.measuring.stored_base import compare_with_stored_base
 from runner.measuring.trial import Bench, Subject, Trial
 from runner.workload import Workload
@@ -41,7 +41,7 @@ class Service:
 def turns(folder: Path, service: Service, pairs: Pairs) -> tuple[ComparisonResult, str]:
     log = folder / "log"
     sides = [trial(f"printf {name} >>{log}", folder) for name in "AB"]
-    done = compare(sides[0], sides[1], service, pairs=pairs)
+    done = compare_interleaved(sides[0], sides[1], service, pairs=pairs)
     return done, log.read_text()
 
 
@@ -73,7 +73,7 @@ def test_nothing_is_measured_beyond_the_ceiling(tmp_path: Path) -> None:
 
 def test_a_side_that_fails_ends_the_comparison_without_a_verdict(tmp_path: Path) -> None:
     service = Service()
-    done = compare(trial("true", tmp_path), trial("exit 3", tmp_path), service, pairs=Pairs(2, 2))
+    done = compare_interleaved(trial("true", tmp_path), trial("exit 3", tmp_path), service, pairs=Pairs(2, 2))
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.FAILED)
     assert done.head.failure
@@ -85,7 +85,7 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
     flag = tmp_path / "flag"
     base = trial(f"test ! -e {flag} || (rm {flag} && false)", tmp_path)
     head = trial(f"test ! -e {tmp_path}/warm && touch {tmp_path}/warm || touch {flag}", tmp_path)
-    done = compare(base, head, Service(), pairs=Pairs(2, 2))
+    done = compare_interleaved(base, head, Service(), pairs=Pairs(2, 2))
     assert done.comparison is None
     assert (done.base.outcome, done.head.outcome) == (Outcome.SKIPPED, Outcome.SKIPPED)
     assert done.head.failure
@@ -93,10 +93,10 @@ def test_a_base_that_fails_only_beside_head_is_no_excuse_for_head(tmp_path: Path
 
 
 def test_a_head_whose_base_fails_is_executed_alone(tmp_path: Path) -> None:
-    repaired = compare(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2))
+    repaired = compare_interleaved(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(2, 2))
     assert repaired.comparison is None
     assert (repaired.base.outcome, repaired.head.outcome) == (Outcome.FAILED, Outcome.MEASURED)
-    broken = compare(trial("exit 3", tmp_path), trial("exit 4", tmp_path), Service(), pairs=Pairs(2, 2))
+    broken = compare_interleaved(trial("exit 3", tmp_path), trial("exit 4", tmp_path), Service(), pairs=Pairs(2, 2))
     assert (broken.base.outcome, broken.head.outcome) == (Outcome.FAILED, Outcome.FAILED)
 
 
@@ -116,7 +116,7 @@ class Decides(Service):
 
 def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    base = compare(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
+    base = compare_interleaved(trial("true", tmp_path), trial("true", tmp_path), Service(0), pairs=Pairs(1, 1)).base
     service = Decides(Verdict.NEEDS_MORE_RUNS, Verdict.NEEDS_MORE_RUNS, Verdict.SAME)
     done = compare_with_stored_base(base, trial(f"printf B >>{log}", tmp_path), service, pairs=Pairs(2, 9), cases=3)
     assert done is not None
@@ -130,7 +130,7 @@ def test_head_is_executed_beside_a_stored_base_until_it_is_decided(tmp_path: Pat
 def test_the_runner_is_scheduled_as_before_when_it_is_over(tmp_path: Path) -> None:
     before = os.sched_getscheduler(0)
     turns(tmp_path, Service(0), Pairs(1, 1))
-    compare(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(1, 1))
+    compare_interleaved(trial("exit 3", tmp_path), trial("true", tmp_path), Service(), pairs=Pairs(1, 1))
     assert os.sched_getscheduler(0) == before
 
 

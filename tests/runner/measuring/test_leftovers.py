@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision
-from runner.measuring.measurement import measure
+from runner.measuring.measurement import measure_case
 from runner.measuring.sampling import Sampling
 from runner.measuring.trial import Bench
 from runner.subject.build_record import write_record
-from runner.subject.built_tree import TREE_FOLDER, keep_copy
+from runner.subject.session_tree_restorer import TREE_FOLDER, keep_copy
 from runner.workload import Workload, list_cases
 
 pytestmark = pytest.mark.perf
@@ -70,7 +70,7 @@ def measure_script(tree: Path) -> Measure:
         bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
         rule = Sampling(least=samples, most=samples)
         case = list_cases(workload)[0]
-        return measure(workload, case, tree, bench=bench, subject="s", revision=REVISION, sampling=rule)
+        return measure_case(workload, case, tree, bench=bench, subject="s", revision=REVISION, sampling=rule)
 
     return measure_in_tree
 

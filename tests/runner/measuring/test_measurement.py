@@ -9,7 +9,7 @@ from runner.contract.pyperf_export import build_suite
 from runner.contract.report import Build, Environment, Host, Outcome, Report, Revision, Stage
 from runner.errors import FaultwatchError
 from runner.mapped_files.trial_files import describe_page_cache
-from runner.measuring.measurement import measure, report_failed_build
+from runner.measuring.measurement import measure_case, report_failed_build
 from runner.measuring.trial import Bench, Trial
 from runner.process_state.process_state import ProcessState
 from runner.subject.build import BuildFailure
@@ -34,7 +34,9 @@ def report_of(
             | ({"output_file": output_file} if output_file else {}),
         }
     )
-    return measure(workload, list_cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION)
+    return measure_case(
+        workload, list_cases(workload)[0], tmp_path, bench=bench(), subject="subject", revision=REVISION
+    )
 
 
 def test_work_done_becomes_throughput_and_faults_per_operation(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_a_cold_file_that_a_revision_lacks_is_a_failure(name: str, said: str, tm
         }
     )
     case = list_cases(workload)[0]
-    report = measure(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
+    report = measure_case(workload, case, tmp_path, bench=bench(), subject="subject", revision=REVISION)
     assert report.failure
     assert report.failure.message.startswith("[run] files: ")
     assert said in report.failure.message
@@ -252,7 +254,7 @@ def test_a_huge_page_policy_that_cannot_be_had_skips_the_case_and_says_what_sets
         {"workload": {"name": "w"}, "run": {"command": "true", "huge_pages": "{thp}"}, "matrix": {"thp": ["always"]}}
     )
     forbidding = Bench(Host(name="host"), lambda state: Environment(settings={"process.huge_pages": "madvise"}))
-    report = measure(
+    report = measure_case(
         workload, list_cases(workload)[0], tmp_path, bench=forbidding, subject="subject", revision=REVISION
     )
     assert report.outcome is Outcome.SKIPPED
@@ -285,7 +287,7 @@ def test_a_session_during_which_the_environment_changed_is_refused_with_the_chan
         lambda state: Environment(settings={**state.read_settings(), "thp.enabled": next(values, "always")}),
     )
     for outcome in (Outcome.SKIPPED, Outcome.MEASURED):
-        report = measure(
+        report = measure_case(
             workload, list_cases(workload)[0], tmp_path, bench=changing, subject="subject", revision=REVISION
         )
         assert report.outcome is outcome

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runner.contract.report import Environment, Host, Outcome, Report, Revision, Stage
-from runner.dependencies.watch import MAX_TRACED_CALLS
-from runner.measuring.measurement import measure
+from runner.dependencies.lookup_tracing import MAX_TRACED_CALLS
+from runner.measuring.measurement import measure_case
 from runner.measuring.trial import Bench
 from runner.measuring.watched_execution import describe_unusable_watch
 from runner.perf.faults_by_file import FaultsByFile, FileFaults
@@ -51,7 +51,7 @@ def report_of(tree: Path, command: list[str], **run: object) -> Report:
     workload = Workload.model_validate({"workload": {"name": "w", "samples": 1}, "run": {"command": command, **run}})
     bench = Bench(Host(name="host"), lambda state: Environment(settings=state.read_settings()))
     revision = Revision(commit="a" * 40, committed_at=datetime(2024, 1, 1, tzinfo=UTC))
-    return measure(workload, list_cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
+    return measure_case(workload, list_cases(workload)[0], tree, bench=bench, subject="s", revision=revision)
 
 
 @pytest.mark.perf

@@ -1,6 +1,6 @@
 """Damage perf's output, and judge what the parser makes of it: no wrong number without an error.
 
-Not all damage can be seen. Where one digit of a count became another, the result is exactly what perf prints for
+Not all damage can be seen. If one digit of a count became another, the result is exactly what perf prints for
 another run, and no parser can tell. So the property is stated by what is left of each event's line:
 
 - A line that is unchanged gives the reading it gave before.

@@ -12,7 +12,7 @@ HIDE = "umount -l /sys/kernel/tracing /sys/kernel/debug/tracing /sys/kernel/debu
 RECORD = """
 import subprocess, sys
 from pathlib import Path
-from runner.perf.recording import Recorder, RecordPlan
+from runner.perf.attached_recorder import Recorder, RecordPlan
 from runner.profile.permissions import detect_recording_permissions
 
 assert detect_recording_permissions().tracepoints

@@ -70,7 +70,7 @@ def test_two_sessions_that_want_different_values_do_not_meet(file: Path, monkeyp
     monkeypatch.setattr(host_setting, "MAX_WAIT_SECONDS", 0.1)
     one, other = setting(file), setting(file)
     one.hold("always")
-    with pytest.raises(FaultwatchError, match="another session uses a different value of /enabled"):
+    with pytest.raises(FaultwatchError, match="another session is using a different value of /enabled"):
         other.hold("never")
     assert one.show() == "always"
     one.restore()

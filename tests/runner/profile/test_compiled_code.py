@@ -15,7 +15,7 @@ from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.execution.sandbox import create_sandbox
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect_profile
+from runner.profile.case_profiler import collect_profile
 from runner.profile.compiled_code import CodeMap, CompiledCode, add_map_variables, parse_compiled_frame
 from runner.profile.script_parser import Fault, ScriptFrame, Stacked
 from runner.workload import load_workload

@@ -14,9 +14,9 @@ from runner.contract.profile import Frame, Profile
 from runner.contract.report import Case, Environment, Host, Revision
 from runner.doctor.counting import require_measurable
 from runner.measuring.trial import Bench, Subject, Trial
-from runner.profile.collect import collect_profile
+from runner.profile.case_profiler import collect_profile
 from runner.profile.elf import LOAD_SEGMENT_KIND, Sections, read_sections, read_segments
-from runner.profile.missing_symbols import describe_missing_callers, describe_missing_names, has_no_callers
+from runner.profile.missing_symbols import describe_missing_callers, describe_missing_symbols, has_no_callers
 from runner.profile.script_parser import ScriptFrame
 from runner.profile.source_lines import find_source_lines
 from runner.profile.stack_folding import KERNEL as KERNEL_MODULE
@@ -140,10 +140,10 @@ def test_what_a_file_lacks_is_said_truly(
     tmp_path: Path, build: Callable[..., Path], options: tuple[str, ...], said: str
 ) -> None:
     build(tmp_path, *options)
-    (remark,) = describe_missing_names([Frame(function="[unknown]", module="program")], tmp_path)
+    (remark,) = describe_missing_symbols([Frame(function="[unknown]", module="program")], tmp_path)
     assert remark.startswith("program: ")
     assert said in remark
-    assert not list(describe_missing_names([Frame(function="f", module="program", file="a.c", line=3)], tmp_path))
+    assert not list(describe_missing_symbols([Frame(function="f", module="program", file="a.c", line=3)], tmp_path))
 
 
 def test_stacks_of_one_frame_are_not_taken_for_call_chains() -> None:

@@ -13,7 +13,7 @@ from runner.contract.nightly import NightlyPart
 from runner.errors import FaultwatchError, RequestRefused, ServerError
 from runner.reporting import service_retries
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect
+from runner.reporting.embedded import connect_to_service
 from runner.settings import load_settings
 from tests.runner.http_stub import Answer, HttpStub, http_stub
 from tests.runner.sample_reports import report
@@ -113,7 +113,7 @@ def test_a_token_is_shown_to_the_service_and_to_nobody_else(
     monkeypatch.setenv("FAULTWATCH_TOKEN_FILE", str(tmp_path / "token"))
     monkeypatch.setenv("FAULTWATCH_URL", answering.url)
     settings = load_settings()
-    with connect(settings) as service:
+    with connect_to_service(settings) as service:
         service.send_report(report())
         assert answering.headers[-1]["Authorization"] == "Bearer fw_1_secret"
         answering.always = Answer(401, '{"title": "No", "detail": "Send a token"}')

@@ -13,11 +13,11 @@ from runner.contract.report import Stage
 from runner.errors import FaultwatchError
 from runner.execution.sandbox import Sandbox
 from runner.subject.build import Builder, BuildFailure
-from runner.subject.build_places import BuildPlaces, release_all
+from runner.subject.build_cache import BuildPlaces, release_all
 from runner.subject.build_record import RECORD_FILE, read_record
-from runner.subject.built_tree import COPY_FOLDER
 from runner.subject.repository import open_repository
 from runner.subject.sandbox_needs import HIDDEN_NETWORK_HINT
+from runner.subject.session_tree_restorer import COPY_FOLDER
 from runner.workload import Workload
 from runner.workload.definition import load_workload
 from tests.power_cut import disk

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.dependencies.watch import LookupTracer
+from runner.dependencies.lookup_tracing import LookupTracer
 from runner.subject.build_inputs import Inputs, find_changed_files, parse_changes, write_inputs
 from runner.subject.repository import open_repository
 

@@ -1,6 +1,6 @@
 import pytest
 
-from runner.subject.missing_packages import find_missing_part, name_missing_tool
+from runner.subject.missing_packages import find_missing_dependency, name_missing_tool
 
 MAKE = "bison -d  awkgram.y\nmake: bison: No such file or directory\nmake: *** [makefile:60: awkgram.tab.c] Error 127\n"
 GCC = "x.c:1:10: fatal error: {}: No such file or directory\n    1 | #include <{}>\ncompilation terminated.\n"
@@ -46,7 +46,7 @@ CONFIG = """  By not providing "Findabsl.cmake" in CMAKE_MODULE_PATH this projec
     ],
 )
 def test_the_missing_part_is_named_with_its_packages(log: str, sentence: str) -> None:
-    assert str(find_missing_part(log)).startswith(sentence.replace("that has it", "that has frobnicate"))
+    assert str(find_missing_dependency(log)).startswith(sentence.replace("that has it", "that has frobnicate"))
 
 
 @pytest.mark.parametrize(
@@ -58,15 +58,15 @@ def test_the_missing_part_is_named_with_its_packages(log: str, sentence: str) ->
     ],
 )
 def test_a_mistake_in_the_sources_is_nothing_missing(log: str) -> None:
-    assert find_missing_part(log) is None
+    assert find_missing_dependency(log) is None
 
 
 def test_a_header_of_the_project_is_not_missing_on_this_host() -> None:
     log = GCC.format("zlib.h", "zlib.h")
-    assert find_missing_part(log, ["src/zlib.h"]) is None
-    assert str(find_missing_part(GCC.format("frob.h", "frob.h"))).startswith("frob.h is missing")
+    assert find_missing_dependency(log, ["src/zlib.h"]) is None
+    assert str(find_missing_dependency(GCC.format("frob.h", "frob.h"))).startswith("frob.h is missing")
     made_by_the_build = GCC.format("gen.h", "gen.h").replace("<gen.h>", '"gen.h"')
-    assert find_missing_part(made_by_the_build) is None, "another job may not have made it yet"
+    assert find_missing_dependency(made_by_the_build) is None, "another job may not have made it yet"
 
 
 def test_a_tool_that_the_build_names_has_packages_too() -> None:

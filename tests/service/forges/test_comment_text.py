@@ -284,10 +284,11 @@ def test_a_budget_is_marked_where_it_is_set() -> None:
 
 def test_annotations_are_sent_in_parts_that_github_takes() -> None:
     cases = [made_gates.case([9] * 30, [10] * 30, mib=number, file="w.toml") for number in range(120)]
-    batches = check_run_text.render_check_run(judge_gate(made_gates.gate(*cases)), LINKS).batches()
+    batches = check_run_text.render_check_run(judge_gate(made_gates.gate(*cases)), LINKS).split_annotations()
     assert [len(batch) for batch in batches] == [50, 50, 20]
     assert [
-        len(batch) for batch in check_run_text.render_check_run(judge_gate(made_gates.gate(SAME)), LINKS).batches()
+        len(batch)
+        for batch in check_run_text.render_check_run(judge_gate(made_gates.gate(SAME)), LINKS).split_annotations()
     ] == [0]
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from runner.contract.commit_search import Culprit, Found, NothingToFind, Proof, ProofState, Search
 from runner.contract.job import Backend, BisectQuestion, Job, State, Where
-from runner.contract.search import Culprit, Found, NothingToFind, Proof, ProofState, Search
 from service.forges.job_reply import render_reply
 
 GOLDEN = Path(__file__).with_name("golden_replies")

@@ -13,9 +13,9 @@ from apiflask import APIFlask
 from flask.testing import FlaskClient
 
 from runner.contract import Report
+from runner.contract.commit_search import Asked, Culprit, Found, NothingToFind, Proof, ProofState, Search
 from runner.contract.job import Backend, Job, JobOrder
 from runner.contract.report import IMPORT_FORMAT
-from runner.contract.search import Asked, Culprit, Found, NothingToFind, Proof, ProofState, Search
 from service.jobs.drift_bisecting import DriftBisector
 from service.jobs.extension import find_scheduler
 from service.notify.message import write_message

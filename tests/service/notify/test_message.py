@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from service.config.notifications import EmailChannel
 from service.notify import feed
 from service.notify.mail import compose_mail
-from service.notify.message import MAX_EVENTS, make_plain, write_message
+from service.notify.message import MAX_EVENTS, make_single_line, write_message
 from service.schemas.history import Cause, Direction
 from service.schemas.triage import State
 from service.text.cause_text import name_candidates
@@ -51,7 +51,7 @@ def test_a_message_about_many_says_how_many_more() -> None:
 
 @given(strange)
 def test_strangers_text_stays_on_its_line(text: str) -> None:
-    line = make_plain(text)
+    line = make_single_line(text)
     assert len(line) <= 200
     assert line.isprintable() or all(sign.isprintable() or sign == " " or ord(sign) > 0xA0 for sign in line)
     assert len(line.splitlines()) <= 1

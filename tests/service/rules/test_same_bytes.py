@@ -14,7 +14,7 @@ from runner.contract.mapped_files import CacheState, MappedFile, ProgramFiles, U
 from service.rules.comparison.interleaved import decide_comparison
 from service.rules.same_bytes import ProgramBytes, is_uncertain, list_system_file_settings, read_program_bytes
 from service.rules.series.find_drifts import find_drifts
-from service.rules.series.tracks import PathPoint, arrange_trend
+from service.rules.series.point_order import PathPoint, arrange_trend
 from service.schemas.history import Cause
 from tests.service import reports
 

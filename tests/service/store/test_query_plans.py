@@ -53,7 +53,7 @@ def read_whole(engine: Engine, asked: list[Statement]) -> dict[str, str]:
     found: dict[str, str] = {}
     with engine.connect() as connection:
         connection.exec_driver_sql("SET enable_seqscan = off")
-        # Where each page costs the same, all indexes of so small a table are as good as the best one.
+        # If each page costs the same, all indexes of so small a table are as good as the best one.
         connection.exec_driver_sql("SET random_page_cost = 4")
         for statement, parameters in asked:
             plan = connection.exec_driver_sql(f"EXPLAIN (FORMAT JSON) {statement}", parameters).scalar_one()

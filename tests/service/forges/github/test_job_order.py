@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from runner.contract.commit_search import Culprit, Found, Search
 from runner.contract.job import Claim, Finish, Job, Outcome, State
-from runner.contract.search import Culprit, Found, Search
 from service.pipeline import lease_jobs
 from service.store import jobs
 from tests.service.forges import made_gates

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.store import forges as store
+from service.store import forge_queue as store
 from tests.service.forges import made_gates
 from tests.service.forges.github import stand_in
 

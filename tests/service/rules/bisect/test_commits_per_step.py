@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.contract.search import Pace
+from runner.contract.commit_search import Pace
 from service.rules.bisect.commits_per_step import choose_commits_at_once
 from service.rules.bisect.exact_search import search_exact
 from service.rules.bisect.question import Measure, Observation, Question

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runner.contract import MetricVerdict, Verdict
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules.comparison.run_pairing import ComparableRun, Pair, match_runs
 from service.rules.comparison.stored_runs import DriftSummary, SideReadings, compare_pairs, summarise_drift
 from service.schemas.history import Cause
@@ -41,7 +41,7 @@ def drift(position: int, change: int = 10, **changes: Any) -> DriftSummary:
 
 
 def readings(samples: tuple[float, ...], *, counted: bool = True) -> SideReadings:
-    return SideReadings(samples, len(samples), median(samples), counted, series=1)
+    return SideReadings(samples, len(samples), compute_median(samples), counted, series=1)
 
 
 def judged(

@@ -37,7 +37,7 @@ def test_appending_gives_the_answer_of_reading_again(values, stride):
     for n, value in enumerate(values, 1):
         drifts = series.append(value)
         if n % stride == 0 or n == len(values):
-            assert drifts == series.changes() == find_level_changes(values[:n])
+            assert drifts == series.find_changes() == find_level_changes(values[:n])
 
 
 @settings(max_examples=thorough.choose(4, 30))
@@ -61,9 +61,9 @@ def test_how_the_points_come_in_does_not_matter(values, cuts, sampled):
     begin = 0
     for cut in [*np.cumsum(cuts).tolist(), len(values)]:
         series.extend(values[begin:cut], samples and samples[begin:cut])
-        series.changes()
+        series.find_changes()
         begin = max(begin, cut)
-    assert series.changes() == find_level_changes(values, samples=samples)
+    assert series.find_changes() == find_level_changes(values, samples=samples)
 
 
 @settings(max_examples=60)
@@ -107,7 +107,7 @@ def test_a_step_that_the_newest_points_show_as_well_is_one_change():
         series = LevelChangeDetector()
         for n in range(20, len(values) + 1):
             series.extend(values[0 if n == 20 else n - 1 : n])
-            drifts = series.changes()
+            drifts = series.find_changes()
             indexes = [drift.index for drift in drifts]
             twice += indexes != sorted(set(indexes))
             if drifts and drifts[-1].rule == "newest" and len(drifts) > 1 and drifts[-2].rule == "step":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from runner.contract.search import Culprit, Proof, ProofState
+from runner.contract.commit_search import Culprit, Proof, ProofState
 from service.rules.events.narrowing import BisectResult, narrow_event
 
 COMMITS = [f"{number:040x}" for number in range(5)]

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import metric
-from service.rules.relative_change import percent_change
+from service.rules.relative_change import compute_percent_change
 from service.rules.series.describe_drift import make_drift_ids
 from service.rules.series.find_drifts import SeriesDrift, find_drifts, get_direction, is_exact_count
-from service.rules.series.tracks import PathPoint, arrange_trend
+from service.rules.series.point_order import PathPoint, arrange_trend
 from service.schemas.history import Cause, Direction, SeriesHead
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ def test_a_configuration_change_does_not_hide_the_commit_next_to_it() -> None:
 
 def test_a_zero_baseline() -> None:
     (drift,) = drifts_of("A1=0", "A2=3")
-    assert percent_change(drift.change.after - drift.change.before, drift.change.before) is None
+    assert compute_percent_change(drift.change.after - drift.change.before, drift.change.before) is None
     assert (drift.change.before, drift.change.after) == (0, 3)
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from runner.contract import Verdict
 from service.rules.series.find_drifts import SeriesDrift, find_drifts
+from service.rules.series.point_order import Trend, arrange_trend
 from service.rules.series.proofs import Proof, apply_proofs, is_covered
-from service.rules.series.tracks import Trend, arrange_trend
 from service.schemas.history import Cause
 from tests.service.rules.series.test_find_drifts import points
 

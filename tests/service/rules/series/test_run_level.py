@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.contract import Reading, Status
-from runner.contract.level import median
+from runner.contract.level import compute_median
 from service.rules.series.run_level import compute_run_level
 
 COUNTED = [Reading(value=value) for value in (2**63, 2**63 + 2, 2**63 + 1)]
@@ -16,7 +16,7 @@ COUNTED = [Reading(value=value) for value in (2**63, 2**63 + 2, 2**63 + 1)]
 
 @given(st.lists(st.integers(-(2**64), 2**64), min_size=1))
 def test_the_median_of_counts_is_exact_wherever_it_is_a_whole_number(values: list[int]) -> None:
-    level, exact = median(values), exact_median([Fraction(value) for value in values])
+    level, exact = compute_median(values), exact_median([Fraction(value) for value in values])
     if exact.denominator == 1:
         assert isinstance(level, int)
         assert level == exact

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.rules.series.tracks import PathPoint
+from service.rules.series.point_order import PathPoint
 from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Candidate, Cause, Direction, Drift, Evidence
 from tests.service import made_series

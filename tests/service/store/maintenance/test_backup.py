@@ -21,7 +21,7 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.upgrade import upgrade_database
 from service.store.maintenance import postgres_backup
-from service.store.maintenance.backup import backup, restore
+from service.store.maintenance.backup import backup_database, restore_database
 from tests.service import reports
 from tests.service.apiclient import Api
 from tests.service.store import later_version
@@ -41,15 +41,15 @@ def close(api: Api) -> None:
 def test_a_restored_backup_has_what_was_there(api: Api, database: Database, tmp_path: Path) -> None:
     old, new = reports.report(1, 100, 100), reports.report(2, 200, 200)
     api.send(old)
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     api.send(new)
     database.close()
     close(api)
     with pytest.raises(ServiceError, match="--replace"):
-        restore(database, tmp_path / "copy")
+        restore_database(database, tmp_path / "copy")
     assert api.get("/runs")["total"] == 2
     close(api)
-    restore(database, tmp_path / "copy", replace=True)
+    restore_database(database, tmp_path / "copy", replace=True)
     assert [run["run_id"] for run in api.get("/runs")["items"]] == [str(old.run_id)]
     assert api.send_each(new, old) == [201, 200]
     assert len(api.series()["points"]) == 2
@@ -67,12 +67,12 @@ def test_a_backup_of_an_older_version_replaces_a_newer_database(
     upgrade_database(database)
     with database.writing() as session:
         session.execute(text("DROP TABLE loose_part"))  # as if only the later version had it
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     later_version.become(tmp_path, monkeypatch, "CREATE TABLE loose_part (first_run INTEGER PRIMARY KEY)")
     upgrade_database(database)
     database.close()
     database = Database(url)
-    restore(database, tmp_path / "copy", replace=True)
+    restore_database(database, tmp_path / "copy", replace=True)
     upgrade_database(database)
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM loose_part")).scalar_one() == 0
@@ -87,7 +87,7 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     api: Api, database: Database, tmp_path: Path, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.send(*(reports.report(number, 100, 100) for number in range(1, 9)))
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     whole = subprocess.run(
         [postgres_backup._find_tool("pg_restore"), "--clean", "--if-exists", "--file=-", tmp_path / "copy"],
         check=True,
@@ -104,7 +104,7 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
     database.close()
     close(api)
     with pytest.raises(ServiceError, match="pg_restore failed"):
-        restore(database, tmp_path / "copy", replace=True)
+        restore_database(database, tmp_path / "copy", replace=True)
     assert api.get("/runs")["total"] == 8
     assert len(api.series()["points"]) == 8
 
@@ -112,10 +112,10 @@ def test_of_a_restore_that_is_cut_off_nothing_remains(
 @EVERY_DATABASE
 def test_a_database_in_use_is_not_replaced(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(reports.report(1, 100))
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     own = Database(database.url.render_as_string(hide_password=False))
     with database.engine.connect(), pytest.raises(ServiceError, match="in use"):
-        restore(own, tmp_path / "copy")
+        restore_database(own, tmp_path / "copy")
     own.close()
     assert api.get("/runs")["total"] == 1
 
@@ -124,14 +124,14 @@ def test_a_database_in_use_is_not_replaced(api: Api, database: Database, tmp_pat
 def test_a_damaged_backup_leaves_the_database_alone(api: Api, database: Database, tmp_path: Path) -> None:
     api.send(*(reports.report(number, 100, 101) for number in range(1, 30)))
     file = tmp_path / "copy"
-    backup(database, file)
+    backup_database(database, file)
     content = bytearray(file.read_bytes())
     content[: len(content) // 2] = b"\xff" * (len(content) // 2)
     file.write_bytes(content)
     database.close()
     close(api)
     with pytest.raises(ServiceError):
-        restore(database, file, replace=True)
+        restore_database(database, file, replace=True)
     assert api.get("/runs")["total"] == 29
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.endswith(".part")] == []
 
@@ -141,7 +141,7 @@ def test_a_backup_is_taken_while_somebody_writes_and_makes_nobody_wait(
 ) -> None:
     api.send(reports.report(1, 100))
     with database.writing():  # a database whose write lock is taken can be copied, so copying takes none
-        backup(database, tmp_path / "copy")
+        backup_database(database, tmp_path / "copy")
     with closing(sqlite3.connect(tmp_path / "copy")) as copy:
         assert copy.execute("SELECT count(*) FROM run").fetchone() == (1,)
         assert copy.execute("PRAGMA journal_mode").fetchone() == ("delete",)
@@ -150,13 +150,13 @@ def test_a_backup_is_taken_while_somebody_writes_and_makes_nobody_wait(
 def test_a_backup_does_not_overwrite_a_file(database: Database, tmp_path: Path) -> None:
     (tmp_path / "copy").write_text("something else")
     with pytest.raises(ServiceError, match="exists"):
-        backup(database, tmp_path / "copy")
+        backup_database(database, tmp_path / "copy")
     assert (tmp_path / "copy").read_text() == "something else"
 
 
 @pytest.mark.parametrize("is_database", [True, False])
 def test_what_is_not_ours_is_replaced_only_on_demand(database: Database, tmp_path: Path, is_database: bool) -> None:
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     file = tmp_path / "own"
     if is_database:
         with closing(sqlite3.connect(file)) as connection, connection:
@@ -166,25 +166,25 @@ def test_what_is_not_ours_is_replaced_only_on_demand(database: Database, tmp_pat
     before = file.read_bytes()
     other = Database(f"sqlite:///{file}")
     with pytest.raises(ServiceError, match="--replace"):
-        restore(other, tmp_path / "copy")
+        restore_database(other, tmp_path / "copy")
     assert file.read_bytes() == before
-    restore(other, tmp_path / "copy", replace=True)
+    restore_database(other, tmp_path / "copy", replace=True)
     upgrade_database(other)
     other.close()
 
 
 def test_a_backup_makes_no_folder(database: Database, tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="cannot be written"):
-        backup(database, tmp_path / "mistyped" / "copy")
+        backup_database(database, tmp_path / "mistyped" / "copy")
     assert not (tmp_path / "mistyped").exists()
 
 
 def test_a_backup_of_a_newer_version_is_refused(database: Database, tmp_path: Path) -> None:
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:
         copy.execute("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(ServiceError, match="newer version"):
-        restore(database, tmp_path / "copy")
+        restore_database(database, tmp_path / "copy")
 
 
 @EVERY_DATABASE

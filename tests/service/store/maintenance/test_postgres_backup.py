@@ -8,7 +8,7 @@ import pytest
 
 from service.errors import ServiceError
 from service.store.engine.database import Database
-from service.store.maintenance.backup import backup
+from service.store.maintenance.backup import backup_database
 from service.store.maintenance.postgres_backup import _build_environment
 
 
@@ -30,7 +30,7 @@ def test_the_tools_connect_as_the_service_does() -> None:
 def test_a_backup_of_the_server_that_answers(database: Database, database_url: str, tmp_path: Path) -> None:
     folder = database.url.query["host"]
     several = f"postgresql://tests@/{database.url.database}?host={tmp_path},{folder}&target_session_attrs=read-write"
-    backup(Database(several), tmp_path / "backup")
+    backup_database(Database(several), tmp_path / "backup")
     assert (tmp_path / "backup").stat().st_size > 0
     with pytest.raises(ServiceError, match="pg_dump"):
-        backup(Database(several.replace("read-write", "standby")), tmp_path / "other")
+        backup_database(Database(several.replace("read-write", "standby")), tmp_path / "other")

@@ -36,7 +36,7 @@ from service.errors import ServiceError
 from service.store.engine.database import Database
 from service.store.engine.table_partitions import RUNS_PER_PARTITION
 from service.store.engine.upgrade import upgrade_database
-from service.store.maintenance.backup import backup, restore
+from service.store.maintenance.backup import backup_database, restore_database
 from service.store.models import Base, Exact
 from service.web import app_resources
 from tests.service import postgres, reports
@@ -103,10 +103,10 @@ def test_every_table_arrives_as_it_was(tmp_path: Path, target: Database) -> None
                 session.execute(insert(table).values(values))
     before = rows(source)
     assert all(len(found) == 2 for found in before.values())
-    backup(source, tmp_path / "copy")
+    backup_database(source, tmp_path / "copy")
     source.close()
     shown: list[tuple[int, int]] = []
-    restore(target, tmp_path / "copy", progress=lambda done, total: shown.append((done, total)))
+    restore_database(target, tmp_path / "copy", progress=lambda done, total: shown.append((done, total)))
     assert rows(target) == before
     assert shown[-1] == (2 * len(before), 2 * len(before))
 
@@ -114,13 +114,13 @@ def test_every_table_arrives_as_it_was(tmp_path: Path, target: Database) -> None
 def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: Path, target: Database) -> None:
     api.send(*(reports.report(number, 100 if number < 5 else 200) for number in range(1, 9)))
     (drift,) = api.drifts()
-    backup(database, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
     with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:
         # As where there were many runs, of which the newest ones are deleted.
         for table, column in (("run", "number"), ("point", "run_number"), ("report", "run_number")):
             copy.execute(f"UPDATE {table} SET {column} = {column} + {3 * RUNS_PER_PARTITION - 5}")
         copy.execute(f"INSERT INTO last_number VALUES ('run', {5 * RUNS_PER_PARTITION})")
-    restore(target, tmp_path / "copy")
+    restore_database(target, tmp_path / "copy")
     upgrade_database(target)
     address = target.url.render_as_string(hide_password=False)
     app = create_app(Config.from_environment({"FAULTWATCH_HOME": str(tmp_path / "other"), "DATABASE_URL": address}))
@@ -137,8 +137,8 @@ def test_a_service_goes_on_where_it_was(api: Api, database: Database, tmp_path: 
 
 def test_references_are_checked_afterwards(api: Api, database: Database, tmp_path: Path, target: Database) -> None:
     api.send(reports.report(1, 100))
-    backup(database, tmp_path / "copy")
-    restore(target, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
+    restore_database(target, tmp_path / "copy")
     with pytest.raises(IntegrityError), target.writing() as session:
         session.execute(text("DELETE FROM subject"))
 
@@ -147,15 +147,15 @@ def test_a_backup_that_cannot_be_loaded_leaves_the_database_alone(
     api: Api, database: Database, tmp_path: Path, target: Database
 ) -> None:
     api.send(reports.report(1, 100))
-    backup(database, tmp_path / "copy")
-    restore(target, tmp_path / "copy")
+    backup_database(database, tmp_path / "copy")
+    restore_database(target, tmp_path / "copy")
     before = rows(target)
     with pytest.raises(ServiceError, match="--replace"):
-        restore(target, tmp_path / "copy")
+        restore_database(target, tmp_path / "copy")
     with closing(sqlite3.connect(tmp_path / "copy")) as copy, copy:
         copy.execute("UPDATE run SET host_id = 77")
     with pytest.raises(ServiceError, match=r"cannot be loaded.*host_id"):
-        restore(target, tmp_path / "copy", replace=True)
+        restore_database(target, tmp_path / "copy", replace=True)
     assert rows(target) == before
 
 
@@ -166,11 +166,11 @@ def test_an_older_backup_is_upgraded_on_the_way(
     upgrade_database(older)
     with older.writing() as session:
         session.execute(text("INSERT INTO subject (name) VALUES ('demo')"))
-    backup(older, tmp_path / "copy")
+    backup_database(older, tmp_path / "copy")
     older.close()
     before = (tmp_path / "copy").read_bytes()
     later_version.become(tmp_path, monkeypatch, "ALTER TABLE host ADD COLUMN added INTEGER")
-    restore(target, tmp_path / "copy")
+    restore_database(target, tmp_path / "copy")
     with target.engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == later_version.SCHEMA
     assert [row[1] for row in rows(target)["subject"]] == ["demo"]

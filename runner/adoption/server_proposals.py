@@ -1,0 +1,351 @@
+"""Recognises servers, and proposes how to start and to load them. Pure: it sees names and texts only."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from runner.adoption.proposal import LoadProposal, RunProposal
+from runner.adoption.sources import Sources, is_auxiliary
+from runner.adoption.workload_text import escape_braces, format_server
+
+FindGenerator = Callable[[str], str]
+"""Returns how a load generator is started; empty if it is not installed."""
+
+HOW_TO = "docs/how-to/servers.md"
+_MAX_SERVICE_FILES = 20
+_MAX_COMMAND_CHARACTERS = 1000
+_INTERPRETERS = {"node", "python", "python3", "ruby", "perl", "php", "sh", "bash"}
+_ADDRESS = "http://127.0.0.1:{port}/"
+_WRAPPERS = {"env", "exec", "tini", "dumb-init", "--"}
+"""Words before a command that only start it."""
+
+# How each load generator loads what speaks a protocol, the best first: a fixed number of requests by one client, which
+# takes about a second.
+_REDIS_ARGUMENTS = "-p {port} -n 5000 -c 1 -r 100000 -d 512 -t set"
+_MEMTIER_ARGUMENTS = "-P memcache_text -p {port} -t 1 -c 1 -d 512 --key-maximum=100000 --hide-histogram"
+_MEMCSLAP_ARGUMENTS = "--servers=127.0.0.1:{port} --concurrency=1 --test=set"
+_POSTGRES_ARGUMENTS = "-h 127.0.0.1 -p {port} -U postgres postgres"
+_LOADS: Mapping[str, tuple[LoadProposal, ...]] = {
+    "redis": (
+        *(
+            LoadProposal(f"{name} {_REDIS_ARGUMENTS}", output="redis-benchmark", fill=f"{name} {_REDIS_ARGUMENTS} -q")
+            for name in ("redis-benchmark", "valkey-benchmark")
+        ),
+        LoadProposal(
+            "memtier_benchmark -p {port} -t 1 -c 1 -n 5000 -d 512 --key-maximum=100000 --hide-histogram",
+            output="memtier",
+        ),
+    ),
+    # Filled beyond the memory that the server may have, because random sizes of items take steps of whole slabs.
+    "memcached": (
+        LoadProposal(
+            f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 5000",
+            output="memtier",
+            fill=f"memtier_benchmark {_MEMTIER_ARGUMENTS} -n 60000 --ratio=1:0",
+        ),
+        LoadProposal(
+            f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=5000",
+            output="regex",
+            pattern=r"Time to set\s+(?P<operations>\d+) keys by .*?(?P<seconds>\d+\.\d+) seconds",
+            fill=f"memcslap {_MEMCSLAP_ARGUMENTS} --execute-number=15000",
+        ),
+    ),
+    "http": (
+        LoadProposal("ab -q -k -n 1000 -c 1 {address}", output="ab"),
+        LoadProposal("hey -n 1000 -c 1 {address}", output="hey"),
+        # It knows no number of requests, only a time.
+        LoadProposal("wrk -t1 -c1 -d1s --latency {address}", output="wrk"),
+    ),
+    "postgres": (
+        LoadProposal(
+            f"pgbench -n -S -c 1 -t 1000 {_POSTGRES_ARGUMENTS}",
+            output="pgbench",
+            fill=f"pgbench -i -s 2 -q {_POSTGRES_ARGUMENTS}",
+        ),
+    ),
+    "mqtt": (
+        LoadProposal("mosquitto_pub -h 127.0.0.1 -p {port} -q 1 -t load -m message --repeat 1000", operations=1000),
+    ),
+}
+
+
+class _KnownServer(Struct, frozen=True):
+    """How a server is started in the foreground, what it speaks, and how it is stopped.
+
+    ``PROGRAM`` and ``FOLDER`` stand for the path of the program and for its folder.
+    """
+
+    command: str
+    speaks: str
+    stop_signal: str = ""
+    page: str = ""
+
+
+def _start_with_file(text: str, options: str) -> str:
+    r"""Return a command that writes a configuration, in which ``%s`` is the port, into the folder of the data.
+
+    The text is that of ``printf`` between double quotes.
+    """
+    text = escape_braces(text).replace("DATA", "{data}")
+    return f"sh -c 'printf \"{text}\" {{port}} >{{data}}/server.conf && exec PROGRAM {options}'"
+
+
+_REDIS_SERVER = _KnownServer("PROGRAM --port {port} --bind 127.0.0.1 --save '' --dir {data}", "redis")
+KNOWN_SERVERS: Mapping[str, _KnownServer] = {
+    "redis-server": _REDIS_SERVER,
+    "valkey-server": _REDIS_SERVER,
+    "keydb-server": _REDIS_SERVER,
+    # As root it asks for a user. An ordinary user stays itself.
+    "memcached": _KnownServer("PROGRAM -l 127.0.0.1 -p {port} -t 1 -m 16 -u root", "memcached"),
+    "nginx": _KnownServer(
+        _start_with_file(
+            "daemon off; worker_processes 1; pid nginx.pid; error_log stderr; events {} http { access_log off; "
+            "server { listen 127.0.0.1:%s; location / { return 200; } } }",
+            "-p {data} -c server.conf",
+        ),
+        "http",
+    ),
+    "lighttpd": _KnownServer(
+        _start_with_file(
+            r"server.document-root = \"DATA\" \nserver.bind = \"127.0.0.1\" \nserver.port = %s\n",
+            "-D -f {data}/server.conf",
+        ),
+        "http",
+        "SIGINT",
+    ),
+    "haproxy": _KnownServer(
+        _start_with_file(
+            r"global\n nbthread 1\ndefaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
+            r"frontend load\n bind 127.0.0.1:%s\n http-request return status 200\n",
+            "-db -f {data}/server.conf",
+        ),
+        "http",
+    ),
+    "postgres": _KnownServer(
+        "sh -c 'export TZ=UTC && FOLDER/initdb -D {data}/db -U postgres -A trust --no-sync >&2 && exec PROGRAM "
+        "-D {data}/db -p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c shared_buffers=64MB "
+        "-c fsync=off -c autovacuum=off'",
+        "postgres",
+        "SIGINT",
+    ),
+    "mosquitto": _KnownServer("PROGRAM -p {port}", "mqtt"),
+    "etcd": _KnownServer(
+        "PROGRAM --data-dir {data}/etcd --listen-client-urls http://127.0.0.1:{port} --advertise-client-urls "
+        "http://127.0.0.1:{port} --listen-peer-urls http://127.0.0.1:0 --unsafe-no-fsync",
+        "http",
+        page="health",
+    ),
+}
+"""Servers by the name of their program. Nothing is stored from one start to the next, and one thread or process works
+where that can be chosen."""
+
+
+def propose_known_server(program: str, find_generator: FindGenerator) -> RunProposal | None:
+    """Propose how to start and to load a program, if its name is that of a server; None if it is not.
+
+    Parameters
+    ----------
+    program
+        Its path, relative to the build's directory.
+    """
+    path = PurePosixPath(program)
+    server = KNOWN_SERVERS.get(path.name)
+    if server is None or shlex.quote(program) != program:
+        return None
+    start = get_start(program)
+    command = server.command.replace("PROGRAM", start).replace("FOLDER", str(path.parent))
+    run = RunProposal(command, program=start, stop_signal=server.stop_signal)
+    if load := choose_load(server.speaks, f"{_ADDRESS}{server.page}", find_generator):
+        return replace(run, load=load)
+    generators = ", ".join(load.command.split()[0] for load in _LOADS[server.speaks])
+    return replace(run, lacks=f"{start} is a server, and none of its load generators is installed: {generators}")
+
+
+def propose_listening_server(
+    run: RunProposal, place: str, port: int, *, speaks_http: bool, find_generator: FindGenerator
+) -> RunProposal:
+    """Propose how to measure a program that was seen to listen.
+
+    Parameters
+    ----------
+    place
+        The port, or the path of a Unix socket, as its command line may name it.
+    port
+        The port; 0 for a socket.
+    speaks_http
+        Whether it answers to HTTP there.
+    """
+    placeholder = "port" if port else "socket"
+    command, count = re.subn(
+        rf"(?<![\w./-]){re.escape(place)}(?![\w./-])" if not port else rf"(?<![\w.]){port}(?![\w.])",
+        f"{{{placeholder}}}",
+        escape_braces(run.command),
+    )
+    # A port that only the program knows stays the same, and its readiness is not seen in the command.
+    ready = "" if count else f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}'" if port else f"test -S {shlex.quote(place)}"
+    address = _ADDRESS if count else _ADDRESS.format(port=port)
+    server = replace(
+        run, command=command, program=get_program(run), ready_command=escape_braces(ready), idle=False, stand_in=""
+    )
+    if speaks_http and (load := choose_load("http", address, find_generator)):
+        return replace(server, load=load)
+    endpoint = f"port {port}" if port else f"the socket {place}"
+    lack = "no HTTP load generator is installed (ab, hey or wrk)" if speaks_http else "init does not know what loads it"
+    return replace(server, lacks=f"{run.command} listens on {endpoint}: it is a server, and {lack}")
+
+
+def choose_load(protocol: str, address: str, find_generator: FindGenerator) -> LoadProposal | None:
+    """Return the load for a protocol by the first generator that is installed; None if none is."""
+    for load in _LOADS[protocol]:
+        name, _, arguments = load.command.partition(" ")
+        if start := find_generator(name):
+            arguments = arguments.replace("{address}", address)
+            fill = start + load.fill.removeprefix(name) if load.fill else ""
+            return replace(load, command=f"{start} {arguments}", fill=fill)
+    return None
+
+
+def list_example_lines(run: RunProposal) -> list[str]:
+    """Return the tables to add for a server that init cannot load, as comments of a workload file."""
+    place = next((name for name in ("port", "socket") if f"{{{name}}}" in run.command), "")
+    load = LoadProposal(f"LOAD_GENERATOR {{{place}}}" if place else "LOAD_GENERATOR", operations=1000)
+    lines = format_server(run, load)
+    about = (
+        f"# {run.program} is a server. Replace `command` in [run] by these tables, with a load generator and the",
+        f"# operations of one execution of it: {HOW_TO}",
+    )
+    return [*about, *(f"# {line}" for line in lines if line)]
+
+
+def list_service_runs(sources: Sources, programs: Collection[str]) -> list[RunProposal]:
+    """Return the commands of systemd units and Dockerfiles that start built programs or tracked scripts.
+
+    Parameters
+    ----------
+    programs
+        Paths of the built programs.
+    """
+    paths = {PurePosixPath(path).name: path for path in sorted(programs, reverse=True)}
+    runs: dict[str, RunProposal] = {}
+    files = [file for file in sources.files if _is_service_file(file) and not is_auxiliary(file)]
+    for file in files[:_MAX_SERVICE_FILES]:
+        text = sources.read_text(file)
+        is_unit = file.endswith(".service")
+        variables = {} if is_unit else _list_port_variables(text)
+        for words in list_unit_commands(text) if is_unit else list_container_commands(text):
+            if command := _localize_command(words, paths, sources):
+                prefix = ["env", *(f"{name}={port}" for name, port in variables.items())] if variables else []
+                line = shlex.join([*prefix, *command])
+                runs[line] = RunProposal(line, program=get_start(command[0]), from_service_file=True)
+    return list(runs.values())
+
+
+def list_unit_commands(text: str) -> Iterator[list[str]]:
+    """Yield the commands that a systemd unit starts, without those that need its variables."""
+    for line in _join_lines(text):
+        key, equals, value = line.partition("=")
+        if equals and key.strip() == "ExecStart":
+            # "-", "+", "!" and ":" say how systemd starts it; with "@" the second word is its name, not an argument.
+            value = value.strip().lstrip("-+!:|")
+            if not value.startswith("@") and "%" not in value and "$" not in value:
+                yield _split_words(value)
+
+
+def list_container_commands(text: str) -> Iterator[list[str]]:
+    """Yield the command that a Dockerfile starts: its entry point with its arguments, else its arguments."""
+    last: dict[str, list[str]] = {"ENTRYPOINT": [], "CMD": []}
+    for line in _join_lines(text):
+        instruction, _, value = line.strip().partition(" ")
+        if instruction.upper() in last:
+            last[instruction.upper()] = _split_container_words(value.strip())
+    entry, arguments = last["ENTRYPOINT"], last["CMD"]
+    yield [*entry, *arguments]
+    # An entry point is often a script that prepares the container.
+    yield arguments
+
+
+def list_exposed_ports(text: str) -> list[int]:
+    """Return the TCP ports that a Dockerfile exposes."""
+    lines = [line.split() for line in _join_lines(text)]
+    words = [word for line in lines if line and line[0].upper() == "EXPOSE" for word in line[1:]]
+    return [
+        int(port) for word in words if (port := word.removesuffix("/tcp")).isdecimal() and 0 < int(port[:6]) < 65_536
+    ]
+
+
+def _list_port_variables(text: str) -> dict[str, str]:
+    """Return the variables by which a Dockerfile tells its program an exposed port."""
+    ports = {str(port) for port in list_exposed_ports(text)}
+    found: dict[str, str] = {}
+    for line in _join_lines(text):
+        instruction, _, value = line.strip().partition(" ")
+        if instruction.upper() == "ENV":
+            for name, port in re.findall(
+                r"\b([A-Z][A-Z0-9_]{0,50})[= ]\"?(\d{1,5})\b", value[:_MAX_COMMAND_CHARACTERS]
+            ):
+                if port in ports:
+                    found[name] = port
+    return found
+
+
+def _is_service_file(file: str) -> bool:
+    name = PurePosixPath(file).name
+    return name.endswith(".service") or name in {"Dockerfile", "Containerfile"}
+
+
+def _join_lines(text: str) -> Iterable[str]:
+    """Return the lines of a file in which a backslash continues a line."""
+    return text.replace("\\\n", " ").splitlines()
+
+
+def _split_container_words(value: str) -> list[str]:
+    if value.startswith("["):
+        try:
+            words = json.loads(value)
+        except (ValueError, RecursionError):
+            return []
+        return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else []
+    return [] if re.search(r"[$&|;<>`()]", value) else _split_words(value)
+
+
+def _split_words(value: str) -> list[str]:
+    try:
+        return shlex.split(value[: _MAX_COMMAND_CHARACTERS + 1])
+    except ValueError:
+        return []
+
+
+def _localize_command(words: Sequence[str], paths: Mapping[str, str], sources: Sources) -> list[str]:
+    """Return an installed command as one that starts what lies in the built tree; empty if that has no such program."""
+    words = list(words)
+    while words and PurePosixPath(words[0]).name in _WRAPPERS:
+        del words[0]
+    text = " ".join(words)
+    if not words or len(text) > _MAX_COMMAND_CHARACTERS or not text.isprintable() or "$" in text:
+        return []
+    name = PurePosixPath(words[0]).name
+    if name in paths:
+        return [get_start(paths[name]), *words[1:]]
+    if name in _INTERPRETERS and len(words) > 1:
+        # The folder of the container is not that of the repository.
+        parts = PurePosixPath(words[1]).parts
+        for index in range(len(parts)):
+            script = "/".join(parts[index:])
+            if sources.has(script):
+                return [name, script, *words[2:]]
+    return []
+
+
+def get_start(program: str) -> str:
+    """Return how a program in the build's directory is started."""
+    return program if "/" in program else f"./{program}"
+
+
+def get_program(run: RunProposal) -> str:
+    """Return the program that a command starts."""
+    return run.program or run.command.split()[0]

@@ -1,0 +1,172 @@
+"""Chooses the processes to observe, by process, name, control group, unit or container. Pure: takes a table."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from runner.attach.process_table import LiveProcess, find_descendants
+from runner.errors import FaultwatchError
+
+_MAX_LISTED = 8
+_MAX_TITLE_CHARACTERS = 60
+_UNIT_SUFFIX = re.compile(r"\.(?:service|scope|slice)$")
+_CONTAINER_ID = re.compile(r"[0-9a-f]{12,64}")
+_NAMED_WORDS = 2
+"""A process is found by the names of its program and, as for scripts, of the program's first argument."""
+
+
+class Choice(Struct, frozen=True):
+    """The processes to observe.
+
+    Attributes
+    ----------
+    root
+        The process that started the others.
+    pids
+        All of them, the root first.
+    """
+
+    root: LiveProcess
+    pids: tuple[int, ...]
+
+
+def choose_by_pid(table: Mapping[int, LiveProcess], pid: int) -> Choice:
+    """Choose a process and its descendants.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no such process, or it is a thread of the kernel.
+    """
+    process = table.get(pid)
+    if process is None:
+        raise FaultwatchError(
+            f"there is no process {pid}", "`pgrep -a NAME` lists processes; a thread is not one, pass its process"
+        )
+    if process.is_of_kernel:
+        raise FaultwatchError(f"{pid} is a thread of the kernel, [{process.name}]: it has no page faults of its own")
+    return Choice(process, find_descendants(table, pid))
+
+
+def choose_by_name(table: Mapping[int, LiveProcess], name: str, own: int = 0) -> Choice:
+    """Choose the only tree of processes whose program has a name.
+
+    Parameters
+    ----------
+    own
+        This process, which is never chosen, nor are its ancestors.
+
+    Raises
+    ------
+    FaultwatchError
+        No process has this name, or processes of several trees have.
+    """
+    excluded = set(_list_ancestors(table, own))
+    matching = {pid for pid, process in table.items() if pid not in excluded and _has_name(process, name)}
+    roots = [pid for pid in sorted(matching) if matching.isdisjoint(_list_ancestors(table, table[pid].parent))]
+    if not roots:
+        raise FaultwatchError(f"no process is named {name!r}", "`ps -e` lists the names; or pass a process id")
+    if len(roots) > 1:
+        raise FaultwatchError(
+            f"{len(roots)} separate processes are named {name!r}: {_list_processes(table[pid] for pid in roots)}",
+            "pass the id of one of them",
+        )
+    return choose_by_pid(table, roots[0])
+
+
+def choose_by_group(table: Mapping[int, LiveProcess], path: str) -> Choice:
+    """Choose all processes of a control group and of the groups below it.
+
+    Parameters
+    ----------
+    path
+        The path below the mount of the hierarchy, or with the usual mount.
+
+    Raises
+    ------
+    FaultwatchError
+        The group has no processes.
+    """
+    group = "/" + re.sub(r"^/sys/fs/cgroup(?:/(?:unified|memory|systemd)(?=/|$))?", "", path).strip("/")
+    members = [pid for pid, process in table.items() if _is_within(process.group, group)]
+    return _choose_members(table, members, f"the control group {path}")
+
+
+def choose_by_unit(table: Mapping[int, LiveProcess], unit: str) -> Choice:
+    """Choose all processes of a systemd unit.
+
+    Raises
+    ------
+    FaultwatchError
+        No process belongs to such a unit, or the units of several users have this name.
+    """
+    name = unit if _UNIT_SUFFIX.search(unit) else f"{unit}.service"
+    groups = {
+        process.group[: process.group.index(f"/{name}") + len(name) + 1]
+        for process in table.values()
+        if f"/{name}/" in f"{process.group}/"
+    }
+    if len(groups) > 1:
+        raise FaultwatchError(
+            f"{len(groups)} units are named {name}: {', '.join(sorted(groups)[:_MAX_LISTED])}",
+            "pass the control group of one of them with --cgroup",
+        )
+    if not groups:
+        raise FaultwatchError(f"no process belongs to the unit {name}", "`systemctl status NAME` shows whether it runs")
+    return choose_by_group(table, groups.pop())
+
+
+def choose_by_container_id(table: Mapping[int, LiveProcess], prefix: str) -> Choice | None:
+    """Choose all processes of the container whose id begins with a prefix; None if there is not exactly one."""
+    ids = {
+        identity
+        for process in table.values()
+        for identity in _CONTAINER_ID.findall(process.group)
+        if identity.startswith(prefix)
+    }
+    if len(ids) != 1 or not prefix:
+        return None
+    identity = ids.pop()
+    return _choose_members(table, [pid for pid, process in table.items() if identity in process.group], prefix)
+
+
+def _choose_members(table: Mapping[int, LiveProcess], members: Iterable[int], what: str) -> Choice:
+    """Choose some processes; the root is the oldest of those whose parent is not among them."""
+    processes = sorted(
+        (table[pid] for pid in members if not table[pid].is_of_kernel),
+        key=lambda process: (process.started, process.pid),
+    )
+    if not processes:
+        raise FaultwatchError(f"{what} has no processes", "it may have ended; `systemd-cgls` shows the groups")
+    pids = {process.pid for process in processes}
+    root = next((process for process in processes if process.parent not in pids), processes[0])
+    return Choice(root, (root.pid, *(process.pid for process in processes if process.pid != root.pid)))
+
+
+def _list_ancestors(table: Mapping[int, LiveProcess], pid: int) -> list[int]:
+    """Return a process and its ancestors, as far as the table has them."""
+    ancestors: list[int] = []
+    while pid in table and pid not in ancestors:
+        ancestors.append(pid)
+        pid = table[pid].parent
+    return ancestors
+
+
+def _has_name(process: LiveProcess, name: str) -> bool:
+    """Return whether a process or its program has a name; servers change the first word, as in ``nginx: master``."""
+    if process.is_of_kernel:
+        return False
+    first = process.words[0].split(": ")[0] if process.words else ""
+    words = [first, *process.words[:_NAMED_WORDS]]
+    return name == process.name or name in {word.rpartition("/")[2] for word in words}
+
+
+def _is_within(group: str, ancestor: str) -> bool:
+    return ancestor != "/" and f"{group}/".startswith(f"{ancestor}/")
+
+
+def _list_processes(processes: Iterable[LiveProcess]) -> str:
+    descriptions = [f"{process.pid} ({process.title[:_MAX_TITLE_CHARACTERS]})" for process in processes]
+    more = f" and {len(descriptions) - _MAX_LISTED} more" if len(descriptions) > _MAX_LISTED else ""
+    return ", ".join(descriptions[:_MAX_LISTED]) + more

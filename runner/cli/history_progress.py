@@ -1,0 +1,202 @@
+"""Shows the progress and the remaining time of a history: a bar on a terminal, otherwise a line for each run."""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.text import Text
+
+from runner.campaigns.history_measurement import MAX_FOLLOW_UPS
+from runner.cli.activity import INTERVAL_SECONDS, Activity, format_time_left, write_lines
+from runner.cli.formatting import escape_text, format_count, format_value
+from runner.cli.time_estimate import Pace
+from runner.contract.level import compute_median
+from runner.contract.plan import PlannedRun, Reason
+from runner.contract.report import Case, Outcome, Report, Revision
+
+_REASON_LABELS = {
+    Reason.ANCHOR: "measured again because the environment changed",
+    Reason.CROSS_MEASUREMENT: "cross-measured to separate the effect of the commit from that of the environment",
+    Reason.RERUN: "measured again to confirm a change of level",
+}
+_ELLIPSIS: dict[str, Any] = {"no_wrap": True, "overflow": "ellipsis"}
+_NO_WRAP: dict[str, Any] = {"soft_wrap": True}
+
+
+class ProgressBar:
+    """A :class:`runner.campaigns.history_measurement.HistoryObserver` that draws on a console."""
+
+    def __init__(
+        self, console: Console, title: str, clock: Callable[[], float] = time.monotonic, every: float = INTERVAL_SECONDS
+    ) -> None:
+        """Prepare to draw.
+
+        Parameters
+        ----------
+        every
+            Seconds between the lines that show in a log that the command is alive, for example during a long build.
+        """
+        self._console = console
+        self._log = Activity(title, clock, self._format_time_left)
+        self._every = every
+        self._shown = ExitStack()
+        self._title = title
+        self._clock = clock
+        self._pace = Pace(clock())
+        self._runs = 0
+        self._done = 0
+        self._follow_ups = 0
+        """Plans of reruns so far: more of them may follow, up to a limit."""
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.fields[runs]} executions"),
+            _TimeLeftColumn(self._format_time_left),
+            TextColumn("{task.fields[what]}"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task(title, total=None, what="", runs="?")
+        self._failures: dict[str, list[Report]] = {}
+        """The failures with one message, by message: the first is printed at once, the others together."""
+        self._rerunning = False
+        self._reruns: dict[str, list[str]] = {}
+        """The counts of reruns, by commit and case: a rerun is planned alone, and its plan says nothing new."""
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        if not (self._console.is_terminal or self._console.quiet):
+            self._shown.enter_context(write_lines(self._log, self._every, self._print_heartbeat))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._shown.close()
+        self._print_reruns()
+        self._print_failures()
+        self._progress.stop()
+
+    def on_plan(self, planned: Sequence[PlannedRun], stored: int, executions: int) -> None:
+        """Print the plan."""
+        rerunning = bool(planned) and all(run.reason is Reason.RERUN for run in planned)
+        self._follow_ups = self._follow_ups + 1 if rerunning else 0
+        if self._follow_ups < 2:
+            # A rerun takes less time than a run whose revision has to be built.
+            self._pace = Pace(self._clock())
+        self._rerunning, self._runs, self._done = rerunning, len(planned), 0
+        total = self._progress.tasks[0].completed + executions
+        self._progress.update(self._task, total=total, runs=f"{total:,.0f}")
+        self._log.set_remaining(executions)
+        if self._rerunning:
+            return
+        self._print_reruns()
+        parts = [f"{len(planned)} to measure", f"{stored} stored already"]
+        for reason, why in _REASON_LABELS.items():
+            number = sum(run.reason is reason for run in planned)
+            if number:
+                parts.append(f"{number} {why}")
+        self._console.print(f"[bold]{escape_text(self._title)}[/]: {', '.join(parts)}", soft_wrap=True)
+
+    def on_missing_commit(self, commit: str, runs: int) -> None:
+        """Print what cannot be measured from this clone."""
+        text = f"  {commit[:10]} is not in this clone, so {format_count(runs, 'run')} of it cannot be measured"
+        self._console.print(f"[yellow]{text}[/]", highlight=False, soft_wrap=True)
+
+    def on_run_start(self, revision: Revision, case: Case) -> None:
+        """Show what is being measured."""
+        self._progress.update(self._task, what=escape_text(f"{revision.commit[:10]} {revision.title[:50]}"))
+        self._log(f"{self._title}: {revision.commit[:10]} {case.name}")
+
+    def on_execution(self) -> None:
+        """Advance by one execution."""
+        self._progress.advance(self._task)
+        self._log.advance()
+
+    def on_report(self, report: Report, skipped_executions: int) -> None:
+        """Print the count of a run, or the reason why there is no count."""
+        self._progress.advance(self._task, skipped_executions)
+        self._log.advance(skipped_executions)
+        self._done += 1
+        self._pace.advance(self._clock())
+        label = escape_text(f"{report.revision.commit[:10]} {report.case.name}")
+        if report.outcome is Outcome.MEASURED:
+            count = _format_count(report)
+            if self._rerunning:
+                self._reruns.setdefault(label, []).append(count)
+                return
+            origin = f"reused from {report.reused.commit[:10]}  " if report.reused else ""
+            text = f"  {label} {count}  [dim]{origin}{escape_text(report.revision.title)}[/]"
+            # A terminal shows one line for each run, however narrow it is; a log has room for the full title.
+            self._console.print(text, highlight=False, **_ELLIPSIS if self._console.is_terminal else _NO_WRAP)
+        elif report.failure:
+            message = f"{report.failure.stage} failed: {report.failure.explained}"
+            same_failures = self._failures.setdefault(message, [])
+            same_failures.append(report)
+            if len(same_failures) == 1:
+                self._console.print(f"  {label} [yellow]{escape_text(message)}[/]", highlight=False, soft_wrap=True)
+        # Say it after two revisions, when their duration is known, and again after half of them, when it is known
+        # better.
+        if not self._console.is_terminal and self._done in {2, self._runs // 2} and (left := self._format_time_left()):
+            self._console.print(f"  {left}, not counting reruns of a level in doubt", highlight=False, soft_wrap=True)
+
+    def _format_time_left(self) -> str:
+        """Return the remaining time; for reruns, the longest, because the next run may already settle the count."""
+        ahead = self._runs - self._done
+        if self._rerunning:
+            ahead += self._runs * max(0, MAX_FOLLOW_UPS - self._follow_ups)
+        left = format_time_left(self._pace.estimate_time_left(self._clock(), ahead))
+        return f"at most {left}" if left and self._rerunning else left
+
+    def _print_heartbeat(self, line: str) -> None:
+        self._console.print(f"  [dim]{escape_text(line)}[/]", highlight=False, soft_wrap=True)
+
+    def _print_reruns(self) -> None:
+        """Print one line for all reruns of a case."""
+        for label, counts in self._reruns.items():
+            times = f"{len(counts)} times" if len(counts) > 1 else "once"
+            values = ", ".join(dict.fromkeys(count.strip() for count in counts))
+            text = f"  {label}  {values}  [dim]{times} {_REASON_LABELS[Reason.RERUN]}[/]"
+            self._console.print(text, highlight=False, soft_wrap=True)
+        self._reruns.clear()
+
+    def _print_failures(self) -> None:
+        """Print how many runs failed with a message that was already printed for another run."""
+        for first, *repetitions in self._failures.values():
+            if repetitions:
+                commits = list(dict.fromkeys(report.revision.commit[:10] for report in repetitions))
+                last = f"…{commits[-1]}" * (len(commits) > 1)
+                repeated = f"{format_count(len(repetitions), 'more run')} ({commits[0]}{last})"
+                label = f"{first.revision.commit[:10]} {first.case.name}"
+                text = escape_text(f"{repeated} failed with the same message as {label}")
+                self._console.print(f"  [yellow]{text}[/]", highlight=False, soft_wrap=True)
+        self._failures.clear()
+
+
+class _TimeLeftColumn(ProgressColumn):
+    """Shows the current remaining time, even while no step ends."""
+
+    max_refresh = 1.0
+
+    def __init__(self, left: Callable[[], str]) -> None:
+        super().__init__()
+        self._format_time_left = left
+
+    def render(self, task: Task) -> Text:
+        """Return the text of the column."""
+        return Text(self._format_time_left())
+
+
+def _format_count(report: Report) -> str:
+    """Return the level of a run's faults, with their range if they vary."""
+    values = report.values("minor-faults")
+    level = compute_median(values)
+    if level is None:
+        return "minor faults not counted"
+    count = f"{format_value('minor-faults', level):>12} minor faults"
+    return count if min(values) == max(values) else f"{count} ({min(values):,} – {max(values):,})"

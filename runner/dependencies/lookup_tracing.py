@@ -1,0 +1,83 @@
+"""Traces the file lookups of a command and all its processes.
+
+A small program (``lookup_tracer.c``) becomes the parent of the command, outside any sandbox. A seccomp filter makes the
+kernel stop the command's processes at the system calls that look up files. Tracing takes about 20 µs for each such
+call, and does not change any fault count.
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runner.dependencies.file_lookups import Lookups, make_untraced, parse_lookups
+from runner.dependencies.system_calls import open_query_filter
+from runner.errors import FaultwatchError
+from runner.execution.compilation import CompilationError, compile_program
+from runner.settings import load_settings
+from runner.system.scratch import make_scratch_folder
+
+_SOURCE = Path(__file__).with_name("lookup_tracer.c")
+MAX_TRACED_CALLS = 20_000
+"""Calls after which a measured program is killed, because tracing it would take longer than measuring it."""
+_ASKS_TOO_OFTEN = "it asks about files too often"
+
+
+class LookupTracer:
+    """Traces one command from its start to its end. If the host does not allow that, the lookups say why.
+
+    Parameters
+    ----------
+    launched
+        Whether the launcher starts the command, so that the launcher's own lookups are ignored.
+    counted
+        Whether the faults of the command are counted at the same time.
+    """
+
+    def __init__(self, *, launched: bool, counted: bool) -> None:
+        self._begin = "launch" if launched else "start"
+        self._counted = counted
+        self._stack = ExitStack()
+        self._prefix: list[str] = []
+        self._file: Path | None = None
+        self._obstacle = ""
+        self.inherited: tuple[int, ...] = ()
+        """Descriptors for the command to inherit."""
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            try:
+                program = compile_program(_SOURCE, load_settings().programs)
+                descriptor = stack.enter_context(open_query_filter(opened_too=self._counted))
+                self._file = stack.enter_context(make_scratch_folder()) / "asked"
+            except (CompilationError, FaultwatchError) as error:
+                self._obstacle = str(error)
+                return self
+            options = (self._begin, "after" if self._counted else "before", str(MAX_TRACED_CALLS * self._counted))
+            self._prefix = [str(program), str(descriptor), str(self._file), *options]
+            self.inherited = (descriptor,)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def wrap_command(self, command: Sequence[str]) -> list[str]:
+        """Return the command line that runs a command under the tracer."""
+        return [*self._prefix, *command]
+
+    def read_lookups(self) -> Lookups:
+        """Return the command's lookups. Call this after the command has ended, and before leaving the context."""
+        if self._file is None:
+            return make_untraced(self._obstacle)
+        try:
+            return parse_lookups(self._file.read_bytes())
+        except OSError:
+            return make_untraced("the tracer ended early")
+
+    def has_killed_command(self) -> bool:
+        """Return whether the command asked about files too often. Call this when :meth:`read_lookups` may be called."""
+        return self.read_lookups().untraced == _ASKS_TOO_OFTEN

@@ -1,0 +1,95 @@
+"""Runs a program beside the work of its caller, who decides when to read its output and answer its companions."""
+
+import selectors
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from runner.execution.execute import Companion, EndPrograms, Finished, Program, RunningProgram, end_programs
+
+_POLL_SECONDS = 0.01
+"""Seconds after which a condition is looked at again if nothing happens."""
+
+
+class BackgroundProgram:
+    """A program that runs until it ends by itself or until :meth:`end`. Everything it has started ends with it.
+
+    It makes progress in :meth:`wait_until` only: nobody else reads what it prints or answers its companions.
+    """
+
+    def __init__(self, program: Program, directory: Path) -> None:
+        self._started = time.monotonic()
+        self._running = RunningProgram.start(program, directory, merge=False)
+        self._ended_by_companion = False
+        self._selector = selectors.DefaultSelector()
+        for stream in self._running.tails:
+            self._selector.register(stream, selectors.EVENT_READ, partial(self._running.read, stream))
+        for companion in program.companions:
+            self.add_companion(companion)
+
+    def add_companion(self, companion: Companion) -> None:
+        """Read and answer the messages of another companion from now on, besides those that the program began with."""
+        serve = partial(companion.serve, self._running.process.pid)
+        self._selector.register(companion.fileno(), selectors.EVENT_READ, serve)
+
+    def remove_companion(self, companion: Companion) -> None:
+        """Stop reading from a companion. It may have been removed before, when it said that nothing more comes."""
+        with suppress(KeyError):
+            self._selector.unregister(companion.fileno())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the program has ended by itself, or a companion had it ended."""
+        return self._ended_by_companion or self._running.process.has_ended()
+
+    @property
+    def printed(self) -> str:
+        """The end of what it has printed so far, standard output first."""
+        return "".join(bytes(tail).decode(errors="replace") for tail in self._running.tails.values())
+
+    def wait_until(self, condition: Callable[[], bool], deadline: float) -> bool:
+        """Read and answer until a condition holds, the program has ended, or a monotonic time has come.
+
+        Returns
+        -------
+        bool
+            Whether the condition holds.
+        """
+        while not (holds := condition()) and not self.has_ended and time.monotonic() < deadline:
+            try:
+                self._answer(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+            except EndPrograms:
+                self._ended_by_companion = True
+        return holds or condition()
+
+    def end(self, timeout: float = 0) -> Finished:
+        """End the program and all that it has started, and return how it ended.
+
+        Parameters
+        ----------
+        timeout
+            The seconds to say that it was given.
+        """
+        while self._running.process.has_ended() and self._selector.select(0):  # what it printed last
+            with suppress(EndPrograms):
+                self._answer(0)
+        end_programs([self._running])
+        return self._running.make_result(self._started, timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end_programs([self._running])
+        self._selector.close()
+
+    def _answer(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            if not key.data():
+                self._selector.unregister(key.fileobj)

@@ -1,0 +1,34 @@
+"""Compiles the launcher: a small C program that starts a program at a given moment."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.compilation import CompilationError, compile_program
+from runner.settings import load_settings
+
+_SOURCE = Path(__file__).with_name("launcher.c")
+
+
+def get_launcher() -> Path:
+    """Return the launcher; compile it if the cache lacks it.
+
+    Raises
+    ------
+    FaultwatchError
+        There is no C compiler, or it fails.
+    """
+    return _build_launcher(load_settings().programs)
+
+
+@lru_cache
+def _build_launcher(cache: Path) -> Path:
+    """Return the compiled launcher of measured programs."""
+    try:
+        # Static if the C library allows it: max RSS can never be less than the launcher's own memory.
+        return compile_program(_SOURCE, cache, options=["-static"])
+    except CompilationError as error:
+        raise FaultwatchError(
+            f"programs cannot be launched: {error}",
+            "Debian and Ubuntu: apt install gcc libc6-dev; or set FAULTWATCH_HOME to your own folder",
+        ) from None

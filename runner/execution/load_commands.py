@@ -1,0 +1,247 @@
+"""Runs commands beside a launched server: those that fill it, load it and stop it.
+
+The launcher starts them (``launcher.c``), so they see what the program sees: its network, which is loopback alone in a
+sandbox, its ``/tmp`` and its tree. They are confined as the program is, run on processors of their own, and are not
+counted.
+"""
+
+import array
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from msgspec import Struct
+
+from runner.execution.background_program import BackgroundProgram
+from runner.execution.execute import MAX_OUTPUT_BYTES, TIMEOUT_WORDS, get_signal_name
+from runner.execution.launcher import CREDENTIALS, GO_ON
+
+_MAX_ORDER_BYTES = 190_000
+"""Bytes of a command with its variables; ``launcher.c`` has room for a little more."""
+
+
+class CommandResult(Struct, frozen=True):
+    """How a command ended.
+
+    Attributes
+    ----------
+    problem
+        Why it failed, as the second half of a sentence; empty if it succeeded.
+    output, error
+        The end of its standard output and of its standard error.
+    seconds
+        From its start to its end.
+    timed_out
+        Whether it was ended at its deadline.
+    """
+
+    problem: str
+    output: str
+    error: str
+    seconds: float
+    timed_out: bool = False
+
+
+class LoadCommands:
+    """The channel over which a launcher is told to start commands; a companion of the launcher."""
+
+    def __init__(self) -> None:
+        self._channel, self._launcher_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._channel.setblocking(False)
+        self._ended: tuple[int, float] | None = None
+
+    @property
+    def launcher_descriptor(self) -> int:
+        """The launcher's end of the channel."""
+        return self._launcher_end.fileno()
+
+    @property
+    def descriptors(self) -> tuple[int]:
+        """The descriptors for the launcher to inherit."""
+        return (self._launcher_end.fileno(),)
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when a command has ended."""
+        return self._channel.fileno()
+
+    def serve(self, _pid: int) -> bool:
+        """Read how a command has ended; return whether the launcher can send more."""
+        try:
+            fields = self._channel.recv(200).decode(errors="replace").split()
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        match fields:
+            case ["done", status, nanoseconds] if status.isdecimal() and nanoseconds.isdecimal():
+                self._ended = int(status), int(nanoseconds) / 1e9
+        return bool(fields)
+
+    def run(
+        self,
+        command: Sequence[str],
+        path: str,
+        variables: Mapping[str, str],
+        program: BackgroundProgram,
+        *,
+        cpus: frozenset[int] = frozenset(),
+        deadline: float,
+        seal: Callable[[int], None] = lambda _: None,
+    ) -> CommandResult:
+        """Run a command beside a program until it ends; kill it when its time is over or the program has ended.
+
+        Parameters
+        ----------
+        path
+            The file to execute.
+        cpus
+            The only processors to run it on; empty for those of the launcher.
+        deadline
+            The monotonic time at which it is killed.
+        seal
+            Called with the process that becomes the command before it is executed.
+        """
+        self._ended = None
+        began = time.monotonic()
+        with _Streams(seal) as streams:
+            fields = [",".join(map(str, sorted(cpus))), str(len(variables))]
+            fields += [f"{name}={value}" for name, value in variables.items()]
+            order = b"".join(os.fsencode(field) + b"\0" for field in ("start", *fields, path, *command))
+            if len(order) > _MAX_ORDER_BYTES:
+                return CommandResult(f"is longer than {_MAX_ORDER_BYTES:,} bytes", "", "", 0.0)
+            rights = array.array("i", streams.descriptors)
+            try:
+                self._channel.sendmsg([order], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            except OSError:
+                return CommandResult("could not be started: the launcher has ended", "", "", 0.0)
+            streams.close_sent()
+            for stream in streams.companions:
+                program.add_companion(stream)
+            try:
+                has_ended = program.wait_until(lambda: self._ended is not None, deadline)
+                if not has_ended:
+                    self._kill(program)
+                # What it printed last is read by now, or in the next rounds.
+                program.wait_until(lambda: all(part.is_at_end for part in streams.texts), time.monotonic() + 0.2)
+            finally:
+                for stream in streams.companions:
+                    program.remove_companion(stream)
+            output, error = (part.text for part in streams.texts)
+        if not has_ended or self._ended is None:
+            limit = deadline - began
+            problem = "was ended with the server" if program.has_ended else f"{TIMEOUT_WORDS} {limit:.0f} s"
+            return CommandResult(problem, output, error, time.monotonic() - began, timed_out=not program.has_ended)
+        status = os.waitstatus_to_exitcode(self._ended[0])
+        problem = f"was ended by {get_signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
+        return CommandResult(problem if status else "", output, error, self._ended[1])
+
+    def close(self) -> None:
+        """Close the channel; a command that still runs is killed."""
+        self._channel.close()
+        self._launcher_end.close()
+
+    def _kill(self, program: BackgroundProgram) -> None:
+        try:
+            self._channel.send(b"kill\0")
+        except OSError:
+            return
+        program.wait_until(lambda: self._ended is not None, time.monotonic() + 5)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Text:
+    """One stream of a command: a companion that keeps its end."""
+
+    def __init__(self) -> None:
+        self._reader, self.writer = os.pipe()
+        self._tail = bytearray()
+        self.is_at_end = False
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def text(self) -> str:
+        return bytes(self._tail).decode(errors="replace")
+
+    def fileno(self) -> int:
+        return self._reader
+
+    def serve(self, _pid: int) -> bool:
+        data = os.read(self._reader, 65_536)
+        self._tail += data
+        del self._tail[:-MAX_OUTPUT_BYTES]
+        self.is_at_end = not data
+        return bool(data)
+
+
+class _Seal:
+    """The socket over which a command waits until it is sealed."""
+
+    def __init__(self, seal: Callable[[int], None]) -> None:
+        self._seal = seal
+        self._own, self.other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._own.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return ()
+
+    def fileno(self) -> int:
+        return self._own.fileno()
+
+    def serve(self, _pid: int) -> bool:
+        message, control, _, _ = self._own.recvmsg(100, socket.CMSG_SPACE(CREDENTIALS.size))
+        if message:
+            self._seal(CREDENTIALS.unpack(control[0][2])[0])
+            self._own.send(GO_ON)
+        return False
+
+    def close(self) -> None:
+        self._own.close()
+        self.other.close()
+
+
+class _Streams:
+    """The descriptors of one command."""
+
+    def __init__(self, seal: Callable[[int], None]) -> None:
+        self.texts = (_Text(), _Text())
+        self._seal = _Seal(seal)
+        self._open = [part.writer for part in self.texts]
+
+    @property
+    def companions(self) -> tuple[_Text | _Seal, ...]:
+        return (*self.texts, self._seal)
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Those that the launcher is sent, in its order."""
+        return [*self._open, self._seal.other.fileno()]
+
+    def close_sent(self) -> None:
+        while self._open:
+            os.close(self._open.pop())
+        self._seal.other.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close_sent()
+        self._seal.close()
+        for part in self.texts:
+            os.close(part.fileno())

@@ -1,0 +1,47 @@
+"""Weak scaling: N processes at once do N times the work of one process, and should take no longer."""
+
+import re
+from collections.abc import Iterable
+from statistics import median
+
+from runner.contract.report import Reading, Report, Sample
+from runner.workload import Workload
+from runner.workload.bound_case import get_process_count
+
+SCALING_EFFICIENCY = "scaling-efficiency"
+
+
+def add_scaling_efficiency(report: Report, reports: Iterable[Report], workload: Workload) -> Report:
+    """Add t(1) / t(N) to each sample of a report, if the same revision was measured with one process too.
+
+    t is the elapsed time; for several processes, that of the slowest.
+    """
+    if get_process_count(workload, report.case) == 1:
+        return report
+    single_process = next((other for other in reports if _is_single_process_run(other, report, workload)), None)
+    times = single_process.values("elapsed") if single_process else ()
+    if not times:
+        return report
+    first = median(times)
+    return report.model_copy(update={"samples": tuple(_add_efficiency(sample, first) for sample in report.samples)})
+
+
+def _is_single_process_run(other: Report, report: Report, workload: Workload) -> bool:
+    """Return whether a run is that of one process at the same commit and otherwise the same point."""
+    varied = set(re.findall(r"\{([A-Za-z0-9_.-]+)\}", str(workload.run.processes)))
+    shared_parameters = {name: value for name, value in other.case.parameters.items() if name not in varied}
+    return (
+        get_process_count(workload, other.case) == 1
+        and other.revision.commit == report.revision.commit
+        and shared_parameters == {name: value for name, value in report.case.parameters.items() if name not in varied}
+    )
+
+
+def _add_efficiency(sample: Sample, single_process_seconds: float) -> Sample:
+    """Return a sample with t(1) / t(N), where ``single_process_seconds`` is t(1)."""
+    elapsed = sample.readings["elapsed"].value if "elapsed" in sample.readings else None
+    if not elapsed:
+        return sample
+    return sample.model_copy(
+        update={"readings": sample.readings | {SCALING_EFFICIENCY: Reading(value=single_process_seconds / elapsed)}}
+    )

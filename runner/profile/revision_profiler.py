@@ -1,0 +1,52 @@
+"""Builds and profiles revisions."""
+
+from msgspec import Struct
+
+from runner.contract.profile import Profile
+from runner.contract.report import Case
+from runner.errors import FaultwatchError
+from runner.measuring.cold_files import EvictionError
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.perf.session import ExecutionFailure
+from runner.profile.case_profiler import Progress, collect_profile
+from runner.profile.recording_plan import CallGraph
+from runner.subject.build import Builder, BuildFailure
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+class Profiler(Struct, frozen=True):
+    """Profiles a case of revisions of a repository."""
+
+    repository: Repository
+    workload: Workload
+    case: Case
+    bench: Bench
+    builder: Builder
+    call_graph: CallGraph | None = None
+
+    def profile(self, revision: str, progress: Progress = lambda _: None) -> Profile:
+        """Build a revision and profile the case.
+
+        Raises
+        ------
+        FaultwatchError
+            The revision does not build, fails, or cannot be profiled on this host.
+        """
+        commit = self.repository.get_revision(revision)
+        short, name = commit.commit[:10], self.case.name
+        progress(f"building {short}")
+        try:
+            tree, build = self.builder.build(self.repository, commit.commit, self.workload)
+            trial = Trial(self.workload, Subject(self.repository.name, commit, self.case, build), self.bench, tree)
+            if trial.obstacle:
+                raise FaultwatchError(f"{name} cannot be profiled here: {trial.obstacle}")
+            return collect_profile(
+                trial, call_graph=self.call_graph, progress=lambda text: progress(f"{short}: {text}")
+            )
+        except BuildFailure as failure:
+            raise FaultwatchError(f"{short} does not build: {failure.message}") from None
+        except ExecutionFailure as failure:
+            raise FaultwatchError(f"{short}, {name}: {failure.message}") from None
+        except EvictionError as warm:
+            raise FaultwatchError(f"{name} cannot be profiled here: {warm}") from None

@@ -1,0 +1,208 @@
+"""Stores builds: finds the place of each, keeps it while a session uses it, and removes old ones beyond a limit.
+
+Each build has a *place*, a folder. Its path has the same length for all builds, also on other hosts, because programs
+contain the path of the folder in which they were built. A process that uses a place holds a lock. If another process
+holds it, the build is made again in the next place, so that two sessions never run in the same tree. What is locked is
+never removed.
+"""
+
+import fcntl
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from runner.contract.code_trust import BuildStore
+from runner.errors import FaultwatchError
+from runner.subject.build_record import RECORD_FILE, DamagedBuild, read_record, remove_record
+from runner.subject.session_tree_restorer import TREE_FOLDER
+from runner.system.path_length import compute_path_length, pad_path
+from runner.system.tree_walk import remove_tree
+
+_MAX_PLACES_PER_BUILD = 10
+"""Places of one build, for sessions of several processes at once."""
+_MAX_HELD_PLACES = 8
+"""Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
+_DAY_SECONDS = 86_400.0
+_ASIDE_SUFFIX = ".aside"
+_held_locks: OrderedDict[Path, int] = OrderedDict()
+"""The locks of this process: descriptors by the path of the lock. The least recently used is first."""
+
+
+class BuildPlaces(Struct, frozen=True):
+    """The places of the builds of one store.
+
+    Attributes
+    ----------
+    folder
+        The folder of all stores.
+    store
+        The store. A build of one kind of code is never executed for another kind.
+    most_bytes
+        The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
+        None for no limit.
+    most_days
+        Days after which an unused build is removed; None for no limit.
+    """
+
+    folder: Path
+    store: BuildStore = BuildStore.TRUSTED
+    most_bytes: int | None = None
+    most_days: float | None = None
+
+    def acquire_place(self, key: str) -> Path:
+        """Return the place of a build, which may not exist yet, and keep it for this process.
+
+        Raises
+        ------
+        FaultwatchError
+            If other processes use all places of the build, or the folder cannot be written.
+        """
+        top = self.folder / self.store
+        try:
+            top.mkdir(parents=True, exist_ok=True)
+            for number in range(_MAX_PLACES_PER_BUILD):
+                place = self._get_place(key, number)
+                if _hold_lock(_get_lock_file(place)):
+                    return place
+        except OSError as error:
+            raise FaultwatchError(f"{top}: {error.strerror}", "set FAULTWATCH_HOME to your own folder") from None
+        raise FaultwatchError(
+            f"{_MAX_PLACES_PER_BUILD} other processes use the build {key}", "wait until one of them ends"
+        )
+
+    def get_first_place(self, key: str) -> Path:
+        """Return the place of a build that a single process uses."""
+        return self._get_place(key, 0)
+
+    def _get_place(self, key: str, number: int) -> Path:
+        return pad_path(self.folder / self.store, f"{key}-{number}", compute_path_length(self.folder), TREE_FOLDER)
+
+    def evict(self) -> None:
+        """Remove the builds beyond the limits and the leftovers of interrupted builds, except those in use."""
+        now = time.time()
+        total = 0
+        self.remove_unfinished()
+        for place, used, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
+            total += size
+            too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
+            too_many = self.most_bytes is not None and total > self.most_bytes
+            if (too_old or too_many) and self._remove_place(place):
+                total -= size
+
+    def remove_unfinished(self) -> None:
+        """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
+        for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
+            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
+                if free:
+                    remove_tree(aside)
+        for lock in (self.folder / self.store).glob("*.lock"):
+            place = lock.with_suffix("")
+            if place.exists() and not (place / RECORD_FILE).exists():
+                self._remove_place(place)
+
+    def _list_builds(self) -> Iterator[tuple[Path, float, int]]:
+        """Yield the place of each build, when it was used last, and its bytes."""
+        for lock in (self.folder / self.store).glob("*.lock"):
+            place = lock.with_suffix("")
+            with suppress(OSError):
+                yield place, lock.stat().st_mtime, _get_size(place)
+
+    def _remove_place(self, place: Path) -> bool:
+        """Remove a build and its record, unless another process uses it; return whether it is gone."""
+        with _lock_briefly(_get_lock_file(place)) as free:
+            if free:
+                remove_record(place)
+                remove_tree(place)
+                if place.exists():
+                    return False
+                _get_lock_file(place).unlink(missing_ok=True)
+            return free
+
+
+def release_all() -> None:
+    """Release all places of this process, so that other processes can use them."""
+    while _held_locks:
+        os.close(_held_locks.popitem()[1])
+
+
+def make_empty_folder(place: Path) -> None:
+    """Make the folder of a place, empty.
+
+    Raises
+    ------
+    FaultwatchError
+        If what is there cannot be removed.
+    """
+    remove_record(place)
+    if os.path.lexists(place):
+        remove_tree(place)
+    try:
+        place.mkdir(parents=True)
+    except FileExistsError:
+        raise FaultwatchError(f"{place} cannot be removed", "remove it by hand") from None
+
+
+def move_aside(place: Path) -> Path:
+    """Move a build out of its place for a while; return its new path."""
+    aside = place.with_name(f"{place.name}{_ASIDE_SUFFIX}")
+    remove_tree(aside)
+    return place.rename(aside)
+
+
+def _get_lock_file(place: Path) -> Path:
+    return place.with_name(f"{place.name}.lock")
+
+
+def _get_size(place: Path) -> int:
+    """Return the size of a build in bytes; 0 if it is unknown."""
+    try:
+        record = read_record(place)
+    except DamagedBuild:
+        return 0
+    return record.bytes if record else 0
+
+
+def _hold_lock(lock: Path) -> bool:
+    """Lock a build for this process and mark it as used; return whether no other process holds it."""
+    if lock not in _held_locks:
+        descriptor = _try_lock(lock)
+        if descriptor is None:
+            return False
+        _held_locks[lock] = descriptor
+        while len(_held_locks) > _MAX_HELD_PLACES:
+            os.close(_held_locks.popitem(last=False)[1])
+    _held_locks.move_to_end(lock)
+    os.utime(_held_locks[lock])
+    return True
+
+
+@contextmanager
+def _lock_briefly(lock: Path) -> Iterator[bool]:
+    """Lock a build for the duration of a context; yield whether no process uses it."""
+    descriptor = None if lock in _held_locks else _try_lock(lock)
+    try:
+        yield descriptor is not None
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _try_lock(lock: Path) -> int | None:
+    """Lock a file without waiting; return its descriptor, or None if another process has locked it."""
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        # The process that removed the build also removed the lock file, so this file is not the lock any more.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(lock.stat(), os.fstat(descriptor)):
+                return descriptor
+        os.close(descriptor)

@@ -1,0 +1,59 @@
+"""Checks that a clone has every part of the requested commits, before the command waits for its turn on this host."""
+
+from collections.abc import Iterable
+
+from runner.contract.report import Revision
+from runner.errors import FaultwatchError
+from runner.subject.checkout_content import IncompleteCheckout, find_missing_part
+from runner.subject.hardened_git import GitError
+from runner.subject.repository import Repository
+from runner.workload import Workload
+
+
+def find_complete_revision(repository: Repository, workload: Workload, name: str) -> Revision:
+    """Return a revision that can be checked out, as far as that can be known without doing it.
+
+    Raises
+    ------
+    FaultwatchError
+        The repository has no such revision, or the clone lacks a part of it.
+    """
+    revision = repository.get_revision(name)
+    refuse_incomplete_checkouts(repository, workload, (revision,))
+    return revision
+
+
+def refuse_incomplete_checkouts(repository: Repository, workload: Workload, revisions: Iterable[Revision]) -> None:
+    """Refuse a list of revisions if the clone lacks a part of each, so that none can be checked out.
+
+    That is a file, a submodule, or a content that Git LFS keeps.
+
+    Raises
+    ------
+    FaultwatchError
+        That is so.
+    """
+    if not workload.build.incomplete and workload.build.directory != "workload":
+        refuse_missing_parts(repository, revisions)
+
+
+def refuse_missing_parts(repository: Repository, revisions: Iterable[Revision]) -> None:
+    """Refuse a list of revisions if the clone lacks a part of each, regardless of how they are built.
+
+    Raises
+    ------
+    FaultwatchError
+        That is so.
+    """
+    problem = None
+    for revision in revisions:
+        try:
+            problem = find_missing_part(repository, revision.commit)
+        except GitError as error:
+            if not error.remedy:  # the build reports what is wrong with a damaged commit
+                return
+            problem = IncompleteCheckout(error.what, error.remedy)
+        if problem is None:
+            return
+    if problem:
+        raise FaultwatchError(f"{repository.name} cannot be checked out: {problem.what}", problem.remedy)

@@ -1,0 +1,215 @@
+"""Undoes before each execution what the one before it has changed in the tree, so that all begin with the same files.
+
+Only what was changed is put back, from the copy that the cache keeps of each tree. All other files stay the same
+inodes, because their pages were prepared. A program that changes nothing costs one look at its tree in a session.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.execution.process_variables import BASE_VARIABLES
+from runner.subject.session_tree_restorer import KeptCopy, find_kept_copy
+from runner.subject.tree_changes import Change, FileState, KeepRules, describe_changes, find_changes, list_states
+from runner.system.tree_walk import TreeTooLarge, remove_tree
+
+_FILES_PER_COPY = 200
+"""Files that one command copies: their paths must fit into its arguments."""
+_MAX_ROUNDS = 3
+"""How often a tree is looked at: a folder that could not be read shows its files once its mode is put back."""
+
+
+class TreeRestorer:
+    """The tree of a trial, which is put back to its built state before each execution.
+
+    Attributes
+    ----------
+    changes
+        What the first execution changed.
+    """
+
+    def __init__(self, tree: Path, rules: KeepRules) -> None:
+        self.changes: Sequence[Change] = ()
+        self._tree = tree
+        self._rules = rules
+        self._copy: KeptCopy | None = None
+        self._built: dict[str, FileState] = {}
+        self._is_executed = False
+        self._is_settled = rules.keeps_everything
+        self._is_too_large = False
+
+    def watch(self) -> None:
+        """Begin a session: what the next execution changes shows whether anything has to be undone."""
+        self._is_executed = False
+        self._is_settled = self._rules.keeps_everything
+
+    def restore(self) -> list[Path]:
+        """Undo what the last execution changed, before another one; return the files that were put back.
+
+        Raises
+        ------
+        FaultwatchError
+            Something cannot be undone.
+        """
+        if not self._is_executed and not self._built:
+            self._is_executed = True
+            return []
+        if self._is_settled:
+            return []
+        if not self._built and not self._has_changed():
+            self._is_settled = True
+            return []
+        try:
+            return self._undo_all()
+        except TreeTooLarge:
+            self._is_settled = self._is_too_large = True
+            return []
+        except OSError as error:
+            raise FaultwatchError(
+                f"the changes of an execution in {self._tree} cannot be undone: {error.strerror}"
+            ) from None
+
+    def describe(self, missed: Iterable[str] = ()) -> str:
+        """Return a remark about what an execution changes; empty if nothing.
+
+        Parameters
+        ----------
+        missed
+            Absolute paths that an execution tried to read when they were not there.
+        """
+        if self._is_too_large:
+            return "an execution leaves more files in its folder than can be removed before the next one"
+        prefix = f"{os.path.realpath(self._tree)}/"
+        return describe_changes(self.changes, {path.removeprefix(prefix) for path in missed if path.startswith(prefix)})
+
+    def _has_changed(self) -> bool:
+        """Return whether the first execution changed anything; read the built state if it did."""
+        self._copy = find_kept_copy(self._tree)
+        if self._copy is None or self._copy.is_unchanged(self._tree):
+            return False
+        self._built = list_states(self._copy.folder)
+        if self._copy.later:
+            later = list_states(self._copy.later)
+            self._built |= {path: state for path, state in later.items() if not state.is_folder}
+        return True
+
+    def _undo_all(self) -> list[Path]:
+        restored: list[Path] = []
+        for _ in range(_MAX_ROUNDS):
+            changes = find_changes(self._tree, self._built, self._rules)
+            self.changes = self.changes or tuple(changes)
+            if not changes:
+                break
+            restored.extend(self._undo(changes))
+        else:
+            raise FaultwatchError(f"the changes of an execution in {self._tree} cannot be undone")
+        if not self.changes:  # only what stays anyway
+            self._is_settled = True
+            self._built = {}
+        return restored
+
+    def _undo(self, changes: Sequence[Change]) -> list[Path]:
+        """Undo changes, and return the paths of the files that were put back."""
+        for change in changes:
+            if change.state and change.state.is_folder and change.kind == "modified" and self._is_built_folder(change):
+                # Whoever is not root must be able to change what is in it.
+                (self._tree / change.path).chmod(self._built[change.path].mode & 0o7777 | 0o700, follow_symlinks=False)
+        missing: list[str] = []
+        for change in changes:
+            built = self._built.get(change.path)
+            if built and change.state and _differ_in_mode_alone(built, change.state):
+                (self._tree / change.path).chmod(built.mode & 0o7777)
+                continue
+            if change.state:
+                _remove_entry(self._tree / change.path, is_folder=change.state.is_folder)
+            if built:
+                missing.append(change.path)
+        folders = {change.path.rpartition("/")[0] for change in changes if change.path}
+        return self._put_back(missing, folders)
+
+    def _is_built_folder(self, change: Change) -> bool:
+        return self._built[change.path].is_folder
+
+    def _put_back(self, missing: Sequence[str], folders: set[str]) -> list[Path]:
+        """Put files and whole folders back; then give the folders around them their times."""
+        assert self._copy is not None
+        if missing:
+            self._copy.require_undamaged()
+        paths = _add_content(missing, self._built) if any(self._built[path].is_folder for path in missing) else missing
+        made = [path for path in paths if self._built[path].is_folder]
+        for path in sorted(made):
+            (self._tree / path).mkdir(mode=0o700)
+        files = [path for path in paths if not self._built[path].is_folder]
+        for start in range(0, len(files), _FILES_PER_COPY):
+            _copy_files(self._copy.folder, self._tree, files[start : start + _FILES_PER_COPY])
+        self._replace_by_later(files)
+        for path in sorted({*folders, *made}, reverse=True):
+            if path in self._built:
+                self._put_folder_state_back(path, has_new_owner=path in made)
+        return [self._tree / path for path in files]
+
+    def _replace_by_later(self, files: Iterable[str]) -> None:
+        """Replace files by those of a later commit that uses the tree; their owners stay."""
+        later = self._copy.later if self._copy else None
+        if later is None:
+            return
+        for path in files:
+            source, target = later / path, self._tree / path
+            if os.path.lexists(source):
+                state = target.lstat()
+                target.unlink()
+                shutil.copy2(source, target, follow_symlinks=False)
+                os.chown(target, state.st_uid, state.st_gid, follow_symlinks=False)
+
+    def _put_folder_state_back(self, path: str, *, has_new_owner: bool) -> None:
+        assert self._copy is not None
+        folder, state = self._tree / path, (self._copy.folder / path).lstat()
+        if has_new_owner:
+            with suppress(PermissionError):
+                os.chown(folder, state.st_uid, state.st_gid, follow_symlinks=False)
+        folder.chmod(state.st_mode & 0o7777)
+        os.utime(folder, ns=(state.st_atime_ns, state.st_mtime_ns), follow_symlinks=False)
+
+
+def _differ_in_mode_alone(built: FileState, state: FileState) -> bool:
+    """Return whether a file or folder got other permissions only, so that it can stay the same inode."""
+    same_type = built.mode & ~0o7777 == state.mode & ~0o7777
+    return same_type and (built.is_folder or (built.size, built.modified) == (state.size, state.modified))
+
+
+def _add_content(paths: Sequence[str], built: Iterable[str]) -> list[str]:
+    """Return paths with everything that was built below them."""
+    chosen = set(paths)
+    for path in sorted(built):  # a folder before its content
+        if path.rpartition("/")[0] in chosen and path:
+            chosen.add(path)
+    return sorted(chosen)
+
+
+def _remove_entry(file: Path, *, is_folder: bool) -> None:
+    if not is_folder:
+        file.unlink()
+        return
+    remove_tree(file)
+    if os.path.lexists(file):
+        raise FaultwatchError(f"{file} cannot be removed", "remove it by hand")
+
+
+def _copy_files(source: Path, target: Path, paths: Collection[str]) -> None:
+    """Copy files with their owners, modes and times, keeping holes, and links among them."""
+    words = ["cp", "--archive", "--parents", "--reflink=auto", "--sparse=auto"]
+    result = subprocess.run(
+        [*words, f"--target-directory={target.absolute()}", "--", *paths],
+        check=False,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        env=dict(BASE_VARIABLES),
+        cwd=source,
+    )
+    if result.returncode:
+        # The message of cp is not quoted, because it contains names that a program has chosen.
+        raise FaultwatchError(f"files that an execution has changed cannot be put back into {target}")

@@ -1,0 +1,57 @@
+"""Finds a workload by its name: in a repository, among those measured on this host, or the shipped ones."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+
+from runner.errors import FaultwatchError
+from runner.settings import Settings
+from runner.subject.repository import Repository
+from runner.subject.subject_registry import find_subject
+from runner.subject.workload_files import list_workload_files
+from runner.workload import WORKLOAD_FILE, Workload, load_workload
+from runner.workload.workload_lookup import find_workload, is_path, list_shipped_names
+
+
+def find_named_workload(name: str, repository: Repository | None, settings: Settings) -> Workload:
+    """Return the workload at a path, or the workload with a name in a repository or among the shipped ones."""
+    if is_path(name) or not repository:
+        return find_workload(name)
+    names = set()
+    for workload in _list_workloads(name, repository, settings):
+        if workload.name == name:
+            return workload
+        names.add(workload.name)
+    if not names or name in list_shipped_names():
+        return find_workload(name)
+    near = get_close_matches(name, names, n=1)
+    raise FaultwatchError(
+        f"{name}: no such file or folder, and {repository.name} has no workload of that name",
+        f"did you mean {near[0]!r}?" if near else f"its workloads: {', '.join(sorted(names))}",
+    )
+
+
+def find_workload_by_name(name: str, repository: Repository, settings: Settings) -> Workload | None:
+    """Return the workload with a name, of a repository's files or of those that measured it on this host; or None.
+
+    An unreadable file has no name.
+    """
+    return next((workload for workload in _list_workloads(name, repository, settings) if workload.name == name), None)
+
+
+def _list_workloads(name: str, repository: Repository, settings: Settings) -> Iterator[Workload]:
+    for file in _list_candidate_files(name, repository, settings):
+        with suppress(FaultwatchError):
+            yield load_workload(file)
+
+
+def _list_candidate_files(name: str, repository: Repository, settings: Settings) -> Iterator[Path]:
+    """Yield the candidate files: the file at the top, those that this host has measured with, then other folders."""
+    top = repository.path / WORKLOAD_FILE
+    if top.is_file():
+        yield top
+    registered = find_subject(settings, repository.name).workloads.get(name)
+    if registered and Path(registered).is_file():
+        yield Path(registered)
+    yield from list_workload_files(repository)

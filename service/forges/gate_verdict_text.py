@@ -1,0 +1,297 @@
+"""Words the verdict of a gate as one sentence, short enough for a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from runner.contract import MetricVerdict, Outcome, Stage, metric
+from runner.contract.explanation import Explanation
+from runner.contract.explanation_text import describe_explanation
+from runner.contract.gate import JudgeChange, JudgeSource
+from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
+from service.text.numbers import format_difference, format_percent
+
+_MAX_NAMED_CHANGES = 8
+"""How many changes of the workload file are named."""
+_MAX_GROUPED_DIGITS = 20
+Show = Callable[[str], str]
+"""Escapes text from a repository."""
+_STAGE_FAILURES: Mapping[Stage | None, str] = {Stage.BUILD: "does not build", Stage.RUN: "does not run to completion"}
+_NOT_MEASURED: Mapping[GateState, str] = {
+    GateState.HEAD_FAILED: "",
+    GateState.DISTURBED: ", so there is nothing to compare",
+    GateState.OLD_BASE_FAILED: ", and the base is not the tip of the target branch",
+    GateState.BASE_FAILED: ", so there is nothing to compare with",
+    GateState.UNMEASURED: ", so there is nothing to compare",
+    GateState.NOTHING: ", so nothing was compared",
+}
+"""How the sentence about a case that was not measured goes on."""
+_STAGE_SUCCESSES: Mapping[Stage | None, str] = {Stage.BUILD: "builds", Stage.RUN: "runs to completion"}
+
+
+def describe_gate_verdict(outcome: GateOutcome, show: Show) -> str:
+    """Return the verdict in words: first a warning if the pull request weakens its own gate, then the worst case."""
+    warning = ""
+    if outcome.changes_to_accept and outcome.accepted is None:
+        warning = "This pull request changes how it is judged, and nobody has accepted that. "
+    return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
+
+
+def describe_explanations(outcome: GateOutcome, show: Show) -> list[tuple[str, str]]:
+    """Return why cases got worse, as names and sentences, the largest relative growth first."""
+    explained = [
+        (case, explanation)
+        for case in outcome.cases
+        if (explanation := case.case.explanation) is not None and describe_explanation(explanation, show)
+    ]
+    explained.sort(key=lambda entry: -_measure_growth(entry[1]))
+    return [(case.name, describe_explanation(explanation, show)) for case, explanation in explained]
+
+
+def _measure_growth(explanation: Explanation) -> float:
+    difference = explanation.difference
+    return (difference.after - difference.before) / max(1, difference.before) if difference else 0.0
+
+
+def describe_judge(outcome: GateOutcome, show: Show) -> str:
+    """Return what head changes of how it is measured and judged, and who judged; empty if that is as usual."""
+    report = outcome.report
+    parts = []
+    if report.changes:
+        changes = "; ".join(_describe_judging_change(change, show) for change in report.changes[:_MAX_NAMED_CHANGES])
+        others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        parts.append(f"This pull request changes how it is judged: {changes}{others}.")
+        if outcome.changes_to_accept:
+            parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
+        if report.judged_by is JudgeSource.TARGET:
+            parts.append("As before, the workload file of the target branch was used.")
+    if report.judged_by is JudgeSource.HEAD and not report.changes:
+        parts.append("The workload file of head was used, because the target branch has no workload file yet.")
+    if any(case.case.base.case.definition != case.case.head.case.definition for case in outcome.cases):
+        parts.append("Base and head were each built and run according to their own workload file.")
+    if report.merge:
+        count = len(report.merge_bases)
+        parts.append(
+            f"The branches have {count} merge bases, so the result of merging them was compared with "
+            f"{report.base[:10]}, the tip of the target branch."
+        )
+    return " ".join(parts)
+
+
+def _describe_judging_change(change: JudgeChange, show: Show) -> str:
+    """Return a change of a key: "budget of minor-faults 10 → 2,000", or "matrix loses n=9"."""
+    table, _, key = change.key.partition(".")
+    if table == "file":
+        return f"the workload file there cannot be read ({show(' '.join(change.before))})"
+    if table == "folder":
+        return "the files of the workload's folder"
+    if table == "matrix":
+        sides = (("loses", change.before), ("gains", change.after))
+        parts = [f"{verb} {_list_names([show(item) for item in items])}" for verb, items in sides if items]
+        return f"matrix {' and '.join(parts)}"
+    group, _, name = key.partition(".")
+    if table == "metrics" and name:
+        subject = f"{group} of {show(name)}"
+    else:
+        subject = show(key if table in {"workload", "metrics"} else f"[{table}] {key}")
+    absent = "0" if group == "budget" else "none"
+    before, after = (" ".join(map(_group_digits, items)) or absent for items in (change.before, change.after))
+    return f"{subject} {show(before)} → {show(after)}"
+
+
+def _group_digits(text: str) -> str:
+    """Return an integer with commas, and any other text unchanged."""
+    return f"{int(text):,}" if text.isascii() and text.isdecimal() and len(text) < _MAX_GROUPED_DIGITS else text
+
+
+def _describe_state(outcome: GateOutcome, show: Show) -> str:
+    """Return the outcome of a gate in one sentence, by its state."""
+    state, cases = outcome.state, outcome.cases
+    if not cases:
+        return "Nothing was measured, because there was no case."
+    if state in _NOT_MEASURED:
+        return _describe_unmeasured(outcome, show)
+    if state in {GateState.UNDECIDED, GateState.HEAD_LACKS}:
+        return _describe_undecided(outcome, show)
+    if state in {GateState.SAME, GateState.ADDED}:
+        return _describe_unchanged(outcome, show)
+    row = next(outcome.list_changed_metrics())
+    if state is GateState.CREPT:
+        step, budget = format_change(row.metric_verdict), row.metric_verdict.budget
+        metric_name = f"{show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+        total = describe_baseline_change(row)
+        return f"Worse step by step: {total} in {metric_name}. The last step, {step}, is within the budget of {budget}."
+    return f"{_describe_changes(outcome, show)}."
+
+
+def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
+    """Return in a sentence that nothing has changed, and in which metrics."""
+    count = sum(case.state is GateState.SAME for case in outcome.cases)
+    if not count:
+        return f"Head adds {_format_count(len(outcome.cases), 'case')}: there is nothing to compare with."
+    nothing = f"No change in {_list_names(_list_judged_titles(outcome, show))}"
+    statement = "No change, because base and head have the same bytes" if outcome.same_bytes else nothing
+    return f"{statement}, in {_format_count(count, 'case')}."
+
+
+def _describe_unmeasured(outcome: GateOutcome, show: Show) -> str:
+    """Return which case was not measured, and which side of it failed."""
+    states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
+    cases = [case for case in outcome.cases if case.state in states]
+    worst, others = cases[0], _describe_others(len(cases) - 1, "case")
+    case_names = f"{show(worst.name)}{others}"
+    nothing = outcome.state is GateState.NOTHING
+    if worst.first_failure is None:
+        lead = "Nothing was measured" if nothing else "A case was not measured"
+        return f"{lead}: none of the deciding metrics has a value in {case_names}."
+    tail = _NOT_MEASURED[outcome.state]
+    failures = describe_failures(worst)
+    sentence = f"{failures[:1].upper()}{failures[1:]}{tail}: {case_names}."
+    if outcome.state is GateState.OLD_BASE_FAILED:
+        return f"{sentence} Merge the target branch into head, or ask somebody to accept head."
+    return sentence
+
+
+def describe_failures(case: CaseOutcome) -> str:
+    """Return which sides of a case failed, and at what, as a clause; empty if both sides were measured."""
+    if not case.failures:
+        return ""
+    skipped = case.case.base.outcome is Outcome.SKIPPED and case.case.head.outcome is Outcome.SKIPPED
+    stages = [None if skipped else failure.stage for _, failure in case.failures]
+    if len(stages) == 2 and stages[0] == stages[1]:
+        return f"neither the base nor the head {_STAGE_SUCCESSES.get(stages[0], 'was measured')}"
+    parts = (
+        f"the {side} {_STAGE_FAILURES.get(stage, 'was not measured')}"
+        for (side, _), stage in zip(case.failures, stages, strict=True)
+    )
+    return " and ".join(parts)
+
+
+def _describe_undecided(outcome: GateOutcome, show: Show) -> str:
+    """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
+    open_rows = [row for row in outcome.metrics if row.is_open]
+    faults_open = any(row.is_count for row in open_rows)
+    changed = next(outcome.list_changed_metrics(), None)
+    if changed is not None:
+        lead = _describe_changes(outcome, show)
+    else:
+        has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
+        lead = "Not decided" if faults_open or not has_count else "No change in faults"
+    sentence = _describe_open(open_rows, show)
+    return f"{lead}. {sentence[:1].upper()}{sentence[1:]}."
+
+
+def _describe_open(rows: Sequence[MetricOutcome], show: Show) -> str:
+    """Return what is missing or needs more runs: what is missing first."""
+    missing = [row for row in rows if row.metric_verdict.rule == "absent"]
+    head_lacks = [row for row in rows if row.lacks_head_samples]
+    metrics = missing or head_lacks or rows
+    titles, case_names = describe_rows(metrics, show)
+    if missing:
+        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing}
+        return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
+    if head_lacks:
+        return f"some executions of head lack {titles} in {case_names}"
+    if all(row.metric_verdict.may_exceed for row in metrics):
+        if len(metrics) == 1:
+            return "more runs are needed to decide whether the change exceeds the budget"
+        return (
+            f"more runs are needed to decide whether {titles} {_choose_verb(titles, 'exceeds', 'exceed')} the budget "
+            f"in {case_names}"
+        )
+    return f"{titles} {_choose_verb(titles, 'needs', 'need')} more runs in {case_names}"
+
+
+def describe_rows(rows: Sequence[MetricOutcome], show: Show) -> tuple[str, str]:
+    """Return the metrics of some rows, and their cases, each in words."""
+    titles = _list_names(list(dict.fromkeys(format_metric_name(row.metric_verdict, show) for row in rows)))
+    cases = list(dict.fromkeys(row.case for row in rows))
+    return titles, f"{show(cases[0])}{_describe_others(len(cases) - 1, 'case')}"
+
+
+def _choose_verb(titles: str, singular: str, plural: str) -> str:
+    return plural if titles.endswith("faults") or " and " in titles else singular
+
+
+def _describe_side_without_value(verdict: MetricVerdict) -> str:
+    """Return which side has no sample of the metric, as a subject and a verb; the metric follows in the sentence."""
+    if not verdict.base.n and not verdict.head.n:
+        return "base and head lack"
+    return "base lacks" if not verdict.base.n else "head lacks"
+
+
+def _describe_changes(outcome: GateOutcome, show: Show) -> str:
+    """Return the change that matters most, and the number of the others."""
+    rows = list(outcome.list_changed_metrics())
+    verdict = rows[0].metric_verdict
+    lead = "Better"
+    if verdict.direction == "regression":
+        lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
+    return f"{lead}: {_describe_row(rows[0], show)}{_describe_others(len(rows) - 1, 'change')}"
+
+
+def _list_judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
+    """Return what was judged: the fault counts together, and each other metric."""
+    rows = [row.metric_verdict for row in outcome.metrics if row.metric_verdict.counts]
+    names = ("faults" if metric(verdict.metric).exact else format_metric_name(verdict, show) for verdict in rows)
+    return sorted(dict.fromkeys(names), key=lambda name: name != "faults")
+
+
+def _list_names(names: Sequence[str]) -> str:
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def describe_baseline_change(row: MetricOutcome) -> str:
+    """Return the change since the baseline; an empty text where the row has none."""
+    if row.baseline is None or row.metric_verdict.head.level is None:
+        return ""
+    total = row.metric_verdict.head.level - row.baseline.level
+    percent = 100 * total / abs(row.baseline.level) if row.baseline.level else None
+    since_baseline = row.metric_verdict.model_copy(update={"change": total, "percent": percent})
+    return f"{format_change(since_baseline)} since {row.baseline.commit[:10]}"
+
+
+def _describe_row(row: MetricOutcome, show: Show) -> str:
+    return f"{format_change(row.metric_verdict)} in {show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+
+
+def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:
+    """Return who accepted the change and why, or that somebody must; empty if neither applies."""
+    if outcome.accepted is None:
+        return " Somebody must accept that." if outcome.state is GateState.HEAD_LACKS else ""
+    if not outcome.needs_acceptance:
+        return ""
+    reason = f": {show(outcome.accepted.reason)}" if outcome.accepted.reason else ""
+    return f" Accepted by {show(outcome.accepted.by)}{reason}."
+
+
+def format_metric_name(verdict: MetricVerdict, show: Show) -> str:
+    """Return the title of a metric in the catalogue, or the name that a workload file gave it."""
+    title = metric(verdict.metric).title
+    if title == verdict.metric:
+        return show(verdict.metric)
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def format_change(verdict: MetricVerdict) -> str:
+    """Return a change in the metric's unit and, unless the base is zero, in percent."""
+    if verdict.change is None:
+        return "–"
+    if not verdict.change:
+        return "0"
+    unit = metric(verdict.metric).unit
+    text = format_difference(verdict.change, "points" if unit == "%" else unit)
+    text = text if verdict.percent is None else f"{text} ({format_percent(verdict.percent)})"
+    if verdict.times is None:
+        return text
+    return f"{text} in {verdict.times} of {min(verdict.base.n, verdict.head.n)} executions"
+
+
+def _describe_others(count: int, noun: str) -> str:
+    return f", and {count} other {noun}{'s' if count != 1 else ''}" if count > 0 else ""
+
+
+def _format_count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' if count != 1 else ''}"

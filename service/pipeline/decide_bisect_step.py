@@ -1,0 +1,124 @@
+"""Decides the next step of a bisect: passes the stored runs to the rules of :mod:`service.rules.bisect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from runner.contract import ComparisonRequest, Search, SearchRequest, metric
+from runner.contract.commit_search import Asked, Culprit, Found, Proof, ProofState
+from runner.contract.setting_search import SettingSearch, SettingSearchRequest
+from service.rules.bisect import count_variation, culprit_proof, exact_search, noisy_search, setting_search
+from service.rules.bisect.commits_per_step import choose_commits_at_once
+from service.rules.bisect.question import Answer, Observation, Question, Refused
+from service.rules.bisect.setting_search import SettingQuestion
+from service.rules.comparison import interleaved
+from service.store.bisects import bisect_inputs
+from service.store.runs import runs
+
+MAX_COMMITS = 5000
+"""Most commits of a noisy search, whose tables grow with their square."""
+
+
+def search_commits(session: Session, request: SearchRequest) -> Search | None:
+    """Return the state of a search; None if the subject does not have one of its ends."""
+    question = bisect_inputs.read_question(session, request)
+    if question is None:
+        return None
+    observations = bisect_inputs.read_observations(session, request)
+    inside = {question.good, *(node.commit for node in question.commits)}
+    question = count_variation.choose_rules(question, observations)
+    answer = _decide_next_step(session, request, question, observations)
+    return Search(
+        commits=len(question.commits),
+        known=sum(run.commit in inside for run in observations),
+        answer=answer,
+        asked=Asked(
+            good=request.good,
+            bad=request.bad,
+            host=request.host.name,
+            environment=request.environment.hash,
+            case=request.case,
+            metric=request.metric,
+            least=request.least,
+        ),
+    )
+
+
+def search_settings(session: Session, request: SettingSearchRequest) -> SettingSearch:
+    """Return the state of a search for settings."""
+    mixtures = bisect_inputs.read_mixtures(session, request)
+    question = SettingQuestion(
+        settings=tuple(setting.name for setting in request.settings),
+        exact=metric(request.metric).exact,
+        least=request.least,
+        unit=metric(request.metric).unit,
+    )
+    return SettingSearch(known=len(mixtures), answer=setting_search.search_settings(question, mixtures))
+
+
+def _decide_next_step(
+    session: Session,
+    request: SearchRequest,
+    question: Question,
+    observations: Sequence[Observation],
+    *,
+    excluded: frozenset[str] = frozenset(),
+) -> Answer:
+    """Return the next step.
+
+    Parameters
+    ----------
+    excluded
+        The culprits of a noisy metric that a proof has refuted.
+    """
+    if not question.exact and len(question.commits) > MAX_COMMITS:
+        return Refused(
+            sentence=f"{len(question.commits)} commits are too many for a noisy metric: {MAX_COMMITS} at most."
+        )
+    if question.exact:
+        answer = exact_search.search_exact(question, observations, choose_commits_at_once(request.pace))
+    else:
+        answer = noisy_search.search_noisy(question, observations)
+    if not isinstance(answer, Found):
+        return answer
+    culprits = tuple(
+        _prove_culprit(session, request.metric, question, culprit, observations) for culprit in answer.culprits
+    )
+    refuted = {
+        culprit.commit for culprit in culprits if culprit.proof is not None and culprit.proof.state is ProofState.FAILS
+    }
+    if refuted and not question.exact:
+        # An exact search uses the levels of a failed proof itself; a noisy one needs to know what they refute.
+        excluded |= refuted
+        remaining = [culprit for culprit in culprits if culprit.commit not in excluded]
+        cleared = question.model_copy(update={"cleared": question.cleared | refuted})
+        given_up = culprit_proof.explain_giving_up(question, remaining, len(excluded), observations)
+        return given_up or _decide_next_step(session, request, cleared, observations, excluded=excluded)
+    with_proofs = Found(culprits=culprits)
+    return culprit_proof.choose_next_proof(question, with_proofs, observations) if request.prove else with_proofs
+
+
+def _prove_culprit(
+    session: Session, name: str, question: Question, culprit: Culprit, observations: Sequence[Observation]
+) -> Culprit:
+    """Return the culprit with its proof, if it was measured interleaved with its parent."""
+    pair = culprit_proof.find_interleaved_runs(culprit, observations)
+    base, head = (
+        (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
+    )
+    if base is None or head is None:
+        return culprit
+    precision = culprit_proof.choose_precision(culprit, exact=question.exact)
+    request = ComparisonRequest(base=base, head=head, precision={name: precision} if precision else {})
+    comparison = interleaved.decide_comparison(request)
+    proof_state, sentence = culprit_proof.decide_proof(culprit, name, comparison)
+    measured = Proof(
+        state=proof_state,
+        sentence=sentence,
+        only_builds=culprit_proof.differs_only_like_builds(name, comparison),
+        parent_run=base.run_id,
+        run=head.run_id,
+    )
+    return culprit_proof.add_levels(culprit.model_copy(update={"proof": measured}), name, comparison)

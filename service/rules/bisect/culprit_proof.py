@@ -1,0 +1,186 @@
+"""Decides whether a culprit is proven: measured interleaved with its parent, by the rules of the gate.
+
+A search relies on one run for a level, or on a model of the noise. A proof relies on neither: both commits are measured
+again, next to each other in one session, until :func:`~service.rules.comparison.interleaved.decide_comparison` decides
+whether they differ. Its bounds hold whatever the noise is like. If they differ by little, so do further builds of
+both: a proof is one of two commits, not of two builds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from runner.contract import Comparison, MetricVerdict, Verdict, metric
+from runner.contract.commit_search import ProofState
+from service.rules.bisect.count_variation import refuse_variation
+from service.rules.bisect.question import Answer, Culprit, Found, Observation, Prove, Question
+from service.rules.relative_change import compute_symmetric_percent_change
+from service.text.numbers import format_quantity
+
+MAX_PROOFS_WITHOUT_RESULT = 3
+"""The number of proofs without a result after which a metric is considered not to repeat although it should."""
+
+
+def decide_proof(culprit: Culprit, name: str, comparison: Comparison) -> tuple[ProofState, str]:
+    """Return what a comparison of the culprit (head) with its parent (base) proves, and the reason."""
+    verdict = next((verdict for verdict in comparison.metrics if verdict.metric == name), None)
+    if verdict is None:
+        return ProofState.OPEN, f"{name} was not measured."
+    if verdict.verdict is Verdict.NEEDS_MORE_RUNS or verdict.change is None or verdict.wants_other_build:
+        return ProofState.OPEN, verdict.sentence
+    own_change = verdict.change - culprit.brought
+    if _is_difference(verdict, culprit) and own_change and (own_change > 0) == (culprit.own_change > 0):
+        return ProofState.STANDS, verdict.sentence
+    result = (
+        "the change has the opposite sign" if _is_difference(verdict, culprit) and own_change else "there is no change"
+    )
+    unit = metric(name).unit
+    before, after = (
+        format_quantity(culprit.before, unit, culprit.after),
+        format_quantity(culprit.after, unit, culprit.before),
+    )
+    sentence = f"The search measured {before} before and {after} after. Measured interleaved, {result}."
+    return ProofState.FAILS, f"{sentence} {verdict.sentence}"
+
+
+def differs_only_like_builds(name: str, comparison: Comparison) -> bool:
+    """Return whether a metric differs only as further builds of the same commits do, here or in another place."""
+    return any(
+        verdict.metric == name and verdict.although in {"other builds", "place"} for verdict in comparison.metrics
+    )
+
+
+def add_levels(culprit: Culprit, name: str, comparison: Comparison) -> Culprit:
+    """Return a proven culprit with the levels of its proof, which its proof's runs show."""
+    sides = next(((verdict.base, verdict.head) for verdict in comparison.metrics if verdict.metric == name), None)
+    if sides is None or culprit.proof is None or culprit.proof.state is not ProofState.STANDS:
+        return culprit
+    before, after = (side.level for side in sides)
+    if before is None or after is None:
+        return culprit
+    with_levels = culprit.model_copy(update={"before": before, "after": after})
+    return with_levels if (with_levels.own_change > 0) == (culprit.own_change > 0) else culprit
+
+
+def _is_difference(verdict: MetricVerdict, culprit: Culprit) -> bool:
+    """Return whether a comparison counts as a difference: it has found one, or the merged branches brought a change."""
+    # A merge can undo what its branches brought: then equal counts on both sides are a change of its own.
+    return verdict.verdict is Verdict.CHANGED or culprit.brought != 0
+
+
+def find_interleaved_runs(
+    culprit: Culprit, observations: Iterable[Observation]
+) -> tuple[Observation, Observation] | None:
+    """Return the newest runs of parent and culprit that were measured interleaved; None if there are none."""
+    parents: dict[UUID, Observation] = {}
+    commits: dict[UUID, Observation] = {}
+    for observation in observations:
+        if observation.session is not None and observation.value is not None:
+            if observation.commit == culprit.parent:
+                parents[observation.session] = observation
+            elif observation.commit == culprit.commit:
+                commits[observation.session] = observation
+    sessions = [session for session in commits if session in parents]
+    return (parents[sessions[-1]], commits[sessions[-1]]) if sessions else None
+
+
+def choose_precision(culprit: Culprit, *, exact: bool) -> float | None:
+    """Return the smallest change, in percent, that a comparison of a culprit with its parent has to detect.
+
+    A step counts as changed from half of the precision on: so a step as large as the search measured is detected, and
+    so is the absence of one. An exact metric needs no precision.
+    """
+    if exact:
+        return None
+    if not culprit.before and not culprit.after:
+        return 100.0
+    return min(100.0, max(0.01, abs(compute_symmetric_percent_change(culprit.before, culprit.after))))
+
+
+def choose_next_proof(question: Question, answer: Answer, observations: Sequence[Observation]) -> Answer:
+    """Return the next proof of the culprits found; where nothing is left to prove, the culprits, if a proof stands.
+
+    Parameters
+    ----------
+    answer
+        The culprits with the proofs that were measured.
+    """
+    if not isinstance(answer, Found):
+        return answer
+    n_refuted = _count_unconfirmed_pairs(question, observations) if question.exact else 0
+    given_up = explain_giving_up(question, answer.culprits, n_refuted, observations)
+    if given_up is not None:
+        return given_up
+    unproven = [culprit for culprit in answer.culprits if find_interleaved_runs(culprit, observations) is None]
+    if not unproven:
+        proven_or_refuted = [culprit for culprit in answer.culprits if culprit.proof]
+        if (
+            not any(culprit.proof.state is ProofState.STANDS for culprit in proven_or_refuted if culprit.proof)
+            and proven_or_refuted
+        ):
+            refused = refuse_variation(question, observations, _explain_unproven(proven_or_refuted))
+            only_builds = all(culprit.proof.only_builds for culprit in proven_or_refuted if culprit.proof)
+            return refused.model_copy(update={"only_builds": only_builds})
+        failed = {
+            culprit.commit for culprit in proven_or_refuted if culprit.proof and culprit.proof.state is ProofState.FAILS
+        }
+        return Found(culprits=tuple(culprit for culprit in answer.culprits if culprit.commit not in failed))
+    first = unproven[0]
+    return Prove(
+        parent=first.parent,
+        commit=first.commit,
+        precision=choose_precision(first, exact=question.exact),
+        left=len(unproven),
+        culprits=answer.culprits,
+    )
+
+
+def explain_giving_up(
+    question: Question, culprits: Iterable[Culprit], n_refuted: int, observations: Sequence[Observation]
+) -> Answer | None:
+    """Return the end of a search of which too many proofs show nothing; None if it goes on.
+
+    Differences between single runs then say nothing about this metric: what is proven is named, and nothing else.
+
+    Parameters
+    ----------
+    n_refuted
+        How many culprits were refuted by a proof and are no longer among the culprits.
+    """
+    proofs = [culprit.proof for culprit in culprits if culprit.proof is not None]
+    standing = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
+    failed = n_refuted + len(proofs) - len(standing)
+    if failed <= MAX_PROOFS_WITHOUT_RESULT:
+        return None
+    if standing:
+        return Found(culprits=tuple(standing))
+    why = f"interleaved measurements did not show {failed} differences that single runs showed"
+    return refuse_variation(question, observations, why)
+
+
+def _explain_unproven(suspects: Sequence[Culprit]) -> str:
+    """Return what the proofs of suspects showed, of which none stands."""
+    commits = ", ".join(culprit.commit[:10] for culprit in suspects[:MAX_PROOFS_WITHOUT_RESULT])
+    others = (
+        f" and {len(suspects) - MAX_PROOFS_WITHOUT_RESULT} more" if len(suspects) > MAX_PROOFS_WITHOUT_RESULT else ""
+    )
+    sentence = suspects[-1].proof.sentence if suspects[-1].proof else ""
+    why = f"{commits}{others} may move the metric, but no proof confirms it: {sentence}"
+    return why.rstrip(".")
+
+
+def _count_unconfirmed_pairs(question: Question, observations: Iterable[Observation]) -> int:
+    """Count the pairs that differed in single runs, but not when they were measured interleaved."""
+    values_of_single_runs: dict[str, set[float]] = {}
+    sessions: dict[UUID, dict[str, float]] = {}
+    for observation in observations:
+        if observation.value is not None and observation.session is None:
+            values_of_single_runs.setdefault(observation.commit, set()).add(observation.value)
+        elif observation.value is not None and observation.session is not None:
+            sessions.setdefault(observation.session, {})[observation.commit] = observation.value
+    pairs = (tuple(values.items()) for values in sessions.values() if len(values) == 2)
+    return sum(
+        left[1] == right[1] and values_of_single_runs.get(left[0], set()) != values_of_single_runs.get(right[0], set())
+        for left, right in pairs
+    )

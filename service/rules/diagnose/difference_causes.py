@@ -1,0 +1,277 @@
+"""Decomposes the difference of two profiles into causes that add up to it, each with the line that leads.
+
+The causes come from the table of memory, touch and file, which holds every fault; the lines come from the places that
+fault most. A fault in a library belongs to the line of the program that called it, as the recorded stacks show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from runner.contract.diagnosis import ChangedPlace, Difference, DifferencePart, FaultCause, LineRange
+from runner.contract.function_names import shorten_name
+from runner.contract.profile import COMPILED_MODULE, UNKNOWN_FUNCTION, FaultKind, Frame, Memory, Profile, Site, Touch
+from runner.contract.profile_difference import (
+    Change,
+    Place,
+    Where,
+    find_own_frame,
+    identify_function,
+    is_own_frame,
+    pair_places,
+)
+from service.rules.diagnose.compared_profiles import compare_huge_pages
+from service.rules.diagnose.profile_facts import OWN_MEMORY, Facts, is_image_file
+from service.text.numbers import format_amount
+
+_MAX_PARTS, _MILLION = 12, 1_000_000
+_MIN_CHANGED_SHARE = 0.01
+"""The share of a difference from which a changed line is worth naming."""
+_C_LIBRARY = re.compile(r"/(?:libc|ld)[-.\w]*\.so[\d.]*$")
+_NUMBER = re.compile(r"\d{3,}")
+"""Numbers in names of files, such as ids of processes, which differ from one execution to the next."""
+_TOUCHED_BEFORE = {
+    Touch.AFTER_MADVISE: FaultCause.AFTER_MADVISE,
+    Touch.AFTER_MUNMAP: FaultCause.AFTER_MUNMAP,
+    Touch.AFTER_BRK: FaultCause.AFTER_BRK,
+    Touch.AFTER_READ: FaultCause.AFTER_READ,
+}
+_Group = tuple[FaultCause, str]
+"""A cause, and the file that it concerns, if it does."""
+_LineSums = Mapping[Where, Mapping[int, int]]
+ChangedLines = Mapping[str, tuple[LineRange, ...]]
+
+
+class _Side(Struct, frozen=True):
+    """One profile: its faults by cause, and by cause and line."""
+
+    sums: Counter[_Group]
+    lines: Mapping[_Group, _LineSums]
+
+
+def decompose_difference(after: Facts, changed_lines: ChangedLines = MappingProxyType({})) -> Difference | None:
+    """Return the causes of the difference from the profile before, the largest first; None if either has no kinds.
+
+    Where memory moves, the line that faults more is often not one that the commit changed: of those, ``changed_lines``
+    by file, the one that grew most is named as well.
+    """
+    before = after.before
+    if before is None or not before.anatomy.kinds or not after.anatomy.kinds:
+        return None
+    sides = [_sum_side(facts) for facts in (before, after)]
+    seconds = after.seconds_per_fault or before.seconds_per_fault
+    parts = [
+        _build_part(group, sides, after, seconds)
+        for group in sides[0].sums.keys() | sides[1].sums.keys()
+        if sides[0].sums[group] != sides[1].sums[group]
+    ]
+    parts.sort(key=lambda part: (-abs(part.faults), -part.faults, part.cause, part.file))
+    changed_place = _find_changed_place(sides, changed_lines, after.faults - before.faults)
+    return Difference(before=before.faults, after=after.faults, parts=_limit_parts(parts), changed_place=changed_place)
+
+
+def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth: int) -> ChangedPlace | None:
+    """Return the changed line whose faults of all causes grew most; None if none did by a share worth naming."""
+    grown: Counter[Place] = Counter()
+    for group in sides[0].lines.keys() | sides[1].lines.keys():
+        for place, change in pair_places(*(side.lines.get(group, {}) for side in sides)):
+            ranges = changed_lines.get(place.where.file, ())
+            if any(first <= place.line_after <= last for first, last in ranges):
+                grown[Place(place.where, 0, place.line_after)] += change.grown
+    if not grown:
+        return None
+    place, faults = max(grown.items(), key=lambda entry: (entry[1], entry[0]))
+    if faults < max(1, _MIN_CHANGED_SHARE * abs(growth)):
+        return None
+    return ChangedPlace(
+        place=_format_place(place), source_file=place.where.file, source_line=place.line_after, faults=faults
+    )
+
+
+def classify_cause(memory: Memory, touch: Touch, *, is_image: bool) -> FaultCause:  # noqa: PLR0911 - one line a cause
+    """Return why a page of some memory faulted, from what was there before."""
+    if memory is Memory.OTHER:
+        return FaultCause.OTHER
+    if touch is Touch.AGAIN:
+        return FaultCause.AGAIN
+    if is_image and not (touch is Touch.AFTER_FORK and memory is Memory.FILE_DATA):
+        return FaultCause.IMAGE
+    if touch is Touch.AFTER_FORK:
+        return FaultCause.COPIED
+    if memory in {Memory.FILE_TEXT, Memory.FILE_DATA}:
+        return FaultCause.FILE_PAGES
+    if touch in _TOUCHED_BEFORE:
+        return _TOUCHED_BEFORE[touch]
+    return FaultCause.NEW_MEMORY if touch is Touch.FIRST else FaultCause.UNKNOWN_TOUCH
+
+
+def _classify_cause(entry: FaultKind | Site, facts: Facts) -> _Group:
+    """Return the cause of faults of a kind, and the file where it is one of mapped files."""
+    cause = classify_cause(entry.memory, entry.touch, is_image=is_image_file(facts.profile, entry.memory, entry.file))
+    return cause, _NUMBER.sub("N", entry.file) if cause is FaultCause.FILE_PAGES else ""
+
+
+def _sum_side(facts: Facts) -> _Side:
+    """Return the faults of a profile by cause, and by cause and the program's own line."""
+    sums: Counter[_Group] = Counter()
+    for kind in facts.anatomy.kinds:
+        sums[_classify_cause(kind, facts)] += kind.faults
+    callers, interpreted = _find_calling_lines(facts.profile), _find_interpreted_lines(facts)
+    lines: dict[_Group, defaultdict[Where, Counter[int]]] = {}
+    for site in facts.anatomy.sites:
+        of_group = lines.setdefault(_classify_cause(site, facts), defaultdict(Counter))
+        for frame, faults in _attribute_to_lines(site, callers):
+            lines_of_frame = interpreted if site.memory in OWN_MEMORY and not _has_own_line(frame) else {}
+            for line, number in _distribute(faults, lines_of_frame, frame):
+                of_group[identify_function(line)][line.line] += number
+    return _Side(sums, lines)
+
+
+def _find_calling_lines(profile: Profile) -> dict[tuple[str, str], Counter[Frame]]:
+    """Return from which lines of the program each function was called that faults, with the weights of the stacks."""
+    callers: defaultdict[tuple[str, str], Counter[Frame]] = defaultdict(Counter)
+    for stack in profile.faults.stacks if profile.faults else ():
+        frames = [profile.frames[index] for index in stack.frames]
+        responsible = _find_responsible_frame(frames)
+        if responsible is not None:
+            callers[_make_key(frames[-1])][responsible] += stack.weight
+    return callers
+
+
+def _find_interpreted_lines(facts: Facts) -> Counter[Frame]:
+    """Return the lines of a Python program, with their shares of the faults in its own memory in parts per million."""
+    counted = sum(kind.faults for kind in facts.anatomy.kinds if kind.memory in OWN_MEMORY)
+    total = max(counted, sum(line.faults for line in facts.profile.python_lines))
+    return Counter(
+        {
+            Frame(function=line.function, module=COMPILED_MODULE, file=line.file, line=line.line): (
+                line.faults * _MILLION // total
+            )
+            for line in facts.profile.python_lines
+            if line.faults
+        }
+    )
+
+
+def _has_own_line(frame: Frame) -> bool:
+    return is_own_frame(frame) and bool(frame.line)
+
+
+def _distribute(faults: int, shares: Mapping[Frame, int], otherwise: Frame) -> Iterable[tuple[Frame, int]]:
+    """Yield the lines to which faults belong by their shares in parts per million, and where the rest belongs."""
+    rest = faults
+    for frame, share in shares.items():
+        number = min(rest, round(faults * share / _MILLION))
+        rest -= number
+        yield frame, number
+    yield otherwise, rest
+
+
+def _find_responsible_frame(frames: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame of the program itself; without one, the innermost outside of the C library."""
+    own_frame = find_own_frame(frames)
+    if own_frame is None or is_own_frame(own_frame):
+        return own_frame
+    outside = (frame for frame in reversed(frames) if not _C_LIBRARY.search(frame.module) and frame.module[:1] != "[")
+    return next(outside, own_frame)
+
+
+def _make_key(frame: Frame) -> tuple[str, str]:
+    return frame.function, frame.module.rpartition("/")[2]
+
+
+def _attribute_to_lines(site: Site, callers: Mapping[tuple[str, str], Counter[Frame]]) -> Iterable[tuple[Frame, int]]:
+    """Yield the lines of the program to which the faults of a place belong, with their numbers."""
+    calling = callers.get(_make_key(site.frame))
+    if is_own_frame(site.frame) or not calling:
+        yield site.frame, site.faults
+        return
+    total, rest = calling.total(), site.faults
+    for frame, weight in calling.most_common():
+        number = min(rest, round(site.faults * weight / total))
+        rest -= number
+        yield frame, number
+
+
+def _build_part(group: _Group, sides: list[_Side], facts: Facts, seconds: float | None) -> DifferencePart:
+    """Return one cause of the difference in words, with the line that leads and its price."""
+    cause, file = group
+    before, after = (side.sums[group] for side in sides)
+    lead = _find_leading_line([side.lines.get(group, {}) for side in sides], grows=after > before)
+    return DifferencePart(
+        cause=cause,
+        file=file,
+        before=before,
+        after=after,
+        place=_format_place(lead[0]) if lead else "",
+        source_file=lead[0].where.file if lead else "",
+        source_line=lead[0].line_after or lead[0].line_before if lead else 0,
+        place_faults=lead[1].grown if lead else 0,
+        sentence=_describe_cause(cause, file, after - before, facts),
+        seconds=None if seconds is None else (after - before) * seconds,
+    )
+
+
+def _find_leading_line(sides: list[_LineSums], *, grows: bool) -> tuple[Place, Change] | None:
+    """Return the line of the program whose faults of a cause changed most, in the direction of the cause."""
+    changes = [(place, change) for place, change in pair_places(*sides) if change.grown and (change.grown > 0) == grows]
+    return max(changes, key=lambda row: (abs(row[1].grown), row[0]), default=None)
+
+
+def _format_place(place: Place) -> str:
+    """Return a function with its line."""
+    line = place.line_after or place.line_before
+    function = shorten_name(place.where.function)
+    if function == UNKNOWN_FUNCTION and place.where.module == COMPILED_MODULE:
+        return COMPILED_MODULE
+    if function == UNKNOWN_FUNCTION:
+        return _NUMBER.sub("N", place.where.module.strip("[]")) or "code without names"
+    file = place.where.file.rpartition("/")[2] if place.where.file.startswith("/") else place.where.file
+    module = f" in {place.where.module}" if ".so" in place.where.module else ""
+    return (f"{function} at {file}:{line}" if file and line and not module else f"{function}{module}")[:1000]
+
+
+def _describe_cause(cause: FaultCause, file: str, growth: int, facts: Facts) -> str:
+    """Return in words what the program does more or less than before."""
+    huge_pages = compare_huge_pages(facts.before, facts) if cause is FaultCause.NEW_MEMORY and facts.before else 0
+    if huge_pages * growth < 0:
+        return f"touches memory for the first time {'page by page' if growth > 0 else 'by huge pages'}"
+    more = "more" if growth > 0 else "fewer"
+    amount = format_amount(abs(growth) * facts.page_size)
+    sentences = {
+        FaultCause.NEW_MEMORY: f"touches {amount} {'more' if growth > 0 else 'less'} memory for the first time",
+        FaultCause.AFTER_MADVISE: f"touches {more} pages again that madvise gave back",
+        FaultCause.AFTER_MUNMAP: f"touches {more} pages again where memory was unmapped",
+        FaultCause.AFTER_BRK: f"touches {more} pages again that the shrinking heap gave back",
+        FaultCause.COPIED: f"copies {more} pages that it shares with a forked process",
+        FaultCause.FILE_PAGES: f"touches {more} pages of {file.rpartition('/')[2] or 'mapped files'}",
+        FaultCause.IMAGE: f"touches {more} pages of the program and its libraries",
+        FaultCause.AFTER_READ: f"writes to {more} pages that it had read before it wrote to them",
+        FaultCause.AGAIN: f"touches {more} pages again that it had not given back",
+        FaultCause.UNKNOWN_TOUCH: f"touches {more} pages of memory",
+        FaultCause.OTHER: f"has {more} faults in the kernel's own mappings, or that could not be placed",
+    }
+    return sentences[cause]
+
+
+def _limit_parts(parts: list[DifferencePart]) -> tuple[DifferencePart, ...]:
+    """Return the largest parts; the others become one, so that the sum stays."""
+    if len(parts) <= _MAX_PARTS:
+        return tuple(parts)
+    rest = parts[_MAX_PARTS - 1 :]
+    seconds = [part.seconds for part in rest]
+    return (
+        *parts[: _MAX_PARTS - 1],
+        DifferencePart(
+            cause=FaultCause.OTHER,
+            before=sum(part.before for part in rest),
+            after=sum(part.after for part in rest),
+            sentence="differs in smaller parts",
+            seconds=None if None in seconds else sum(part for part in seconds if part is not None),
+        ),
+    )

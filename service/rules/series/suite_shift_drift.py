@@ -1,0 +1,115 @@
+"""Describes a shift of a whole suite as a drift that belongs to no single series."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runner.contract import metric
+from service.rules.detect import PooledShift
+from service.rules.detect.pooled_shift import MAX_HISTORY_POINTS
+from service.rules.series.cause import find_cause, list_setting_changes
+from service.rules.series.point_order import PathPoint, Points, Trend
+from service.schemas.history import Candidate, Direction, Drift, Evidence
+
+NO_SERIES = 0
+"""The series number of a drift that belongs to no series."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteKey:
+    """A suite's subject, host and metric."""
+
+    subject: str
+    host: str
+    metric: str
+
+
+def select_common_environments(paths: Sequence[tuple[Points, int]]) -> list[tuple[Points, int]]:
+    """Return the series whose two newest points are in the same environments as those of most series."""
+    pairs = Counter((path[-2].environment, path[-1].environment) for path, _ in paths)
+    commonest = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+    return [entry for entry in paths if (entry[0][-2].environment, entry[0][-1].environment) == commonest]
+
+
+def select_points_before(path: Points, last_change: int) -> Points:
+    """Return the points to compare the newest one with: in its predecessor's environment, since the last change."""
+    environment = path[-2].environment
+    return tuple(point for point in path[:-1] if point.position >= last_change and point.environment == environment)
+
+
+def has_enough_points(recent: Trend, start: int, last_change: int) -> bool:
+    """Return whether the newest points of a series decide as all of its points would.
+
+    If they share one environment, the end of the path consists of them, regardless of the earlier points. The decision
+    reads only the newest points since the last change.
+
+    Parameters
+    ----------
+    recent
+        The points of the revisions from a position on.
+    start
+        That position.
+    last_change
+        The position of the last drift.
+    """
+    points = recent.path
+    if recent.beside or len({point.environment for point in points}) > 1:
+        return False
+    return last_change >= start or len(points) > MAX_HISTORY_POINTS
+
+
+def describe_suite_shift(
+    *,
+    identity: str,
+    suite: SuiteKey,
+    shift: PooledShift,
+    ends: tuple[PathPoint, PathPoint],
+    settings: tuple[Mapping[str, str], Mapping[str, str]],
+    candidates: Sequence[Candidate],
+    committed_at: datetime,
+) -> Drift:
+    """Return a shift as the API describes it. It has no level of its own, so its levels count from zero."""
+    before, after = ends
+    entry = metric(suite.metric)
+    blamed = candidates[-1] if candidates else Candidate(commit=after.revision, title="", author="")
+    worse = (shift.shift > 0) == (entry.better == "lower")
+    return Drift(
+        id=identity,
+        series_id=NO_SERIES,
+        subject=suite.subject,
+        host=suite.host,
+        case=f"{shift.benchmarks} cases together",
+        workload="",
+        metric=suite.metric,
+        unit=entry.unit,
+        kind=entry.kind,
+        cause=find_cause(before, after),
+        direction=Direction.REGRESSION if worse else Direction.IMPROVEMENT,
+        revision=after.revision,
+        title=blamed.title,
+        author=blamed.author,
+        committed_at=committed_at,
+        previous_revision=before.revision,
+        candidates=list(candidates),
+        before=0,
+        after=shift.shift,
+        change=shift.shift,
+        percent=None,
+        rule="pooled",
+        evidence=Evidence(
+            n_before=shift.benchmarks,
+            n_after=shift.benchmarks,
+            spread=0,
+            sentence=shift.evidence,
+            wants_rerun=False,
+        ),
+        settings=list_setting_changes(*settings),
+        run_before=before.run_id,
+        run_after=after.run_id,
+        environment_before=before.environment,
+        environment_after=after.environment,
+        companions=[],
+    )

@@ -1,0 +1,84 @@
+"""What the runner believes of the messages of the launcher."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from runner.execution.launcher import Launch, Start
+
+GOOD = {"status": 256, "user": 2_000, "system": 1_000, "rss": 4, "end": 0, "faults": 150}
+
+
+class Sender(Launch):
+    """A launch, and the end of its channel that a launcher has."""
+
+    def __init__(self) -> None:
+        super().__init__(Start(1))
+        self.end = os.dup(self.descriptors[0])
+
+    def close(self) -> None:
+        super().close()
+        with suppress(OSError):
+            os.close(self.end)
+
+
+def send(launch: Sender, message: str) -> None:
+    os.write(launch.end, message.encode())
+    launch.serve(0)
+
+
+@pytest.fixture
+def launch() -> Iterator[Sender]:
+    """A launch whose program has been started."""
+    with Sender() as made:
+        for _ in range(2):
+            send(made, "ready 50")
+        assert made.program == os.getpid()
+        yield made
+
+
+def ended(**changes: object) -> str:
+    fields = GOOD | {"end": time.monotonic_ns()} | changes
+    return f"ended {' '.join(map(str, fields.values()))}"
+
+
+def test_the_account_of_a_program_begins_with_the_program(launch: Sender) -> None:
+    send(launch, ended())
+    assert launch.ending
+    assert (launch.ending.status, launch.ending.faults, launch.ending.max_rss) == (1, 100, 4096)
+    assert not launch.refusal
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"status": number} for number in (2**62, 2**32, 0x10000, 0x137F, 0xFFFF, -1, "x", "1e3", "٣", "9" * 500)),
+        *({name: number} for name in ("user", "system", "rss", "faults") for number in (-1, 2**63, "nan", "1_0", "")),
+        {"end": 2**60},
+        {"end": -5},
+        {"faults": 49},
+        {"faults": "150 7"},
+    ],
+)
+def test_an_end_that_cannot_be_is_a_failure(launch: Sender, changes: dict[str, object]) -> None:
+    send(launch, ended(**changes))
+    assert launch.refusal == "the launcher sent a malformed message"
+    assert launch.ending is None
+
+
+def test_a_second_end_spoils_the_first(launch: Sender) -> None:
+    send(launch, ended())
+    send(launch, ended(faults=151))
+    assert launch.refusal
+    assert launch.ending is None
+
+
+@pytest.mark.parametrize("message", ["ready", "ready -1", "ready x", "ready 1 2", f"ready {2**64}"])
+def test_a_question_that_cannot_be_is_not_answered(message: str) -> None:
+    with Sender() as launch:
+        send(launch, message)
+        assert launch.refusal
+        assert launch.program is None

@@ -1,0 +1,103 @@
+"""A real program under a real perf: profiled as it is measured."""
+
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from runner.contract.profile import Access, Memory, Profile, Touch
+from runner.contract.report import Case, Environment, Host, Revision
+from runner.doctor.counting import require_measurable
+from runner.measuring.trial import Bench, Subject, Trial
+from runner.profile.case_profiler import collect_profile
+from runner.profile.permissions import RecordingPermissions, detect_recording_permissions
+from runner.workload import load_workload
+
+pytestmark = pytest.mark.perf
+AGAIN = Path(__file__).parent / "recorded/again.c"
+
+
+@pytest.fixture(scope="module")
+def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
+    require_measurable()
+    folder = tmp_path_factory.mktemp("again")
+    subprocess.run(["cc", "-O0", "-g", "-pthread", "-o", "again", AGAIN], cwd=folder, check=True)
+    (folder / "workload.toml").write_text(
+        '[workload]\nname = "again"\n[run]\ncommand = "./again"\nhuge_pages = "never"\n'
+    )
+    bench = Bench(Host(name="host"), lambda _: Environment(settings={}))
+    revision = Revision(commit="a" * 40, committed_at=datetime.now(UTC))
+    case = Case(workload="again", definition="0" * 16)
+    return Trial(load_workload(folder), Subject("subject", revision, case), bench, folder)
+
+
+@pytest.fixture(scope="module")
+def profile(trial: Trial) -> Profile:
+    return collect_profile(trial)
+
+
+def test_the_profile_counts_what_the_counter_counts(profile: Profile) -> None:
+    assert profile.anatomy is not None
+    assert profile.faults is not None
+    assert profile.anatomy.lost == 0
+    assert profile.anatomy.recorded == profile.anatomy.counted == profile.faults.total
+    assert abs(profile.anatomy.counted - (profile.value("page-faults") or 0)) <= 2  # of another execution
+
+
+def test_pages_that_were_given_back_are_told_from_new_ones(profile: Profile) -> None:
+    assert profile.anatomy is not None
+    # Three rounds of eight pages: touched, advised away, touched again, unmapped.
+    if detect_recording_permissions().tracepoints:
+        assert profile.anatomy.by_touch[Touch.AFTER_MADVISE] == 24
+        assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
+        assert profile.anatomy.by_access[Access.WRITE] >= 48
+    assert profile.anatomy.by_memory[Memory.ANONYMOUS] >= 48
+
+
+def test_the_source_line_that_faults_is_named(profile: Profile) -> None:
+    assert profile.anatomy is not None
+    site = max(profile.anatomy.sites, key=lambda one: one.faults)
+    line = AGAIN.read_text().splitlines()[site.frame.line - 1]
+    assert site.frame.function == "touch"
+    assert "memory[page * page_size] = 1" in line
+
+
+def test_stacks_lead_from_main_to_the_line(profile: Profile) -> None:
+    assert profile.faults is not None
+    ways = [[profile.frames[place].function for place in stack.frames] for stack in profile.faults.stacks]
+    assert any(way[-2:] == ["main", "touch"] for way in ways)
+
+
+def test_waiting_for_a_thread_is_seen(profile: Profile) -> None:
+    assert profile.off_cpu is not None
+    waits = {profile.frames[place].function for stack in profile.off_cpu.stacks for place in stack.frames}
+    assert profile.off_cpu.total > 1_000_000
+    if detect_recording_permissions().kernel:
+        assert any("nanosleep" in name for name in waits)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="there is no strace")
+def test_without_tracepoints_strace_records_the_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbidden = RecordingPermissions(tracepoints=False, error_codes=False, kernel=True)
+    monkeypatch.setattr("runner.profile.case_profiler.detect_recording_permissions", lambda: forbidden)
+    profile = collect_profile(trial, times=False)
+    assert profile.census is not None
+    assert profile.anatomy is not None
+    assert profile.census.source == "strace"
+    # As with tracepoints: pages that were advised away, or unmapped, are known when they are touched again.
+    assert profile.anatomy.by_touch[Touch.AFTER_MADVISE] == 24
+    assert profile.anatomy.by_touch[Touch.AFTER_MUNMAP] == 16
+    assert profile.census.calls["madvise"].calls in {3, 4}  # an ending thread may advise its stack away
+    assert set(profile.anatomy.by_access) == {Access.UNKNOWN}
+
+
+def test_of_very_many_faults_some_are_recorded_and_all_calls(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.profile.recording_plan.MAX_RECORDED_FAULTS", 50)
+    profile = collect_profile(trial, times=False)
+    assert profile.anatomy is not None
+    assert profile.census is not None
+    assert profile.anatomy.period > 1
+    assert profile.census.calls["madvise"].calls in {3, 4}  # an ending thread may advise its stack away
+    assert set(profile.anatomy.by_touch) == {Touch.UNKNOWN}

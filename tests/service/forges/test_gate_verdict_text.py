@@ -1,0 +1,31 @@
+"""How comments spell names."""
+
+import pytest
+
+from runner.contract.comparison import MetricVerdict, Verdict
+from runner.contract.report import Stage
+from service.forges.gate_verdict_text import describe_gate_verdict, format_metric_name
+from service.rules.gate.verdict import judge_gate
+from tests.service.forges import made_gates
+
+
+@pytest.mark.parametrize(
+    ("metric", "spelt"),
+    [("minor-faults", "minor faults"), ("cpu-migrations", "CPU migrations"), ("own-count", "<own-count>")],
+)
+def test_a_metric_is_spelt_as_within_a_sentence(metric: str, spelt: str) -> None:
+    verdict = MetricVerdict.model_construct(metric=metric, verdict=Verdict.SAME)
+    assert format_metric_name(verdict, "<{}>".format) == spelt
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (None, "The base does not build, so"),
+        (Stage.BUILD, "Neither the base nor the head builds, so"),
+        (Stage.RUN, "The base does not build and the head does not run to completion, so"),
+    ],
+)
+def test_a_head_that_fails_as_well_is_not_passed_over(head: Stage | None, said: str) -> None:
+    outcome = judge_gate(made_gates.gate(made_gates.failed("base", head_stage=head)))
+    assert describe_gate_verdict(outcome, str).startswith(said)

@@ -1,0 +1,207 @@
+"""The causes of a difference: they add up to it, and each names the line that leads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.contract.diagnosis import DiagnosisRequest, Difference, DifferencePart, FaultCause
+from runner.contract.profile import (
+    COMPILED_MODULE,
+    Access,
+    Anatomy,
+    FaultKind,
+    Frame,
+    Memory,
+    Profile,
+    PythonLine,
+    Site,
+    Stack,
+    StackKind,
+    StackProfile,
+    Touch,
+)
+from service.rules.diagnose.diagnosis import diagnose_profile
+from service.rules.diagnose.difference_causes import classify_cause
+from tests.service.profiles import profile
+
+GROW = Frame(function="grow", module="prog", file="src/table.c", line=12)
+READ = Frame(function="read_all", module="prog", file="src/file.c", line=40)
+MEMSET = Frame(function="__memset_avx2", module="/usr/lib/x86_64-linux-gnu/libc.so.6", file="memset.S", line=336)
+FRAMES = (GROW, READ, MEMSET)
+Row = tuple[Memory, Touch, str, Frame, int]
+
+
+def profiled(*rows: Row, stacks: dict[tuple[int, ...], int] | None = None, unplaced: int = 0) -> Profile:
+    """Return a profile whose faults are those of some rows: memory, touch, file, place and number."""
+    counted = sum(row[4] for row in rows) + unplaced
+    kinds = [FaultKind(memory=m, touch=t, file=f, faults=n) for m, t, f, _, n in rows]
+    if unplaced:
+        kinds.append(FaultKind(memory=Memory.OTHER, touch=Touch.UNKNOWN, faults=unplaced))
+    by_memory: dict[Memory, int] = {}
+    by_touch: dict[Touch, int] = {}
+    for kind in kinds:
+        by_memory[kind.memory] = by_memory.get(kind.memory, 0) + kind.faults
+        by_touch[kind.touch] = by_touch.get(kind.touch, 0) + kind.faults
+    anatomy = Anatomy(
+        counted=counted,
+        recorded=counted - unplaced,
+        pages=max(1, counted),
+        by_memory=by_memory,
+        by_touch=by_touch,
+        by_access={Access.WRITE: counted},
+        kinds=tuple(kinds),
+        sites=tuple(Site(frame=p, memory=m, touch=t, file=f, faults=n) for m, t, f, p, n in rows),
+        elsewhere=unplaced,
+    )
+    weights = stacks or {}
+    faults = StackProfile(
+        kind=StackKind.FAULTS,
+        samples=max(1, len(weights)),
+        period=1,
+        total=sum(weights.values()),
+        call_graph="fp",
+        stacks=tuple(Stack(frames=frames, weight=weight) for frames, weight in weights.items()),
+    )
+    return profile(anatomy, frames=FRAMES, faults=faults, on_cpu=None, off_cpu=None)
+
+
+def explain(before: Profile, after: Profile) -> Difference:
+    difference = diagnose_profile(DiagnosisRequest(profile=after, before=before)).difference
+    assert difference is not None
+    return difference
+
+
+def new(faults: int, frame: Frame = GROW) -> Row:
+    return Memory.HEAP, Touch.FIRST, "", frame, faults
+
+
+def test_more_memory_touched_once_is_said_in_one_sentence() -> None:
+    (part,) = explain(profiled(new(100)), profiled(new(3_172))).parts
+    assert (part.cause, part.faults) == (FaultCause.NEW_MEMORY, 3_072)
+    assert (part.place, part.source_file, part.source_line) == ("grow at src/table.c:12", "src/table.c", 12)
+    assert part.sentence == "touches 12\N{NO-BREAK SPACE}MiB more memory for the first time"
+
+
+def test_of_the_changed_lines_the_one_that_grew_most_is_named_beside_the_line_that_leads() -> None:
+    """What a change allocates can move the faults to lines that it did not touch."""
+    changed = Frame(function="plan", module="prog", file="src/plan.c", line=7)
+    before, after = profiled(new(100)), profiled(new(900), new(60, changed))
+    request = DiagnosisRequest(profile=after, before=before, changed_lines={"src/plan.c": ((6, 8),)})
+    difference = diagnose_profile(request).difference
+    assert difference is not None
+    assert difference.parts[0].place == "grow at src/table.c:12"
+    assert difference.changed_place is not None
+    assert (difference.changed_place.place, difference.changed_place.faults) == ("plan at src/plan.c:7", 60)
+    elsewhere = request.model_copy(update={"changed_lines": {"src/plan.c": ((8, 9),)}})
+    unchanged = diagnose_profile(elsewhere).difference
+    assert unchanged is not None
+    assert unchanged.changed_place is None
+
+
+def test_code_of_a_jit_without_names_is_called_so_and_not_by_the_file_that_would_name_it() -> None:
+    compiled = Frame(function="[unknown]", module=COMPILED_MODULE)
+    difference = explain(profiled(new(10, compiled)), profiled(new(90, compiled)))
+    assert difference.parts[0].place == "code compiled at run time"
+
+
+def test_a_fault_in_the_c_library_belongs_to_the_line_that_called_it() -> None:
+    before, after = (profiled(new(number, MEMSET), stacks={(0, 2): number, (1, 2): 10}) for number in (100, 900))
+    (part,) = explain(before, after).parts
+    assert part.place == "grow at src/table.c:12"
+    assert part.faults == 800
+
+
+def test_each_file_is_a_cause_of_its_own_but_ids_in_names_are_not() -> None:
+    def side(data: int, process: str) -> Profile:
+        return profiled(
+            (Memory.FILE_DATA, Touch.FIRST, "data.db", READ, data),
+            (Memory.FILE_DATA, Touch.FIRST, f"/tmp/run_{process}", READ, 8),
+        )
+
+    (part,) = explain(side(10, "4711"), side(60, "4822")).parts
+    assert (part.cause, part.file, part.faults) == (FaultCause.FILE_PAGES, "data.db", 50)
+    assert "pages of data.db" in part.sentence
+
+
+@pytest.mark.parametrize(
+    ("memory", "touch", "is_image", "cause"),
+    [
+        (Memory.ANONYMOUS, Touch.AFTER_FORK, False, FaultCause.COPIED),
+        (Memory.FILE_DATA, Touch.AFTER_FORK, True, FaultCause.COPIED),
+        (Memory.FILE_TEXT, Touch.AFTER_FORK, True, FaultCause.IMAGE),
+        (Memory.FILE_DATA, Touch.FIRST, True, FaultCause.IMAGE),
+        (Memory.FILE_DATA, Touch.AFTER_MUNMAP, False, FaultCause.FILE_PAGES),
+        (Memory.HEAP, Touch.AFTER_BRK, False, FaultCause.AFTER_BRK),
+        (Memory.STACK, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.ARENA, Touch.FIRST, False, FaultCause.NEW_MEMORY),
+        (Memory.ANONYMOUS, Touch.AFTER_READ, False, FaultCause.AFTER_READ),
+        (Memory.SHARED, Touch.AGAIN, False, FaultCause.AGAIN),
+        (Memory.ANONYMOUS, Touch.UNKNOWN, False, FaultCause.UNKNOWN_TOUCH),
+        (Memory.OTHER, Touch.FIRST, False, FaultCause.OTHER),
+    ],
+)
+def test_a_cause_follows_from_what_was_there_before(
+    memory: Memory, touch: Touch, is_image: bool, cause: FaultCause
+) -> None:
+    assert classify_cause(memory, touch, is_image=is_image) is cause
+
+
+def test_without_the_kinds_of_both_sides_nothing_is_explained() -> None:
+    bare = profiled(new(5))
+    assert bare.anatomy is not None
+    old = bare.model_copy(update={"anatomy": bare.anatomy.model_copy(update={"kinds": ()})})
+    assert diagnose_profile(DiagnosisRequest(profile=bare, before=old)).difference is None
+    assert diagnose_profile(DiagnosisRequest(profile=bare)).difference is None
+
+
+def test_parts_that_do_not_add_up_are_refused() -> None:
+    part = DifferencePart(cause=FaultCause.OTHER, before=1, after=3, sentence="differs")
+    with pytest.raises(ValueError, match="do not add up"):
+        Difference(before=1, after=4, parts=(part,))
+
+
+@st.composite
+def random_sides(draw: Any) -> Profile:
+    """Draw a profile with many kinds of faults, files and places, some of them unplaced."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from(list(Memory)),
+                st.sampled_from(list(Touch)),
+                st.sampled_from(["", "data.db", "prog", "/usr/lib/libc.so.6", "file 12345"]),
+                st.sampled_from(FRAMES),
+                st.integers(1, 10**9),
+            ),
+            max_size=30,
+        )
+    )
+    weights = draw(st.dictionaries(st.sampled_from([(0, 2), (1, 2), (2,), (0,)]), st.integers(1, 10**6)))
+    unplaced = draw(st.integers(1 if not rows else 0, 10**6))
+    return profiled(*rows, stacks=weights, unplaced=unplaced)
+
+
+@settings(max_examples=100)
+@given(random_sides(), random_sides())
+def test_the_parts_of_any_difference_add_up_to_it(before: Profile, after: Profile) -> None:
+    difference = explain(before, after)
+    assert before.anatomy is not None
+    assert after.anatomy is not None
+    assert sum(part.faults for part in difference.parts) == after.anatomy.counted - before.anatomy.counted
+    sizes = [abs(part.faults) for part in difference.parts[:11]]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(part.sentence for part in difference.parts)
+
+
+def test_what_the_interpreter_faults_belongs_to_the_line_of_python_that_it_executes() -> None:
+    interpreter = Frame(function="_PyEval_EvalFrameDefault", module="/usr/bin/python3.11")
+    image = (Memory.FILE_TEXT, Touch.FIRST, "/usr/bin/python3.11", interpreter, 50)
+    line = PythonLine(file="serve.py", function="handle", line=10, faults=9_000)
+    before = profiled(new(1_000, interpreter), image)
+    after = profiled(new(10_000, interpreter), image).model_copy(update={"python_lines": (line,)})
+    (part,) = explain(before, after).parts
+    assert (part.place, part.source_file, part.source_line) == ("handle at serve.py:10", "serve.py", 10)
+    assert (part.faults, part.place_faults) == (9_000, 9_000)
