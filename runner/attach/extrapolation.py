@@ -25,7 +25,6 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "counted": counted,
             "recorded": counted,
             "unplaced": 0,
-            "major": round(anatomy.major * factor),
             "pages": round(anatomy.pages * factor),
             "forks": round(anatomy.forks * factor),
             "threads": round(anatomy.threads * factor),
@@ -33,7 +32,7 @@ def scale_anatomy(anatomy: Anatomy, counted: int) -> Anatomy:
             "by_memory": divide_by_weights(anatomy.by_memory, counted),
             "by_touch": divide_by_weights(anatomy.by_touch, counted),
             "by_access": divide_by_weights(anatomy.by_access, counted),
-            "major_by_memory": {kind: round(number * factor) for kind, number in anatomy.major_by_memory.items()},
+            **_scale_major_faults(anatomy, factor),
             "kinds": tuple(
                 kind.model_copy(update={"faults": kinds[index]}) for index, kind in enumerate(anatomy.kinds) if kinds
             ),
@@ -77,9 +76,19 @@ def merge_anatomies(complete: Anatomy, sampled: Anatomy) -> Anatomy:
             "pages": round(complete.pages * factor) if complete.counted else sampled.pages,
             "shared_pages": round(complete.shared_pages * factor),
             "period": 1,
-            "major": sampled.counted * complete.major // complete.counted if complete.counted else 0,
+            **_scale_major_faults(complete, factor),
         }
     )
+
+
+def _scale_major_faults(anatomy: Anatomy, factor: float) -> dict[str, object]:
+    """Return the major faults of an anatomy, their memory and their places, times a factor."""
+    sites = (site.model_copy(update={"faults": round(site.faults * factor)}) for site in anatomy.major_sites)
+    return {
+        "major": round(anatomy.major * factor),
+        "major_by_memory": {kind: round(number * factor) for kind, number in anatomy.major_by_memory.items()},
+        "major_sites": tuple(site for site in sites if site.faults),
+    }
 
 
 def _split_by_touch(entry: Entry, split: Mapping[Touch, int]) -> list[Entry]:

@@ -12,6 +12,8 @@ from service.text.numbers import format_amount, format_quantity
 
 MIN_CALLS = 100
 """With fewer calls that change mappings the lock is not contended: its holder was merely preempted."""
+MIN_CALL_SHARE = 0.02
+"""The share of the CPU time within calls that change mappings from which there are many of them."""
 MIN_STORM_SHARE = 0.5
 """The share of the CPU time, and of the faults, that several processes spend on new memory in a storm."""
 MIN_SCALING_EFFICIENCY = 0.95
@@ -28,10 +30,14 @@ _MAPPING_CALLS = ("mmap", "munmap", "madvise", "mremap", "brk")
 def _is_lock_contended(facts: Facts) -> bool:
     """Return whether threads wait long for the mmap lock while they map or unmap memory.
 
-    Apart from their own stacks, which a thread takes with one call and gives back with another.
+    Apart from their own stacks, which a thread takes with one call and gives back with another. Where calls could not
+    be recorded, the CPU time in them shows that there are many.
     """
-    calls = facts.count_calls(*_MAPPING_CALLS) - 2 * facts.anatomy.threads
-    return facts.lock_wait > 0 and facts.cpu_seconds > 0 and calls >= MIN_CALLS
+    if not facts.lock_wait or not facts.cpu_seconds:
+        return False
+    if facts.profile.census is None:
+        return facts.memory_call_share >= MIN_CALL_SHARE
+    return facts.count_calls(*_MAPPING_CALLS) - 2 * facts.anatomy.threads >= MIN_CALLS
 
 
 def _estimate_lock_saving(facts: Facts) -> float:
@@ -48,7 +54,9 @@ def _describe_lock(facts: Facts) -> tuple[str, ...]:
     return (
         f"threads waited {format_quantity(facts.lock_wait, 's')} for the mmap lock, "
         f"in {format_quantity(facts.cpu_seconds, 's')} of CPU time",
-        f"competing for the lock: {calls}",
+        f"competing for the lock: {calls}"
+        if calls
+        else f"calls that map and unmap take {facts.memory_call_share:.0%} of the CPU time",
         *facts.top_function,
     )
 

@@ -78,3 +78,12 @@ def test_forks_threads_and_shared_pages_grow_with_the_faults() -> None:
     scaled = scale_anatomy(complete, 1000)
     assert (scaled.forks, scaled.threads, scaled.shared_pages) == (30, 50, 400)
     assert merge_anatomies(complete, make_anatomy({Touch.FIRST: 500})).shared_pages == 200
+
+
+def test_major_faults_keep_their_places_when_they_are_scaled_and_merged() -> None:
+    major = Site(frame=Frame(function="read", module="m"), memory=Memory.FILE_DATA, touch=Touch.UNKNOWN, faults=10)
+    complete = make_anatomy({Touch.FIRST: 10}).model_copy(
+        update={"major": 10, "major_by_memory": {Memory.FILE_DATA: 10}, "major_sites": (major,)}
+    )
+    scaled = scale_anatomy(merge_anatomies(complete, make_anatomy({Touch.FIRST: 40})), 80)
+    assert (scaled.major, scaled.major_by_memory, scaled.major_sites[0].faults) == (80, {Memory.FILE_DATA: 80}, 80)

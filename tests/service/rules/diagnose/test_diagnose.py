@@ -14,7 +14,7 @@ from runner.contract.profile import Census, FaultKind, Frame, Memory, Profile, S
 from service.rules.diagnose.diagnosis import RULES, diagnose_profile
 from service.rules.diagnose.profile_facts import Facts
 from service.rules.diagnose.rule import MIN_SAVING
-from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, anatomy, area, profile, stacks
+from tests.service.profiles import FAULTING, FRAMES, MAIN, STORAGE, UNMAPPING, anatomy, area, profile, stacks
 
 AGAIN = {Touch.FIRST: 100, Touch.AFTER_MADVISE: 9_900}
 UNMAPPED = {Touch.FIRST: 100, Touch.AFTER_MUNMAP: 9_900}
@@ -122,6 +122,13 @@ def test_a_file_that_is_mapped_in_windows_is_no_buffer() -> None:
 
 def test_a_few_files_that_are_each_read_once_are_no_windows() -> None:
     assert rules(mapped_again(20)) == []
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.1, ["mmap-lock"]), (0.0, [])])
+def test_threads_that_wait_for_the_lock_where_calls_could_not_be_recorded(share: float, expected: list[str]) -> None:
+    weights = {(MAIN, UNMAPPING): round(share * 1e9), (MAIN,): round((1 - share) * 1e9)}
+    made = profile(anatomy({}), waited=2.0, census=None, on_cpu=stacks(StackKind.ON_CPU, weights))
+    assert rules(made) == expected
 
 
 def test_threads_that_wait_for_the_lock() -> None:
