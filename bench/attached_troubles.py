@@ -31,6 +31,8 @@ STARTED_SECONDS = 2.5
 MIN_RIGHT = 20
 """Programs in trouble whose trouble must be the first finding, and as many that must have no finding."""
 
+_CONTENDED = frozenset({"mmap-lock", "file-windows"})
+"""What the report of the column store found, and why."""
 Start = Callable[[Path], AbstractContextManager[int]]
 """Starts a program in a folder, and yields the process that is observed."""
 
@@ -139,7 +141,7 @@ def list_programs() -> Iterator[Live]:
 
     yield Live("copy_server, mapped", _run_loaded("copy_server", "mapped", load="1 500 0"), buffers)
     yield Live("copy_server, kept", _run_loaded("copy_server", "kept", load="1 500 0"))
-    yield Live("scan_server, mmap", _run_loaded("scan_server", ".", "mmap", load="8 40 0"), frozenset({"file-windows"}))
+    yield Live("scan_server, mmap", _run_loaded("scan_server", ".", "mmap", load="8 40 0"), _CONTENDED)
     yield Live("match_server, filled", _run_loaded("match_server", "startup", load="8 3 0"))
     yield Live("redis, saving", _run_saving_redis, frozenset({"copies-after-fork"}))
     yield Live("redis, well", _run_redis)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from runner.attach.live_figures import Figures, compute_interval, list_stable_threads
+from runner.attach.live_program import read_guards
 from runner.attach.live_recorder import LiveRecorder
 from runner.attach.recording_budget import (
     SECONDS_PER_FAULT,
@@ -21,6 +23,7 @@ from runner.attach.recording_budget import (
 from runner.perf.attached_perf import AttachError
 from runner.profile.permissions import RecordingPermissions
 from runner.profile.recording_plan import CallGraph, build_faults_options, build_sampled_faults_options
+from runner.profile.script_parser import Mapped
 from runner.system.tree import Tree
 
 _LOOK_SECONDS = 0.05
@@ -36,6 +39,8 @@ class Stretch(Struct):
     seconds: float
     used: Figures
     before: Figures
+    guards: tuple[Mapped, ...] = ()
+    """What keeps addresses free below the stacks of threads, which perf does not record of older processes."""
 
 
 class Recordings(Struct):
@@ -179,6 +184,7 @@ class LiveRecording:
 
     def _record_addresses(self, recorder: LiveRecorder, end: float, max_faults: int, period: int = 1) -> Stretch:
         """Record one in some faults with its address until a moment, or until so many faults have happened."""
+        guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         began, before = time.monotonic(), self._read()
         used = Figures()
@@ -186,7 +192,8 @@ class LiveRecording:
             if self.stop.wait(min(_LOOK_SECONDS, max(0.0, end - time.monotonic()))):
                 break
             used = _subtract_figures(self._read(), before)
-        return self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT / period)
+        stretch = self._finish_stretch(recorder, began, before, lambda used: used.faults * SECONDS_PER_FAULT / period)
+        return replace(stretch, guards=guards)
 
     def _record_stacks(
         self, stacks: LiveRecorder, switches: LiveRecorder | None, budget: RecordingBudget, deadline: float

@@ -15,6 +15,8 @@ from runner.attach.process_table import LiveProcess
 from runner.environment.allocator import ALLOCATORS
 from runner.environment.secrets import hide_secret
 from runner.profile.elf import read_sections
+from runner.profile.memory_mappings import MAX_GUARD_BYTES
+from runner.profile.script_parser import Mapped
 from runner.system.processes import read_start_time
 from runner.system.regular_file import open_regular
 from runner.system.tree import Tree
@@ -41,6 +43,9 @@ _VARIABLES = re.compile(
 _MAX_MAPS_BYTES = 64 << 20
 _MAX_PROGRAM_BYTES = 512 << 20
 _MAP_NAME_FIELD = 5
+_INACCESSIBLE = re.compile(
+    r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) (?P<protection>---p) \S+ 00:00 0\s*$", re.MULTILINE
+)
 _DELETED = " (deleted)"
 """What the kernel adds to the name of a file that was removed."""
 
@@ -133,6 +138,21 @@ def list_modules(maps: str) -> tuple[str, ...]:
         if len(fields) > _MAP_NAME_FIELD and "x" in fields[1] and fields[_MAP_NAME_FIELD].startswith("/"):
             files[fields[_MAP_NAME_FIELD].removesuffix(_DELETED)] = None
     return tuple(files)
+
+
+def read_guards(tree: Tree, process: int) -> tuple[Mapped, ...]:
+    """Return the mappings of a process that guard the stacks of its threads; none if this user may not know them."""
+    return list_guards(process, tree.read_text(f"/proc/{process}/maps", _MAX_MAPS_BYTES) or "")
+
+
+def list_guards(process: int, maps: str) -> tuple[Mapped, ...]:
+    """Return the small inaccessible mappings of a process, from the text of its ``maps``."""
+    guards = []
+    for match in _INACCESSIBLE.finditer(maps):
+        start, end = int(match["start"], 16), int(match["end"], 16)
+        if end - start <= MAX_GUARD_BYTES:
+            guards.append(Mapped(process, start, end - start, 0, match["protection"], "//anon"))
+    return tuple(guards)
 
 
 def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -136,7 +137,7 @@ class ProfileBuilder(Struct):
     def _dissect_faults(self, stretch: Stretch, period: int, *fields: str) -> tuple[Anatomy, Census]:
         """Return the anatomy and the calls of one recording of addresses."""
         dissection = Dissection(period, os.sysconf("SC_PAGE_SIZE"), FaultAccess(os.uname().machine), joined=True)
-        dissection.add_events(self._read_events(stretch, *fields))
+        dissection.add_events(chain(stretch.guards, self._read_events(stretch, *fields)))
         anatomy = dissection.build_anatomy(0, partial(locate_places, self.table))
         sites = tuple(site.model_copy(update={"frame": self._make_relative(site.frame)}) for site in anatomy.sites)
         return anatomy.model_copy(update={"sites": sites}), dissection.build_census()
@@ -226,8 +227,8 @@ def build_readings(interval: Interval) -> dict[str, Reading]:
         "major-faults": used.major,
         "context-switches": used.switches,
         "task-clock": used.cpu,
-        "user_time": used.user,
-        "system_time": used.system,
+        "user-time": used.user,
+        "sys-time": used.system,
         "elapsed": interval.seconds,
     }
     return {name: Reading(value=value) for name, value in values.items()}

@@ -14,7 +14,7 @@ _ARENA_BYTES = 64 << 20
 """glibc's malloc reserves arenas of this size, at multiples of it (``HEAP_MAX_SIZE``)."""
 _MAX_NEW_ARENA_BYTES = 4 << 20
 """An arena begins with less than this, unlike the areas that Go's runtime reserves in the same size."""
-_MAX_GUARD_BYTES = 1 << 16
+MAX_GUARD_BYTES = 1 << 16
 """The largest guard below the stack of a thread: one page."""
 _KERNEL_MAPPINGS = {"[vdso]", "[vvar]", "[vvar_vclock]", "[vsyscall]", "[uprobes]"}
 
@@ -105,7 +105,7 @@ class ProcessMappings(Struct):
             grows = before is not None and before.memory is Memory.ARENA
             begins = before is not None and before.reserved and new.end - new.start < _MAX_NEW_ARENA_BYTES
             return new.with_memory(Memory.ARENA) if grows or begins else new
-        if below is not None and below.reserved and new.start - below.start <= _MAX_GUARD_BYTES:
+        if below is not None and below.reserved and new.start - below.start <= MAX_GUARD_BYTES:
             return new.with_memory(Memory.STACK)
         return new
 
@@ -126,7 +126,7 @@ class ProcessMappings(Struct):
     def _becomes_guard(self, new: MemoryMapping) -> bool:
         """Return whether the end of anonymous memory is made inaccessible, as the JVM guards its threads' stacks."""
         before = self.find(new.start)
-        is_small = new.reserved and new.end - new.start <= _MAX_GUARD_BYTES
+        is_small = new.reserved and new.end - new.start <= MAX_GUARD_BYTES
         return is_small and before is not None and before.memory is Memory.ANONYMOUS and not before.reserved
 
     def _mark_stack(self, start: int) -> None:

@@ -10,6 +10,7 @@ from runner.attach.live_program import (
     LiveProgram,
     detect_allocator,
     detect_runtime,
+    list_guards,
     list_modules,
     read_live_program,
     select_variables,
@@ -122,3 +123,14 @@ def test_a_runtime_with_its_own_heap_gets_no_other_allocator() -> None:
     assert [remedy.text for remedy in fitted.remedies] == ["keep the buffer"]
     (fitted,) = fit_diagnosis(diagnosis, make_program()).findings
     assert fitted == finding
+
+
+def test_the_guards_of_stacks_are_known_and_what_reserves_much_is_none() -> None:
+    maps = (
+        "7f0000000000-7f0000001000 ---p 00000000 00:00 0 \n"
+        "7f0000001000-7f0000801000 rw-p 00000000 00:00 0 \n"
+        "7f0004000000-7f0008000000 ---p 00000000 00:00 0 \n"
+        "7f0010000000-7f0010001000 ---p 00001000 fe:00 1234                       /usr/lib/libm.so.6\n"
+    )
+    (guard,) = list_guards(7, maps)
+    assert (guard.pid, guard.start, guard.size, guard.protection) == (7, 0x7F0000000000, 4096, "---p")
