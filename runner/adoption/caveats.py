@@ -21,7 +21,7 @@ def describe_caveat(tried: Tried, start_faults: int = 0) -> str:
         return f"this watches `{run.command}`, whose file stands in for the input of its users"
     if run.input and adds_little(tried, start_faults):
         added = min(tried.faults) - start_faults
-        return f"this watches hardly more than a start: without its input, `{run.command}` takes {added} faults less"
+        return f"this watches hardly more than a start: without its input, `{run.command}` takes {added} fewer faults"
     if run.idle and not run.test:
         return f"this watches the start of `{run.command}` alone: it gets no input"
     return ""

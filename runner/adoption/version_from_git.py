@@ -82,6 +82,7 @@ def describe_version(sources: Sources, environment: Mapping[str, str], *, git: b
     if not git:
         fixed = next((name for name in _VARIABLES if name in environment), None)
         return _FIXED_VERSION_REMARK.format(fixed, environment[fixed]) if fixed else ""
-    read = detect_version_from_git(sources, *_BUILD_FILES)
-    usable = next((name for name in read.variables if not read.git), None)
-    return _VARYING_VERSION_REMARK + (_FIX_BY_VARIABLE.format(usable) if usable else _FIX_BY_HAND)
+    version = detect_version_from_git(sources, *_BUILD_FILES)
+    # A variable does not help if something else still reads the history.
+    variable = None if version.git else next(iter(version.variables), None)
+    return _VARYING_VERSION_REMARK + (_FIX_BY_VARIABLE.format(variable) if variable else _FIX_BY_HAND)

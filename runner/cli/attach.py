@@ -70,7 +70,7 @@ class Percent(click.ParamType[float]):
         default="1%",
         show_default=True,
         metavar="PERCENT",
-        help="The largest share of its CPU time that recording may cost the process.",
+        help="The largest share of the process's CPU time that recording may cost.",
     ),
     click.option("--before", metavar="ID", help="Compare with an earlier observation, by its id."),
     click.option(

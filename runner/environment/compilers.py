@@ -17,7 +17,7 @@ def read_settings(tools: Mapping[str, str] | None = None) -> SettingValues:
     programs = {role: _find_program(command) for role, command in (TOOLS if tools is None else tools).items()}
     for program in programs.values():
         if program:
-            _ask_version(program)  # All at once, because each takes some milliseconds.
+            _start_version_query(program)  # All at once, because each takes some milliseconds.
     return {f"compiler.{role}": program and _read_first_line(program) for role, program in programs.items()}
 
 
@@ -36,8 +36,11 @@ def _find_program(command: str) -> str | None:
 
 
 @lru_cache(maxsize=32)
-def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
-    """Start a compiler that prints its version; return None if it cannot be started."""
+def _start_version_query(program: str) -> subprocess.Popen[bytes] | None:
+    """Start a compiler that prints its version; return None if it cannot be started.
+
+    The process is cached, so that all tools can be started before the first answer is read.
+    """
     try:
         return subprocess.Popen(
             [program, "--version"],
@@ -53,7 +56,7 @@ def _ask_version(program: str) -> subprocess.Popen[bytes] | None:
 @lru_cache(maxsize=32)
 def _read_first_line(program: str) -> str | None:
     """Return the first line of a compiler's version; None if it prints none."""
-    process = _ask_version(program)
+    process = _start_version_query(program)
     if not process:
         return None
     try:

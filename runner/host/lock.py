@@ -51,9 +51,9 @@ class Holder(Struct, frozen=True):
         if has_ended(self.process):
             return f"a process that the ended process {self.process} left behind"
         since = read_start_time(self.process)
-        time = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
+        owner = _get_user(self.process) + (f", running since {since.astimezone():%Y-%m-%d %H:%M:%S}" if since else "")
         hint = f" (stopped; `kill -CONT {self.process}` resumes it)" if is_stopped(self.process) else ""
-        return f"process {self.process} ({time}): {_get_command(self.process)}{hint}"
+        return f"process {self.process} ({owner}): {_get_command(self.process)}{hint}"
 
 
 class HostTurn:

@@ -1,4 +1,4 @@
-"""Measures the cells of a nightly run on this host."""
+"""Measures the cells of a nightly run on this host; ``service/rules/run_plan.py`` of the service plans the commits."""
 
 from collections.abc import Callable
 

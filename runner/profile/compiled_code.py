@@ -78,7 +78,7 @@ class CompiledCode:
 
     def __init__(self, *, is_private: bool) -> None:
         self.is_private = is_private
-        self._folders: list[int] = []
+        self._folder_descriptors: list[int] = []
         self._maps: list[CodeMap] = []
         self._processes: set[int] = set()
 
@@ -87,14 +87,14 @@ class CompiledCode:
         for process in processes if self.is_private else ():
             with suppress(OSError):
                 folder = f"/proc/{process}/root{_MAP_FOLDER}"
-                self._folders.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+                self._folder_descriptors.append(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
     def close(self) -> None:
         """Read the maps that were written."""
-        for folder in self._folders:
+        for folder in self._folder_descriptors:
             self._maps += map(CodeMap, _read_maps(folder))
             os.close(folder)
-        self._folders.clear()
+        self._folder_descriptors.clear()
 
     def name_functions(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yield events with the names of functions that perf did not know."""

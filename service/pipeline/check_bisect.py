@@ -148,7 +148,7 @@ def _has_only_imported(session: Session, subject: str, case: str, host: str) -> 
 def _describe_unknown_name(kind: str, text: str, names: Sequence[str]) -> str:
     """Return the sentence that no commit, case or other item has a name, with the most similar names there are."""
     if not names:
-        return f"There is no {kind} “{text}”: nothing is stored yet."
+        return f"There is no {kind} “{text}”: nothing has been stored yet."
     similar = get_close_matches(text, names, n=_MAX_LISTED_NAMES, cutoff=0.5)
     if similar:
         return f"There is no {kind} “{text}”. Did you mean {' or '.join(similar)}?"

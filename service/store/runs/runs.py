@@ -60,11 +60,13 @@ class RunFilter:
         selective they are, and would choose badly.
         """
         unmeasured = self.outcome not in {None, Outcome.MEASURED}
+        # A revision or a case selects fewer runs than the index of rare runs does.
         rare = (unmeasured or self.quarantined is True) and not {"revision_id", "case_id"} & ids.keys()
         conditions: list[Condition] = [UNMEASURED] if rare and unmeasured else []
-        for number, (name, of_column) in enumerate(ids.items()):
-            column = getattr(Run, name) + 0 if rare or number else getattr(Run, name)
-            conditions.append(column == of_column[0] if len(of_column) == 1 else column.in_(of_column))
+        for position, (name, column_ids) in enumerate(ids.items()):
+            # No index matches a sum.
+            column = getattr(Run, name) + 0 if rare or position else getattr(Run, name)
+            conditions.append(column == column_ids[0] if len(column_ids) == 1 else column.in_(column_ids))
         if self.outcome is not None:
             conditions.append(Run.outcome == self.outcome)
         if self.quarantined is not None:
@@ -75,7 +77,7 @@ class RunFilter:
         """Return how many runs are selected."""
         if "revision_id" in ids:
             return session.scalar(select(func.count()).select_from(Run).where(*self.list_conditions(ids))) or 0
-        conditions = [getattr(RunCount, name).in_(of_column) for name, of_column in ids.items()]
+        conditions = [getattr(RunCount, name).in_(column_ids) for name, column_ids in ids.items()]
         if self.outcome is not None:
             conditions.append(RunCount.outcome == self.outcome)
         if self.quarantined is not None:

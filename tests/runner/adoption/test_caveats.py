@@ -46,7 +46,7 @@ def test_the_caveat_is_in_the_workload_file_with_when_to_delete_it() -> None:
 def test_an_input_that_adds_hardly_a_fault_is_no_work() -> None:
     given = Tried(RunProposal("./lz4 tests/skip.bin", input="tests/skip.bin"), (75, 75))
     assert describe_caveat(given, 72) == (
-        "this watches hardly more than a start: without its input, `./lz4 tests/skip.bin` takes 3 faults less"
+        "this watches hardly more than a start: without its input, `./lz4 tests/skip.bin` takes 3 fewer faults"
     )
     assert describe_caveat(given, 60) == ""
     assert describe_caveat(given, 0) == ""

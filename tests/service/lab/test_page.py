@@ -135,7 +135,7 @@ def test_the_api_and_the_csv_hold_the_same(read_only: FlaskClient) -> None:
 def test_it_begins_with_what_was_measured_last(read_only: FlaskClient, client: FlaskClient, empty: FlaskClient) -> None:
     assert "copy[mib=4]" in read(read_only, "/lab")
     assert f"at {history.commit(13)[:10]}" in read(client, "/lab")
-    assert "nothing is measured yet" in read(empty, "/lab")
+    assert "nothing has been measured yet" in read(empty, "/lab")
     assert empty.get("/lab.csv").status_code == 200
     assert empty.get("/api/v1/settings-lab").status_code == 404
 

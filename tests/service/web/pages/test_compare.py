@@ -79,7 +79,7 @@ def test_what_is_not_there_is_said_with_what_to_write(client: FlaskClient) -> No
 
 def test_without_two_sides_it_offers_what_was_measured_last(client: FlaskClient, empty: FlaskClient) -> None:
     assert f"/compare?base={history.commit(len(history.TITLES) - 1)[:12]}" in page(client, "/compare")
-    assert "Nothing is measured yet." in read(empty, "/compare")
+    assert "Nothing has been measured yet." in read(empty, "/compare")
 
 
 def test_the_filters_complete_what_is_stored(client: FlaskClient) -> None:

@@ -7,7 +7,7 @@ from tests.service.web.text import page, read
 
 def test_an_empty_service_says_what_to_do_next(empty: FlaskClient) -> None:
     text = read(empty, "/")
-    assert "Nothing is measured yet" in text
+    assert "Nothing has been measured yet" in text
     assert "faultwatch doctor" in text
     assert "faultwatch history HEAD~20..HEAD" in text
 
