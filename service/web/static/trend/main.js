@@ -27,7 +27,7 @@ const drawn = (laidOut) => (view.as === "share" ? shares(laidOut) : laidOut);
 const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
 
-const open = (run) => { if (run) location.assign(run.url); };
+const open = (run) => { if (run?.url) location.assign(run.url); };
 const picks = picker(root);
 const actions = { choose: (run) => (picks.active() ? picks.pick(run) : open(run)), moved: look };
 let chart, waiting;
