@@ -27,11 +27,13 @@ class PageRewriter(HTMLParser):
         The places that the page leads to or loads.
     """
 
-    def __init__(self, here: Place, find_place: FindPlace) -> None:
+    def __init__(self, here: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
         super().__init__(convert_charrefs=False)
         self.linked: list[Place] = []
         self._here = here
         self._find_place = find_place
+        self._pack_data = pack_data
+        self._is_data = False
         self._written: list[str] = []
         self._left_out: list[str] = []
         """The open elements that are left out, outermost first."""
@@ -49,6 +51,7 @@ class PageRewriter(HTMLParser):
             if tag not in _VOID:
                 self._left_out.append(tag)
             return
+        self._is_data = tag == "script" and values.get("type") == "application/json"
         changed = self._change_attributes(tag, values)
         text = self.get_starttag_text() or ""
         self._written.append(text if changed == values else _write_tag(tag, changed, closed=text.endswith("/>")))
@@ -69,8 +72,9 @@ class PageRewriter(HTMLParser):
                 pass
 
     def handle_data(self, data: str) -> None:
-        """Write text."""
-        self._write(data)
+        """Write text, and pack the data of a chart."""
+        self._write(self._pack_data(data) if self._is_data else data)
+        self._is_data = False
 
     def handle_entityref(self, name: str) -> None:
         """Write a character that is named."""

@@ -9,18 +9,21 @@ from pathlib import Path
 from flask import Flask, g
 from flask.testing import FlaskClient
 
+from runner.contract import metric
 from runner.contract.report import hash_document
 from service.app import create_app
 from service.config.access import Access
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.pipeline import judging_schedule
+from service.publishing.chart_data import COMMITS_FILE, ChartPacker
 from service.publishing.classic_scripts import join_modules
 from service.publishing.page_links import PageRewriter
 from service.publishing.site_addresses import HOME, Place, SiteAddresses
 from service.publishing.site_folder import replace_site
 from service.rules.access.caller import Caller
 from service.rules.access.scope import Scope
+from service.schemas.history import SeriesSummary
 from service.store.series import series
 from service.store.series.series import SeriesFilter
 from service.web import app_resources
@@ -61,7 +64,9 @@ def publish_site(
     with database.reading() as session:
         listed = series.list_page(session, SeriesFilter()).items
     keys = {
-        item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric]) for item in listed
+        item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric])
+        for item in listed
+        if _is_shown(item)
     }
     addresses = SiteAddresses(app.url_map.bind("localhost"), keys.get)
     app.jinja_env.globals["may_see"] = addresses.has
@@ -76,6 +81,7 @@ class _Crawl:
         self._client = client
         self._addresses = addresses
         self._folder = folder
+        self._charts = ChartPacker()
         self._waiting: dict[str, Place] = {HOME.file: HOME}
         self._written: set[str] = set()
 
@@ -85,14 +91,17 @@ class _Crawl:
             file, place = next(iter(self._waiting.items()))
             del self._waiting[file]
             self._written.add(file)
-            content = self._make_content(place)
-            target = self._folder / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-            pages += file.endswith(".html")
-            size += len(content)
+            if file != COMMITS_FILE:  # it is complete once all charts are
+                pages += file.endswith(".html")
+                size += self._write_file(file, self._make_content(place))
             report_progress(len(self._written), len(self._written) + len(self._waiting))
-        return PublishedSite(pages, size)
+        return PublishedSite(pages, size + self._write_file(COMMITS_FILE, self._charts.write_commits().encode()))
+
+    def _write_file(self, file: str, content: bytes) -> int:
+        """Write a file of the site; return its size."""
+        target = self._folder / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.write_bytes(content)
 
     def _make_content(self, place: Place) -> bytes:
         """Return what a file of the site has, and follow its links."""
@@ -101,7 +110,7 @@ class _Crawl:
         content = self._ask(place.path)
         if not place.file.endswith(".html"):
             return content
-        rewriter = PageRewriter(place, self._addresses.find_place)
+        rewriter = PageRewriter(place, self._addresses.find_place, self._charts.pack)
         page = rewriter.rewrite(content.decode())
         self._follow(rewriter.linked)
         return page.encode()
@@ -116,6 +125,14 @@ class _Crawl:
         if response.status_code != 200:
             raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
         return response.data
+
+
+def _is_shown(item: SeriesSummary) -> bool:
+    """Return whether a site has the page of a series: judged metrics, and those that views show before all others.
+
+    The other ones are most, and a site has to stay small.
+    """
+    return item.judged or bool(metric(item.metric).views)
 
 
 def _create_app(config: Config, *, with_details: bool) -> Flask:

@@ -7,13 +7,15 @@ import { picker } from "./picker.js";
 import { shares } from "./share.js";
 import { describe } from "./text.js";
 import { theme } from "./theme.js";
+import { unpack } from "./unpack.js";
 
 const PATIENCE = 150; // milliseconds without a movement before a window is asked for
 
 const { Chart } = globalThis;
 const root = document.querySelector("[data-trend]");
 const canvas = root.querySelector("canvas");
-let document_ = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+const document_of = (element) => unpack(JSON.parse(element.textContent), globalThis.commitsOfCharts);
+let document_ = document_of(root.querySelector("script[type='application/json']"));
 const reading = root.querySelector("[data-reading]");
 const address = new URL(location.href);
 const view = {
