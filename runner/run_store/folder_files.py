@@ -4,13 +4,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 
 from msgspec import Struct
 
 from runner.errors import FaultwatchError
 from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, write_marker
 from runner.system.durable_files import rename_durably
-from runner.system.processes import read_own_name
 from runner.system.regular_file import read_regular
 
 _PARTIAL = ".partial"
@@ -76,7 +76,7 @@ class FolderFiles(Struct, frozen=True):
             It cannot be written.
         """
         file = self.folder / name
-        partial = file.with_name(f".{file.name}.{read_own_name()}{_PARTIAL}")
+        partial = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
         try:
             if file.exists():
                 return
