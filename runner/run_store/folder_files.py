@@ -41,8 +41,8 @@ class FolderFiles(Struct, frozen=True):
             if content is not None:
                 check_marker(content, self.place)
                 return
-            others = next(self.folder.iterdir(), None) if self.folder.exists() else None
-            if others is not None or not may_be_new:
+            others = self._has_other_files()
+            if others or not may_be_new:
                 raise FaultwatchError(
                     f"{self.folder} is not a store of runs"
                     if others
@@ -96,6 +96,11 @@ class FolderFiles(Struct, frozen=True):
             with suppress(OSError):
                 if time.time() - partial.stat().st_mtime > _ABANDONED_SECONDS:
                     partial.unlink()
+
+    def _has_other_files(self) -> bool:
+        """Return whether a folder without a marker has files that are not of a store which another job makes now."""
+        names = [file.name for file in self.folder.iterdir()] if self.folder.exists() else []
+        return MARKER not in names and not all(name.startswith(".") and name.endswith(_PARTIAL) for name in names)
 
     def _read(self, name: str) -> bytes | None:
         """Return the content of a file; None if there is none."""
