@@ -124,7 +124,8 @@ class _Crawl:
         response = self._client.get(path, headers={"Accept": "text/html,*/*"})
         if response.status_code != 200:
             raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
-        return response.data
+        content: bytes = response.data
+        return content
 
 
 def _is_shown(item: SeriesSummary) -> bool:
