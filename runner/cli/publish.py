@@ -43,12 +43,15 @@ def command(place: str, site: Path, with_details: bool, repo: str | None) -> Non
     Pages.
     """
     settings = load_settings()
+    site = site.expanduser().absolute()
+    if not site.parent.is_dir():
+        raise FaultwatchError(f"--to: {site.parent} is no folder", "name a folder in one that exists")
     store = open_store(place, _find_repository(settings, repo), warn, may_be_new=False)
     with make_scratch_folder() as home:
         with connect(settings, home) as service:
             if not send_whole_store(store, service):
                 raise FaultwatchError(f"{store.files.place} has no runs", "`faultwatch history --store` measures some")
-        _run_service(home, site.expanduser().absolute(), with_details=with_details)
+        _run_service(home, site, with_details=with_details)
 
 
 def _find_repository(settings: Settings, repo: str | None) -> Repository | None:

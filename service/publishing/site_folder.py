@@ -26,7 +26,6 @@ def replace_site(site: Path) -> Iterator[Path]:
     """
     with explain_write_errors(site):
         _refuse_other_files(site)
-        site.parent.mkdir(parents=True, exist_ok=True)
         part, old = (site.with_name(f".{site.name}.{os.getpid()}.{what}") for what in ("part", "old"))
         part.mkdir()
         try:

@@ -152,7 +152,7 @@ def test_a_series_has_the_same_address_whatever_was_stored_before_it(tmp_path: P
 def test_hostile_and_long_names_become_names_of_files(tmp_path: Path) -> None:
     parameters = {"path": "../../x", "text": "<script>alert(1)</script>", "long": "ä" * 255, "query": "?a=b#c%2e"}
     case = CASE.model_copy(update={"parameters": parameters})
-    pages = publish(store(tmp_path, proven(5, 9, case=case, subject="S" * 100)), tmp_path / "deep" / "site")
+    pages = publish(store(tmp_path, proven(5, 9, case=case, subject="S" * 100)), tmp_path / "site")
     assert [file.name for file in tmp_path.iterdir() if file.name == "x"] == []
     assert all(re.fullmatch(r"[a-z0-9_.-]{1,120}", part) for file in pages for part in file.split("/"))
     assert "&lt;script&gt;alert(1)" in pages["workloads.html"]
