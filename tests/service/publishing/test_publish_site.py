@@ -15,13 +15,10 @@ from service.app import create_app
 from service.config.settings import Config
 from service.errors import ServiceError
 from service.publishing.publish_site import publish_site
+from tests.service.publishing.extremes_site import extremes, make_config
 from tests.service.reports import CASE, JEMALLOC, failed_build, proven, repeated, report, revision
-from tests.service.web import extreme_reports
-from tests.service.web.application import filled_database
 
-
-def make_config(folder: Path) -> Config:
-    return Config(home=folder, database_url=f"sqlite:///{folder}/faultwatch.db")
+__all__ = ["extremes"]
 
 
 def store(folder: Path, reports: Sequence[Report]) -> Config:
@@ -42,15 +39,6 @@ def publish(config: Config, site: Path, *, with_details: bool = False) -> dict[s
 
 def read_pages(site: Path) -> dict[str, str]:
     return {str(file.relative_to(site)): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
-
-
-@pytest.fixture(scope="module")
-def extremes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with everything that a page can meet."""
-    home = tmp_path_factory.mktemp("extremes")
-    (home / "faultwatch.db").write_bytes(filled_database(extreme_reports.send))
-    publish_site(make_config(home), home / "site", lambda *_: None)
-    return home / "site"
 
 
 class Elements(HTMLParser):
