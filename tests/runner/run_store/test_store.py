@@ -126,6 +126,20 @@ def test_a_killed_job_leaves_whole_files_and_a_usable_store(place: str, reposito
     assert warnings == []
 
 
+def test_a_file_has_its_name_only_once_it_is_whole(
+    tmp_path: Path, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(str(tmp_path / "store"), repository)
+
+    def fail(*_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("runner.run_store.folder_files.rename_durably", fail)
+    with pytest.raises(FaultwatchError, match=r"cannot be stored in .*: No space left on device"):
+        store.add_report(report(1))
+    assert [file.name for file in (tmp_path / "store").rglob("*") if file.is_file()] == [MARKER]
+
+
 def test_the_store_of_a_newer_version_is_refused(tmp_path: Path, repository: Repository) -> None:
     folder = tmp_path / "store"
     opened(str(folder), repository)
