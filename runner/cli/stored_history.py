@@ -14,7 +14,7 @@ from runner.reporting.client import Service
 from runner.reporting.embedded import connect
 from runner.reporting.spool import Spool
 from runner.run_store.sending import count_documents, send_store
-from runner.run_store.store import RunStore, open_store
+from runner.run_store.store import RunStore, is_branch, open_store
 from runner.settings import Settings
 from runner.subject.repository import Repository
 from runner.system.scratch import make_scratch_folder
@@ -43,8 +43,12 @@ def open_history_store(settings: Settings, place: str | None, repository: Reposi
         raise FaultwatchError(
             "--store and FAULTWATCH_URL both say where runs are kept", "unset FAULTWATCH_URL, or leave --store out"
         )
-    is_own_clone = repository.path.is_relative_to(settings.clones)
-    return open_store(place, None if is_own_clone else repository, warn, may_be_new=True)
+    if is_branch(place) and repository.path.is_relative_to(settings.clones):
+        raise FaultwatchError(
+            f"--store {place}: --repo names an address, so the branch would be in a clone that nobody sees",
+            "clone it, and pass the path of the clone",
+        )
+    return open_store(place, repository, warn, may_be_new=True)
 
 
 @contextmanager

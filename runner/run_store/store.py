@@ -106,6 +106,11 @@ def make_foreign_error(place: str, name: DocumentName, error: ValidationError | 
     )
 
 
+def is_branch(place: str) -> bool:
+    """Return whether a place is a branch of the repository, not a folder."""
+    return place.startswith(_BRANCH)
+
+
 def open_store(place: str, repository: Repository | None, warn: Callable[[str], None], *, may_be_new: bool) -> RunStore:
     """Open the store that ``FOLDER`` or ``branch:NAME`` names.
 
@@ -124,7 +129,7 @@ def open_store(place: str, repository: Repository | None, warn: Callable[[str], 
     files: StoreFiles
     if not place:
         raise FaultwatchError("--store names no place", "name a folder, or branch:NAME")
-    if place.startswith(_BRANCH):
+    if is_branch(place):
         if repository is None:
             raise FaultwatchError(f"{place}: this is no git repository", "run this in the repository, or pass --repo")
         files = make_branch_files(repository, place.removeprefix(_BRANCH))
