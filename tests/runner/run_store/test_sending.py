@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from runner.contract.comparison import ComparisonRequest
-from runner.contract.report import Case, Purpose, Report
+from runner.contract.report import Case, Report
 from runner.errors import FaultwatchError
 from runner.reporting.client import Service
 from runner.run_store.document_names import Kind, make_name
@@ -39,7 +39,7 @@ def store(tmp_path: Path, warnings: list[str]) -> RunStore:
 def test_commits_runs_and_proofs_reach_the_service(store: RunStore, service_url: str, warnings: list[str]) -> None:
     runs = [run(number, commit) for number, commit in enumerate("aabb")]
     session = UUID(int=99)
-    base, head = (run(10 + number, commit, session=session, purpose=Purpose.PROOF) for number, commit in enumerate("ab"))
+    base, head = (run(10 + number, commit, session=session) for number, commit in enumerate("ab"))
     store.add_history("subject", [one.revision for one in (runs[0], runs[2])], [])
     for one in runs:
         store.add_report(one)
