@@ -22,6 +22,7 @@ from service.schemas import history
 from service.store.engine import bulk
 from service.store.models import Environment, Point, RefRow, Revision, Run, Series
 from service.store.revisions import revisions
+from service.store.series import pool_environments
 
 _RUNS_PER_QUERY = 500
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
@@ -173,12 +174,23 @@ def arrange_trends(
 ) -> dict[int, tracks.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
-    The runs are read once, however many of the series have points of them.
-
     Parameters
     ----------
     since
         The part of the history whose points are arranged; None for all of it.
+    """
+    unified = pool_environments.unify_environments(session, read_points_on_trend(session, series_ids, since))
+    subjects = _find_subjects(session, series_ids)
+    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
+    return {series_id: arrange_branches(points, branches[subjects[series_id]]) for series_id, points in unified.items()}
+
+
+def read_points_on_trend(
+    session: Session, series_ids: Collection[int], since: Since | None = None
+) -> dict[int, list[tracks.PathPoint]]:
+    """Return the points of series that have a place in their trends, by the id of the series.
+
+    The runs are read once, however many of the series have points of them.
     """
     levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
     conditions: list[ColumnElement[bool]] = [Point.series_id.in_(series_ids), Point.value.is_not(None)]
@@ -197,11 +209,7 @@ def arrange_trends(
                 *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
-    subjects = _find_subjects(session, series_ids)
-    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
-    return {
-        series_id: arrange_branches(points, branches[subjects[series_id]]) for series_id, points in by_series.items()
-    }
+    return by_series
 
 
 def find_branches(session: Session, subject_id: int) -> Branches:
@@ -246,9 +254,9 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
     }
 
 
-def arrange_points(rows: list[PointRow], branches: Branches) -> tracks.Trend:
-    """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
-    on_trend = (
+def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> tracks.Trend:
+    """Arrange the points of a series that have a place in the trend: with a level, and outside of quarantine."""
+    on_trend = [
         tracks.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
@@ -260,8 +268,9 @@ def arrange_points(rows: list[PointRow], branches: Branches) -> tracks.Trend:
         )
         for row in rows
         if row.value is not None and row.quarantine in {None, REUSED}
-    )
-    return arrange_branches(on_trend, branches)
+    ]
+    unified = pool_environments.unify_environments(session, {series.id: on_trend})
+    return arrange_branches(unified[series.id], find_branches(session, series.subject_id))
 
 
 class RunPoint(NamedTuple):
