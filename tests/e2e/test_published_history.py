@@ -94,3 +94,20 @@ def test_an_empty_store_and_a_configured_service_are_refused(tmp_path: Path) -> 
         assert status == 2
         assert why in messages
     assert not (tmp_path / "site").exists()
+
+
+def test_a_machine_of_a_pool_measures_only_what_no_other_has_once_three_commits_are_equal(tmp_path: Path) -> None:
+    commits = make_history(tmp_path / "repo", [10, 10, 10, 10, 30])
+
+    def measure_on(machine: str, revision: str) -> dict[str, Any]:
+        words = ("--revision", revision, "--measure-all", "--env", f"MACHINE={machine}")
+        return measure(tmp_path, "one", *words, FAULTWATCH_POOL="ci")
+
+    assert measure_on("1", "HEAD~2")["measured"] == 3
+    assert measure_on("2", "HEAD~2")["measured"] == 3, "not proven yet"
+    measure_on("1", "HEAD")
+    last = measure_on("2", "HEAD")
+    assert (last["measured"], last["stored"]) == (0, 5)
+    assert [(drift["host"], drift["cause"], drift["revision"]) for drift in last["drifts"]] == [
+        ("ci", "commit", commits[4])
+    ]

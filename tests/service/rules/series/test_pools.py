@@ -67,6 +67,8 @@ def test_what_was_proven_of_a_difference_holds_after_an_upgrade_of_all_machines(
     }
     found = find_stand_ins([*both(), point("C", 9, at=900)], SETTINGS | upgraded)
     assert found == {"A": "A", "B": "A", "C": "C", "D": "C"}
+    refuted = [point("A", 9, at=90), point("B", 9, at=91, value=7)]
+    assert find_stand_ins([*both(), *refuted], SETTINGS | upgraded) == {}
 
 
 def test_a_group_in_which_two_differ_is_no_group() -> None:
@@ -77,3 +79,11 @@ def test_a_group_in_which_two_differ_is_no_group() -> None:
     assert "C" not in find_stand_ins(points, SETTINGS | third)
     apart = [point("A", 5, at=50), point("C", 5, at=51), point("B", 6, at=60, value=9), point("C", 6, at=61)]
     assert find_stand_ins([*both(), *of_c, *apart], SETTINGS | third) == {}
+
+
+def test_a_machine_that_differs_does_not_part_the_others() -> None:
+    third = {"C": machine(**{"cpu.model": "Z"})}
+    of_c = [point("C", position, at=10 * position + 1) for position in (1, 2, 3)]
+    of_a = [point("A", position, at=10 * position) for position in (1, 2, 3, 5, 6, 7, 9)]
+    of_b = [point("B", position, at=10 * position, value=7 if position == 9 else 100) for position in (5, 6, 7, 9)]
+    assert find_stand_ins([*of_a, *of_b, *of_c], SETTINGS | third) == {"A": "A", "C": "A"}
