@@ -84,4 +84,5 @@ def send_whole_store(store: RunStore, service: Service, subjects: set[str] | Non
 
 def suggest_publishing(place: str) -> str:
     """Return how to see what a store holds."""
-    return f"The runs are in {place}. `faultwatch publish {shlex.quote(place)} --to site` writes their pages."
+    argument = shlex.quote(f"./{place}" if place.startswith("-") else place)
+    return f"The runs are in {place}. `faultwatch publish {argument} --to site` writes their pages."
