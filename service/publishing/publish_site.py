@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from flask import Flask, g
+from flask import Flask, g, request
 from flask.testing import FlaskClient
 
 from runner.contract import metric
@@ -30,6 +30,7 @@ from service.web import app_resources
 
 _MODULES = "static/"
 _READER = Caller("reader", frozenset({Scope.READ}))
+"""Who sees everything, and decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,11 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
         "format_addresses": dict,
         "is_anonymous": lambda: True,
     }
-    if with_details:
-        app.before_request_funcs.setdefault(None, []).insert(0, _read_as_member)
+
+    def let_read() -> None:
+        # Releases show the names of settings and no values.
+        if with_details or request.blueprint == "releases":
+            g.caller = _READER
+
+    app.before_request_funcs.setdefault(None, []).insert(0, let_read)
     return app
-
-
-def _read_as_member() -> None:
-    """Let the request see everything, and decide nothing."""
-    g.caller = _READER

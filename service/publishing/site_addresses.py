@@ -26,6 +26,8 @@ _PUBLISHED: Mapping[str, frozenset[str]] = {
     "drift_map.show_subject": frozenset(),
     "drift_map.drawing": frozenset(),
     "series.show": frozenset(),
+    "releases.index": frozenset(),
+    "releases.show": frozenset({"subject"}),
     "workloads.index": frozenset(),
     "workloads.workload": frozenset(),
     "workloads.case": frozenset(),

@@ -16,7 +16,7 @@ from service.config.settings import Config
 from service.errors import ServiceError
 from service.publishing.publish_site import publish_site
 from tests.service.publishing.extremes_site import extremes, make_config
-from tests.service.reports import CASE, JEMALLOC, failed_build, proven, repeated, report, revision
+from tests.service.reports import CASE, JEMALLOC, commit, failed_build, proven, repeated, report, revision
 
 __all__ = ["extremes"]
 
@@ -172,3 +172,21 @@ def test_other_files_are_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(ServiceError, match="The folder is not a site"):
         publish(config, tmp_path / "project")
     assert sorted(file.name for file in tmp_path.iterdir() if file.name.startswith(".")) == []
+
+
+def test_the_releases_of_a_subject_are_compared_each_with_the_one_before(tmp_path: Path) -> None:
+    config = store(tmp_path, proven(5, 5, 9, 9))
+    tags = [
+        {"kind": "tag", "name": name, "commit": commit(number)} for number, name in enumerate(("v1", "a/v2", "v3"), 1)
+    ]
+    answer = (
+        create_app(config).test_client().put("/api/v1/subjects/demo/revisions", json={"revisions": [], "refs": tags})
+    )
+    assert answer.status_code == 200, answer.text
+    pages = publish(config, tmp_path / "site")
+    assert re.findall(r"demo: (\S+) to ([^<]+)<", pages["releases.html"]) == [("a/v2", "v3"), ("v1", "a/v2")]
+    (release,) = (page for file, page in pages.items() if "releases/" in file and "<h1" in page and "v3" in file)
+    assert "1 series changed" in release
+    for file, page in pages.items():
+        for link in list_links(file, page):
+            assert (tmp_path / "site" / file).parent.joinpath(unquote(urlsplit(link).path)).exists(), (file, link)
