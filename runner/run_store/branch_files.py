@@ -123,6 +123,8 @@ class BranchFiles(Struct):
         stored = self._map_blobs_of(own) if own else {}
         merged = {name: blob for tip in fetched for name, blob in self._map_blobs_of(tip).items() if name not in stored}
         new = {name: content for name, content in self.waiting.items() if name not in stored and name not in merged}
+        if not new and not own and fetched:  # so that it can be pushed, whether or not there was anything to add
+            self._execute("update-ref", self._ref, fetched[0], "")
         if not new and not (own and fetched):
             return
         parents = [own, *fetched] if own else fetched
