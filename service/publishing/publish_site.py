@@ -150,6 +150,7 @@ def _create_app(config: Config, *, with_details: bool) -> Flask:
         "follow": lambda *_series, **_jobs: "",
         "format_addresses": dict,
         "is_anonymous": lambda: True,
+        "signed_in": lambda: None,
     }
 
     def let_read() -> None:

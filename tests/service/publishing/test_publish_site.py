@@ -121,6 +121,8 @@ def test_values_of_settings_and_messages_of_builds_are_shown_only_with_details(t
         assert secret in details
     for page in (public, details):
         assert "<form" not in page
+        assert 'class="top"' in page, "nobody is signed in"
+        assert "signed" not in page
         assert "Decide" not in page
 
 
