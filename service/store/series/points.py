@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -179,10 +180,25 @@ def arrange_trends(
     since
         The part of the history whose points are arranged; None for all of it.
     """
-    unified = pool_environments.unify_environments(session, read_points_on_trend(session, series_ids, since))
+    by_series = read_points_on_trend(session, series_ids, since)
+    stand_ins = pool_environments.map_stand_ins(session, by_series)
     subjects = _find_subjects(session, series_ids)
     branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
-    return {series_id: arrange_branches(points, branches[subjects[series_id]]) for series_id, points in unified.items()}
+    return {
+        series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
+        for series_id, points in by_series.items()
+    }
+
+
+def _arrange_with_stand_ins(
+    points: Iterable[tracks.PathPoint], branches: Branches, stand_ins: Mapping[str, str]
+) -> tracks.Trend:
+    """Arrange points, with the environments that stand for theirs."""
+    unified = (
+        replace(point, environment=stand_ins[point.environment]) if point.environment in stand_ins else point
+        for point in points
+    )
+    return replace(arrange_branches(unified, branches), stand_ins=stand_ins)
 
 
 def read_points_on_trend(
@@ -269,8 +285,8 @@ def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> tr
         for row in rows
         if row.value is not None and row.quarantine in {None, REUSED}
     ]
-    unified = pool_environments.unify_environments(session, {series.id: on_trend})
-    return arrange_branches(unified[series.id], find_branches(session, series.subject_id))
+    stand_ins = pool_environments.map_stand_ins(session, {series.id: on_trend})
+    return _arrange_with_stand_ins(on_trend, find_branches(session, series.subject_id), stand_ins.get(series.id, {}))
 
 
 class RunPoint(NamedTuple):

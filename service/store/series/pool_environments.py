@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -17,28 +16,15 @@ from service.store.engine import bulk
 from service.store.models import Environment, Series
 
 
-def unify_environments(
-    session: Session, by_series: Mapping[int, Sequence[PathPoint]]
-) -> dict[int, Sequence[PathPoint]]:
-    """Return points of series with the environments that stand for theirs. Only exact counts can prove that."""
+def map_stand_ins(session: Session, by_series: Mapping[int, Collection[PathPoint]]) -> dict[int, dict[str, str]]:
+    """Return the environments that stand for others, by the id of the series. Only exact counts can prove that."""
     environments = {point.environment for points in by_series.values() for point in points}
     settings = read_pool_settings(session, environments) if len(environments) > 1 else {}
     if len(settings) < 2:
-        return dict(by_series)
-    exact = find_exact_series(session, by_series)
+        return {}
     return {
-        series_id: unify_points(points, settings) if series_id in exact else points
-        for series_id, points in by_series.items()
+        series_id: find_stand_ins(by_series[series_id], settings) for series_id in find_exact_series(session, by_series)
     }
-
-
-def unify_points(points: Sequence[PathPoint], settings: Mapping[str, Mapping[str, str]]) -> Sequence[PathPoint]:
-    """Return the points of one series of exact counts with the environments that stand for theirs."""
-    stand_ins = find_stand_ins(points, settings)
-    return [
-        replace(point, environment=stand_ins[point.environment]) if point.environment in stand_ins else point
-        for point in points
-    ]
 
 
 def read_pool_settings(session: Session, hashes: Iterable[str]) -> dict[str, dict[str, str]]:

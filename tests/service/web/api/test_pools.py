@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable
 
 import pytest
 
-from runner.contract import Environment, PlanRequest, Report
+from runner.contract import ComparisonRequest, Environment, PlanRequest, Report
 from runner.contract.report import POOL_SETTING
 from tests.service import reports
 from tests.service.apiclient import Api
@@ -84,3 +85,17 @@ def test_a_host_that_is_no_pool_keeps_its_environments_apart(api: Api) -> None:
     one, other = (Environment(settings={"cpu.model": cpu}) for cpu in "XY")
     api.send(*measured(one, [(1, 100), (2, 100), (3, 100), (4, 100)]), *measured(other, [(1, 100), (2, 100), (3, 100)]))
     assert missing(api, plan_request(4, 5, environment=other)) == [commit(4), commit(5)]
+
+
+def test_pairs_that_one_machine_measured_prove_a_drift_between_two(api: Api) -> None:
+    prove(api)
+    api.send(*measured(X, [(5, 100)]), *measured(Y, [(6, 130)]))
+    assert [drift["certainty"] for drift in api.drifts()] == ["provisional"]
+    session = uuid.uuid4()
+    base, head = (
+        reports.report(number, *[level] * 20, environment=Y, session=session) for number, level in ((5, 100), (6, 130))
+    )
+    request = ComparisonRequest(base=base, head=head).model_dump(mode="json")
+    answer = api.client.post("/api/v1/proofs", json=request)
+    assert answer.json["verdict"] == "changed", answer.json
+    assert [(drift["certainty"], drift["revision"]) for drift in api.drifts()] == [("proven", commit(6))]
