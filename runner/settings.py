@@ -28,6 +28,8 @@ class Settings(Struct, frozen=True):
         ``FAULTWATCH_URL``: the service to report to; None for an embedded one.
     host
         ``FAULTWATCH_HOST``: the name of this machine in reports.
+    pool
+        ``FAULTWATCH_POOL``: the pool of machines that this one belongs to, which is also its name; empty for none.
     cpus
         ``FAULTWATCH_CPUS``: the only processors to measure on, such as ``2-3``; empty for all.
     builds_gib
@@ -51,6 +53,7 @@ class Settings(Struct, frozen=True):
     build_jobs: int = 1
     lock: Path = HOST_LOCK
     token: str | None = None
+    pool: str = ""
 
     def __repr__(self) -> str:
         """Without the token, which must not reach a log or a traceback."""
@@ -84,11 +87,13 @@ class Settings(Struct, frozen=True):
 
 def load_settings() -> Settings:
     """Read the settings from the environment."""
+    pool = make_safe_name(name) if (name := get_value("FAULTWATCH_POOL")) else ""
     home = get_value("FAULTWATCH_HOME") or "~/.local/share/faultwatch"
     return Settings(
         home=Path(home).expanduser().absolute(),
         url=_read_url(),
-        host=make_safe_name(get_value("FAULTWATCH_HOST") or socket.gethostname()),
+        host=pool or make_safe_name(get_value("FAULTWATCH_HOST") or socket.gethostname()),
+        pool=pool,
         cpus=parse_cpus(cpus) if (cpus := get_value("FAULTWATCH_CPUS")) else frozenset(),
         builds_gib=_read_limit("FAULTWATCH_BUILDS_GIB", MAX_BUILDS_GIB),
         builds_days=_read_limit("FAULTWATCH_BUILDS_DAYS", MAX_BUILDS_DAYS),

@@ -44,6 +44,11 @@ VARIABLES = (
     Variable("FAULTWATCH_TOKEN", "The token for that service.", "none", "secret"),
     Variable("FAULTWATCH_TOKEN_FILE", "A file that contains the token.", "none", "path"),
     Variable("FAULTWATCH_HOST", "The name of this machine in reports.", "the host name"),
+    Variable(
+        "FAULTWATCH_POOL",
+        "The name in reports of a pool of machines that stand for each other, instead of `FAULTWATCH_HOST`.",
+        "none",
+    ),
     Variable("FAULTWATCH_PORT", "The TCP port at which `faultwatch demo` serves.", "`8080`", "a number, 1 to 65535"),
     Variable("FAULTWATCH_CPUS", "The processors to measure on, such as `2-3`.", "all"),
     Variable("FAULTWATCH_BUILD_JOBS", "How many revisions to build at once.", "one for each processor", "a number"),

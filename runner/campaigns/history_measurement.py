@@ -1,7 +1,7 @@
 """Measure a range of revisions: ask what is missing, build each revision once, measure, send."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -112,6 +112,8 @@ class HistoryMeasurement(Struct, frozen=True):
     """Whether to measure every revision again that could not be measured before."""
     measure_all: bool = True
     """Whether to measure even revisions whose program has the same bytes as the one measured before."""
+    keep: Callable[[Report], None] | None = None
+    """Called with each report before it is sent: keeps it outside of the service, too."""
 
     def measure(self, revisions: Sequence[Revision], watcher: HistoryObserver) -> HistorySummary:
         """Measure the runs of some revisions that the service lacks, oldest first.
@@ -136,6 +138,8 @@ class HistoryMeasurement(Struct, frozen=True):
         def measure_planned(planned: Sequence[PlannedRun], stored: int) -> None:
             watcher.on_plan(planned, stored, len(planned) * executions_per_run)
             for report, executions in self._measure_all(planned, revisions, latest, watcher):
+                if self.keep:
+                    self.keep(report)
                 outbox.post(report)
                 watcher.on_report(report, executions_per_run - executions)
                 tried.add((report.revision.commit, report.case.name))

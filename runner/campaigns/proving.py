@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 from msgspec import Struct, field
 
 from runner.campaigns.commit_pairs import CommitNotBuiltError, CommitPairs
-from runner.contract.comparison import Comparison, MetricVerdict, Verdict
+from runner.contract.comparison import Comparison, ComparisonRequest, MetricVerdict, Verdict
 from runner.contract.nomination import Nomination, NominationList, Power
 from runner.contract.proof_power import MAX_PAIRS, STATED_PERCENT
 from runner.contract.report import Case, Revision
@@ -108,6 +108,8 @@ class Prover(Struct):
     watcher: ProofObserver
     until: float
     """The monotonic time at which the time for proofs ends."""
+    keep: Callable[[ComparisonRequest], None] | None = None
+    """Called with the runs of each proof before they are sent: keeps them outside of the service, too."""
     at_least_one: bool = False
     """Whether one comparison is made even if it takes longer, because nobody asked for a time."""
     pair_seconds: dict[str, float] = field(default_factory=dict)
@@ -209,8 +211,10 @@ class Prover(Struct):
             )
             decision = compared.comparison
             if decision is not None:
-                request = compared.build_request(self.pairs.workload.metrics.judging)
-                decision = self.service.prove(request.model_copy(update=looked_for))
+                request = compared.build_request(self.pairs.workload.metrics.judging).model_copy(update=looked_for)
+                if self.keep:
+                    self.keep(request)
+                decision = self.service.prove(request)
         except CommitNotBuiltError as error:
             self.watcher.on_failed_proof(base, head, str(error))
             return None

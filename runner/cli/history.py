@@ -37,6 +37,7 @@ from runner.host.lock import HostTurn
 from runner.measuring.preflight import Workbench, is_sandbox_needed
 from runner.reporting.client import Service
 from runner.reporting.spool import Spool
+from runner.run_store.store import RunStore
 from runner.settings import Settings, load_settings
 from runner.subject.clone_completeness import refuse_incomplete_checkouts
 from runner.subject.repository import Repository
@@ -86,6 +87,13 @@ _MAX_CHARTS = 3
         "Default: a tenth of the command's time, at least two minutes.",
     ),
     click.option("--no-prove", is_flag=True, help="Prove nothing; likely changes stay suspected."),
+    click.option(
+        "--store",
+        "store_place",
+        metavar="FOLDER|branch:NAME",
+        help="Keep the runs as files in a folder, or in a branch of the repository, instead of a service or a local "
+        "database. Runs that are there already are not measured again.",
+    ),
     result_options,
 )
 def command(
@@ -105,6 +113,7 @@ def command(
     measure_all: bool,
     prove_for: float,
     no_prove: bool,
+    store_place: str | None,
     as_json: bool,
     output_file: Path | None,
 ) -> None:
@@ -122,7 +131,7 @@ def command(
     code 1 if something failed and nothing was measured, if reports wait, or if the service refused one.
     """
     from runner.cli.page_address import is_served
-    from runner.reporting.embedded import connect_to_service
+    from runner.cli.stored_history import keep_history, suggest_publishing
 
     if span and is_range(span) and revision != "HEAD":
         raise click.UsageError("RANGE and --revision both set the last commit: pass only one of them.")
@@ -146,22 +155,24 @@ def command(
             build_jobs=build_jobs or settings.build_jobs,
             again=again,
             measure_all=measure_all,
+            store_place=store_place,
         )
         # Measure, and ask what the service has detected.
-        with connect_to_service(settings) as service:
+        with keep_history(settings, prepared.store, prepared.repository, prepared.all_revisions) as kept:
+            service = kept.service
             if prepared.begins_new_series(service):
                 print_message(
                     f"The file of {prepared.workload.name}, or another file in its folder, has changed since the last "
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
-            summary = prepared.measure(service)
+            summary = prepared.measure(service, kept.spool)
             if not (no_prove or summary.waiting):
                 budget = compute_proof_seconds(prove_for, time.monotonic() - began)
                 summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))
-            charts = [] if summary.waiting else _list_chart_addresses(service, prepared)
+            charts = [] if summary.waiting or store_place else _list_chart_addresses(service, prepared)
     # Print the result.
     target = TypedTarget(prepared.workload.name, workload_name, repo, variables)
     served = is_served(prepared.settings)
@@ -169,6 +180,8 @@ def command(
     output_history(
         summary, drifts, target, charts, commits=commits, served=served, as_json=as_json, output_file=output_file
     )
+    if store_place and not as_json:
+        print_message(suggest_publishing(store_place))
     if summary.waiting or summary.refused or (summary.failed and not summary.measured):
         raise click.exceptions.Exit(1)
 
@@ -201,6 +214,8 @@ class PreparedHistory(Struct, frozen=True):
     measure_all: bool = True
     beside: tuple[Revision, ...] = ()
     """The commits of merged branches, which are not measured."""
+    store: RunStore | None = None
+    """Where the runs are kept as files; None if a service or a local database keeps them."""
 
     @property
     def own(self) -> dict[str, str]:
@@ -224,8 +239,14 @@ class PreparedHistory(Struct, frozen=True):
         definitions = {str(series["definition"]) for series in service.list_series(**query, metric="minor-faults")}
         return bool(definitions) and self.workload.definition not in definitions
 
-    def measure(self, service: Service) -> HistorySummary:
-        """Measure what is not stored yet, with a progress bar."""
+    def measure(self, service: Service, spool: Spool | None = None) -> HistorySummary:
+        """Measure what is not stored yet, with a progress bar.
+
+        Parameters
+        ----------
+        spool
+            Where reports wait until the service has them; by default in the home of the runner.
+        """
         from runner.cli.history_progress import ProgressBar
 
         measurement = HistoryMeasurement(
@@ -236,7 +257,8 @@ class PreparedHistory(Struct, frozen=True):
             builder=self.workbench.builder,
             service=service,
             planner=service.connect_patiently(print_message, self.workbench.builder.turn.pause),
-            spool=Spool(self.settings.spool),
+            spool=spool or Spool(self.settings.spool),
+            keep=self.store.add_report if self.store else None,
             samples=self.samples,
             beside=self.beside,
             build_jobs=self.build_jobs,
@@ -246,6 +268,11 @@ class PreparedHistory(Struct, frozen=True):
         with ProgressBar(get_console(), f"{self.repository.name} {self.span}") as watcher:
             summary = measurement.measure(self._measured, watcher)
         return replace(summary, left_out=len(self.beside))
+
+    @property
+    def all_revisions(self) -> tuple[Revision, ...]:
+        """The commits of the history, with those that are not measured."""
+        return (*self._measured, *self.beside)
 
     @property
     def _measured(self) -> tuple[Revision, ...]:
@@ -269,6 +296,7 @@ class PreparedHistory(Struct, frozen=True):
                 cases=frozenset(case.name for case in self.cases),
                 watcher=ProofProgress(activity),
                 until=time.monotonic() + seconds,
+                keep=self.store.add_proof if self.store else None,
                 at_least_one=at_least_one,
             )
             return prover.prove(lambda: patient_service.list_nominations(**self.own))
@@ -298,14 +326,17 @@ def prepare_history(
     build_jobs: int = 1,
     again: bool = False,
     measure_all: bool = True,
+    store_place: str | None = None,
 ) -> PreparedHistory:
     """Check a request before anything is started; then begin the turn on this host.
 
     Raises
     ------
     FaultwatchError
-        The repository, the range, the workload or this host does not allow it.
+        The repository, the range, the workload, the store or this host does not allow it.
     """
+    from runner.cli.stored_history import open_history_store
+
     workload, repository = find_target(settings, workload_name, repo)
     chosen = choose_cases(workload, choices, case_names)
     refuse_dirty(repository, workload, allow=committed_only)
@@ -315,8 +346,10 @@ def prepare_history(
     first = _find_revision_before_range(repository, span)
     measured = {revision.commit for revision in revisions} | ({first.commit} if first else set())
     merged = repository.list_revisions(span, first_parent=False) if first_parent else ()
+    store = open_history_store(settings, store_place, repository)
     register_subject(settings, repository, workload)
     return PreparedHistory(
+        store=store,
         settings=settings,
         repository=repository,
         span=span,

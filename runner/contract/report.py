@@ -24,6 +24,9 @@ ASIDE_REASON = "measured outside the history, with settings that a search tried"
 IMPORT_FORMAT = "import.format"
 """A setting that only the environments of imported runs have: the format of the file. No host can measure in one."""
 
+POOL_SETTING = "host.pool"
+"""The setting that names the pool of an environment's machine. Only machines of pools have it."""
+
 
 class Purpose(StrEnum):
     """The purpose of a run that was not measured for the history of its case."""

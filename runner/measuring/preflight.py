@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from runner.contract.code_trust import CodeOrigin, build_store, needs_sandbox
-from runner.contract.report import Environment, Host
+from runner.contract.report import POOL_SETTING, Environment, Host
 from runner.environment import compilers
 from runner.environment.capture import capture_environment
 from runner.environment.program_files import read_library_settings
@@ -108,6 +108,8 @@ def prepare_bench(
     most_bytes = None if settings.builds_gib is None else int(settings.builds_gib * (1 << 30))
     places = BuildPlaces(settings.builds, store, most_bytes, settings.builds_days)
     session_settings = build_session_settings(scope, settings.builds, sandboxed=box is not None)
+    if settings.pool:
+        session_settings = {**session_settings, POOL_SETTING: settings.pool}
 
     def capture_session_environment(state: ProcessState) -> Environment:
         captured = capture_environment(variables=state.environment, work_directory=settings.builds)

@@ -153,6 +153,18 @@ class Service:
         """Send many reports at once."""
         return self._request_model(Receipts, "POST", "/runs", ReportList(reports=tuple(reports)))
 
+    def send_stored(self, path: str, body: bytes, method: str = "POST") -> Any:
+        """Send a document that is stored as the service takes it; return the answer.
+
+        Raises
+        ------
+        RequestRefused
+            The service rejects it for good.
+        FaultwatchError
+            The service does not accept it now.
+        """
+        return self._request_with_retries(method, path, body)
+
     def compare(self, request: ComparisonRequest) -> Comparison:
         """Ask for the verdict on base and head, and how many more pairs are needed."""
         return self._request_model(Comparison, "POST", "/comparisons", request)
@@ -291,7 +303,7 @@ class Service:
             self._raise_not_a_service()
 
     def _request_with_retries(
-        self, method: str, path: str, body: BaseModel | None = None, params: dict[str, str] | None = None
+        self, method: str, path: str, body: BaseModel | bytes | None = None, params: dict[str, str] | None = None
     ) -> Any:
         """Send a request; repeat it while the service is unavailable."""
         return retry_while_unavailable(
@@ -299,7 +311,13 @@ class Service:
         )
 
     def _request(
-        self, method: str, path: str, body: BaseModel | None, params: dict[str, str] | None, *, expired: bool = False
+        self,
+        method: str,
+        path: str,
+        body: BaseModel | bytes | None,
+        params: dict[str, str] | None,
+        *,
+        expired: bool = False,
     ) -> Any:
         """Send one request and return the JSON of the response; raise an error with a remedy if it is refused."""
         # Send the request.
@@ -308,7 +326,7 @@ class Service:
             response = self._session.request(
                 method,
                 f"{self.url}/api/v1{path}",
-                data=body.model_dump_json().encode() if body else None,
+                data=body.model_dump_json().encode() if isinstance(body, BaseModel) else body,
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 params=params,
                 proxies=self._proxies,

@@ -20,8 +20,13 @@ START_TIMEOUT_SECONDS = 30.0
 
 
 @contextmanager
-def connect_to_service(settings: Settings) -> Iterator[Service]:
+def connect_to_service(settings: Settings, home: Path | None = None) -> Iterator[Service]:
     """Connect to the configured service, or start one on the local database and stop it afterwards.
+
+    Parameters
+    ----------
+    home
+        A folder for a database of its own: then a service is started even if another one is configured.
 
     Raises
     ------
@@ -29,7 +34,7 @@ def connect_to_service(settings: Settings) -> Iterator[Service]:
         The embedded service does not start; the message contains its last line of output.
     """
     # A configured service.
-    if settings.url:
+    if settings.url and home is None:
         url = settings.url
         renew = None if settings.token else lambda: sign_in(url)
         yield Service(url, settings.token or sign_in(url), sign_in=renew)
@@ -45,6 +50,8 @@ def connect_to_service(settings: Settings) -> Iterator[Service]:
         ]
         log_command(command)
         variables = build_own_environment() | {"FAULTWATCH_HOME": str(settings.home), "FAULTWATCH_JOBS_HERE": "no"}
+        if home is not None:
+            variables |= build_own_database(home)
         process = start_process(command, variables, log)
         try:
             port = _wait_for_port(process, port_file, log)
@@ -57,6 +64,15 @@ def connect_to_service(settings: Settings) -> Iterator[Service]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def build_own_database(home: Path) -> dict[str, str]:
+    """Return the variables that give a service a database of its own, about which it notifies nobody."""
+    return {
+        "FAULTWATCH_HOME": str(home),
+        "DATABASE_URL": f"sqlite:///{home}/faultwatch.db",
+        "FAULTWATCH_NOTIFICATIONS": "",
+    }
 
 
 def start_process(command: Sequence[str], variables: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:

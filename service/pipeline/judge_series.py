@@ -14,7 +14,7 @@ from service.rules.series.describe_drift import describe_drifts
 from service.rules.series.find_drifts import Baselines, find_drifts, is_exact_count
 from service.rules.series.noise_floor import calibrate_floor
 from service.rules.series.point_order import Trend
-from service.rules.series.proofs import Proof, apply_proofs
+from service.rules.series.proofs import Proof, apply_proofs, unify_proofs
 from service.rules.series.sparkline import Sparkline
 from service.rules.series.withdrawal import explain_withdrawals
 from service.schemas.history import Drift
@@ -89,7 +89,10 @@ def _judge_batch(session: Session, series_ids: Collection[int]) -> list[JudgedSe
     ids = [row.id for row in stale]
     trends, former = points.arrange_trends(session, ids), drifts.map_rows_by_series(session, ids)
     baselines, facts = events.read_baselines(session, ids), DriftFacts(session)
-    proven = proofs.map_by_series(session, ids)
+    proven = {
+        series_id: unify_proofs(of_series, trends[series_id].stand_ins)
+        for series_id, of_series in proofs.map_by_series(session, ids).items()
+    }
     return [
         _judge_one_series(
             facts, row, trends[row.id], _FixedFacts(baselines.get(row.id, {}), proven[row.id]), former[row.id]

@@ -14,7 +14,7 @@ from service.pipeline.comparison_power import read_powers
 from service.rules.relative_change import compute_percent_change
 from service.rules.series.find_drifts import nominate_newest
 from service.rules.series.point_order import Points
-from service.rules.series.proofs import Proof, is_covered
+from service.rules.series.proofs import Proof, is_covered, unify_proofs
 from service.schemas.history import Drift, SeriesHead
 from service.store.series import drifts, points, proofs, series
 from service.store.series.series import SeriesFilter
@@ -44,7 +44,7 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
         found = [Drift.model_validate(drift.document) for drift in stored[row.id]]
         measured = tuple(point for point in trends[row.id].path if not point.is_reused)
         ranked += _list_suspected(head, found)
-        ranked += _list_worthwhile(head, found, measured, proven[row.id])
+        ranked += _list_worthwhile(head, found, measured, unify_proofs(proven[row.id], trends[row.id].stand_ins))
         paths.append((head, measured))
     ranked.sort(key=lambda entry: entry.rank)
     items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])

@@ -33,10 +33,20 @@ def index() -> Page:
         names = [row._asdict() for row in refs.list_refs_by_subject(session, request.args.get("subject"), _MAX_REFS)]
     return Page(
         "releases/releases.html",
-        {"refs": names, "form": {}, "wrong": {}},
+        {"refs": names, "form": {}, "wrong": {}, "pairs": _pair_tags(names)},
         document=lambda: names,
         table=lambda: Table(NamedRef._fields, (tuple(row.values()) for row in names)),
     )
+
+
+def _pair_tags(names: list[dict[str, str]]) -> list[tuple[str, str, str]]:
+    """Return each tag with the one before it: subject, older and newer, the newest first."""
+    tags = [entry for entry in names if entry["kind"] == "tag"]
+    return [
+        (newer["subject"], older["name"], newer["name"])
+        for index, newer in enumerate(tags)
+        if (older := next((tag for tag in tags[index + 1 :] if tag["subject"] == newer["subject"]), None))
+    ]
 
 
 @bp.get("/releases/between")

@@ -11,12 +11,23 @@ from service.store.engine.database import Database
 
 _DATABASE = "faultwatch.database"
 _CONFIG = "faultwatch.config"
+_PUBLISHED = "faultwatch.published"
 
 
 def register(app: Flask, database: Database, config: Config) -> None:
     """Give an application its database and its settings."""
     app.extensions[_DATABASE] = database
     app.extensions[_CONFIG] = config
+
+
+def mark_as_published(app: Flask) -> None:
+    """Say that the pages of an application become files of a site, which no service answers."""
+    app.extensions[_PUBLISHED] = True
+
+
+def is_published() -> bool:
+    """Return whether the page that is made becomes a file of a site."""
+    return _PUBLISHED in current_app.extensions
 
 
 def get_database() -> Database:

@@ -7,8 +7,8 @@ both. See docs/explanation/architecture.md, "How a series is judged".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -47,11 +47,14 @@ class Trend:
         Further sequences to judge, because they contain points or comparisons that are not on the path.
     former
         Points of branches that were rewritten since; they are not judged.
+    stand_ins
+        The environments that stand for those of other machines of a pool; the points have them already.
     """
 
     path: Points
     beside: tuple[Points, ...]
     former: Points = ()
+    stand_ins: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def measured(self) -> Points:

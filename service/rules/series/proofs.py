@@ -84,6 +84,11 @@ def _get_ends(span: _Span | SeriesDrift) -> tuple[int, int]:
     return (span.first, span.last) if isinstance(span, _Span) else (span.after_position, span.up_to_position)
 
 
+def unify_proofs(proofs: Iterable[Proof], stand_ins: Mapping[str, str]) -> list[Proof]:
+    """Return proofs with the environments that stand for theirs, as the points of their series have them."""
+    return [replace(proof, environment=stand_ins.get(proof.environment, proof.environment)) for proof in proofs]
+
+
 def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: Trend) -> list[SeriesDrift]:
     """Return the drifts of a series as the pairs of its commits have proven, narrowed or refuted them.
 

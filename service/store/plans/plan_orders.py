@@ -14,19 +14,21 @@ from service.rules.run_plan import DriftEnd, Orders, find_series_in_doubt
 from service.store import shared_rows
 from service.store.events import cross_measurements
 from service.store.models import Case, DriftRow, EventDriftRow, Host, Revision, Run, Series, Subject
+from service.store.plans.pool_runs import Alike
 
 _DECIDED_IN_PAIRS = frozenset({"nominated"})
 """Rules whose suspicions interleaved pairs decide, sooner than further runs would."""
 
 
-def find_orders(session: Session, request: PlanRequest) -> dict[int, Orders]:
-    """Return the orders for each case of a request, by the case's index, in the request's environment."""
+def find_orders(session: Session, request: PlanRequest, alike: Alike) -> dict[int, Orders]:
+    """Return the orders for each case of a request in its environment and those alike, by the case's index."""
     environment, host = request.environment.hash, request.host.name
     cross_measured: dict[str, set[str]] = defaultdict(set)
     for run in cross_measurements.list_ordered_runs(session, request.subject, host, environment):
         cross_measured[run.case_key].add(run.revision)
-    unsure = _map_uncertain_cases(session, request.subject, host, environment)
     keys = [shared_rows.make_case_key(case) for case in request.cases]
+    alike_by_case = {key: alike[index] for index, key in enumerate(keys)}
+    unsure = _map_uncertain_cases(session, request.subject, host, alike_by_case)
     elsewhere = _map_revisions_measured_elsewhere(session, request.subject, host, set(keys))
     return {
         index: Orders(frozenset(cross_measured[key]), key in unsure, unsure.get(key), frozenset(elsewhere[key]))
@@ -34,8 +36,16 @@ def find_orders(session: Session, request: PlanRequest) -> dict[int, Orders]:
     }
 
 
-def _map_uncertain_cases(session: Session, subject: str, host: str, environment: str) -> dict[str, str | None]:
-    """Return :attr:`Orders.revision_before` by the key of each case whose newest level is in doubt."""
+def _map_uncertain_cases(
+    session: Session, subject: str, host: str, alike: Mapping[str, frozenset[str]]
+) -> dict[str, str | None]:
+    """Return :attr:`Orders.revision_before` by the key of each case whose newest level is in doubt.
+
+    Parameters
+    ----------
+    alike
+        The environments whose levels are looked at, by the key of the case.
+    """
     in_doubt = select(EventDriftRow.series_id).where(EventDriftRow.unsure, EventDriftRow.found)
     rows = session.execute(
         select(Series.id, Case.key, DriftRow.position, DriftRow.document)
@@ -52,26 +62,26 @@ def _map_uncertain_cases(session: Session, subject: str, host: str, environment:
             document["environment_after"],
             position,
             document["evidence"]["wants_rerun"] and document["rule"] not in _DECIDED_IN_PAIRS,
-            _find_revision_to_rerun(document, environment),
+            _find_revision_to_rerun(document, alike.get(key, frozenset())),
         )
-        for series_id, _, position, document in rows
+        for series_id, key, position, document in rows
     )
     unsure: dict[str, str | None] = {}
     for end in find_series_in_doubt(ends):
-        if end.environment == environment:
-            key = key_of[end.series]
+        key = key_of[end.series]
+        if end.environment in alike.get(key, frozenset()):
             unsure[key] = unsure.get(key) or end.revision_before
     return unsure
 
 
-def _find_revision_to_rerun(document: Mapping[str, Any], environment: str) -> str | None:
+def _find_revision_to_rerun(document: Mapping[str, Any], alike: frozenset[str]) -> str | None:
     """Return the newest revision before a drift, if the level before it has fewer runs than the level after it.
 
     None if the level before was measured in another environment, or if that revision has runs on both levels: another
     run could then count for either.
     """
     evidence = document["evidence"]
-    if document["environment_before"] != environment or evidence["n_before"] >= evidence["n_after"]:
+    if document["environment_before"] not in alike or evidence["n_before"] >= evidence["n_after"]:
         return None
     if document["previous_revision"] == document["revision"]:
         return None

@@ -35,7 +35,7 @@ def find_layout(session: Session, row: Series) -> Layout:
 def _arrange_layout(session: Session, series: Series) -> Layout:
     """Return the layout of a series from its stored points."""
     rows = points.list_series_points(session, series.id)
-    path = points.arrange_points(rows, points.find_branches(session, series.subject_id)).path
+    path = points.arrange_points(session, series, rows).path
     off_path = {row.run_id: row for row in rows}
     on_path = [off_path.pop(point.run_id) for point in path]
     views = [point.build_view(on_path=True) for point in on_path]

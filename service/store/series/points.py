@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -22,6 +23,7 @@ from service.schemas import history
 from service.store.engine import bulk
 from service.store.models import Environment, Point, RefRow, Revision, Run, Series
 from service.store.revisions import revisions
+from service.store.series import pool_environments
 
 _RUNS_PER_QUERY = 500
 _VIEW_FIELDS = set(history.SeriesPoint.model_fields)
@@ -177,12 +179,38 @@ def arrange_trends(
 ) -> dict[int, point_order.Trend]:
     """Arrange the points of series that have a place in their trends, by the id of the series. Reads only their levels.
 
-    The runs are read once, however many of the series have points of them.
-
     Parameters
     ----------
     since
         The part of the history whose points are arranged; None for all of it.
+    """
+    by_series = read_points_on_trend(session, series_ids, since)
+    stand_ins = pool_environments.map_stand_ins(session, by_series)
+    subjects = _find_subjects(session, series_ids)
+    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
+    return {
+        series_id: _arrange_with_stand_ins(points, branches[subjects[series_id]], stand_ins.get(series_id, {}))
+        for series_id, points in by_series.items()
+    }
+
+
+def _arrange_with_stand_ins(
+    points: Iterable[point_order.PathPoint], branches: Branches, stand_ins: Mapping[str, str]
+) -> point_order.Trend:
+    """Arrange points, with the environments that stand for theirs."""
+    unified = (
+        replace(point, environment=stand_ins[point.environment]) if point.environment in stand_ins else point
+        for point in points
+    )
+    return replace(arrange_branches(unified, branches), stand_ins=stand_ins)
+
+
+def read_points_on_trend(
+    session: Session, series_ids: Collection[int], since: Since | None = None
+) -> dict[int, list[point_order.PathPoint]]:
+    """Return the points of series that have a place in their trends, by the id of the series.
+
+    The runs are read once, however many of the series have points of them.
     """
     levels = select(Point.series_id, Point.run_number, Point.value, Point.n, Point.samples)
     conditions: list[ColumnElement[bool]] = [Point.series_id.in_(series_ids), Point.value.is_not(None)]
@@ -201,11 +229,7 @@ def arrange_trends(
                 *(program_bytes, is_reused),
             )
             by_series[series_id].append(point)
-    subjects = _find_subjects(session, series_ids)
-    branches = {subject_id: find_branches(session, subject_id) for subject_id in set(subjects.values())}
-    return {
-        series_id: arrange_branches(points, branches[subjects[series_id]]) for series_id, points in by_series.items()
-    }
+    return by_series
 
 
 def find_branches(session: Session, subject_id: int) -> Branches:
@@ -250,9 +274,9 @@ def _select_runs_on_trend(session: Session, numbers: Collection[int]) -> dict[in
     }
 
 
-def arrange_points(rows: list[PointRow], branches: Branches) -> point_order.Trend:
-    """Arrange the points that have a place in the trend: those with a level and outside of quarantine."""
-    on_trend = (
+def arrange_points(session: Session, series: Series, rows: list[PointRow]) -> point_order.Trend:
+    """Arrange the points of a series that have a place in the trend: with a level, and outside of quarantine."""
+    on_trend = [
         point_order.PathPoint(
             run_id=row.run_id,
             revision=row.revision,
@@ -264,8 +288,9 @@ def arrange_points(rows: list[PointRow], branches: Branches) -> point_order.Tren
         )
         for row in rows
         if row.value is not None and row.quarantine in {None, REUSED}
-    )
-    return arrange_branches(on_trend, branches)
+    ]
+    stand_ins = pool_environments.map_stand_ins(session, {series.id: on_trend})
+    return _arrange_with_stand_ins(on_trend, find_branches(session, series.subject_id), stand_ins.get(series.id, {}))
 
 
 class RunPoint(NamedTuple):

@@ -8,7 +8,7 @@ from apiflask import APIBlueprint
 
 from runner.contract import Plan, PlanRequest
 from service.rules.run_plan import make_plan
-from service.store.plans import expected_counts, plan_orders
+from service.store.plans import expected_counts, plan_orders, pool_runs
 from service.store.revisions import revisions
 from service.store.runs import runs
 from service.store.series.series import SeriesFilter
@@ -35,7 +35,9 @@ def post(json_data: PlanRequest) -> Plan:
         positions = revisions.map_positions(session, json_data.subject)
         _require_known(json_data.revisions, positions)
         stored = runs.map_runs_for_plan(session, json_data.subject, json_data.host.name, json_data.cases)
-        plan = make_plan(json_data, positions, stored, plan_orders.find_orders(session, json_data))
+        alike = pool_runs.find_alike_environments(session, json_data)
+        own_runs = pool_runs.take_for_own(stored, alike, json_data.environment.hash)
+        plan = make_plan(json_data, positions, own_runs, plan_orders.find_orders(session, json_data, alike))
         return expected_counts.fill_expected_counts(session, json_data, plan, positions)
 
 

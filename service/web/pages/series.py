@@ -16,7 +16,7 @@ from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
-from service.web.app_resources import get_database
+from service.web.app_resources import get_database, is_published
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.pages.series_chart import PLOTS, draw_chart, find_series, list_overlaid, read_window
 from service.web.rendering.csv_tables import build_point_table
@@ -26,6 +26,8 @@ from service.web.rendering.page_formats import Page, page
 bp = make_page_blueprint("series")
 
 _FIRST_ROWS = 100
+_PUBLISHED_ROWS = 20
+"""Of a site, whose charts hold the other ones."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
 
@@ -34,7 +36,7 @@ _MAX_SIBLINGS = 100
 def show(series_id: int) -> Page:
     """Show one series."""
     series = find_series(series_id)
-    rows = len(series.points) if "all" in request.args else _FIRST_ROWS
+    rows = len(series.points) if "all" in request.args else _PUBLISHED_ROWS if is_published() else _FIRST_ROWS
     points = PLOTS.get_plot(series).newest_first[:rows]
     siblings = sorted(_list_siblings(series), key=lambda sibling: _rank_sibling(series, sibling))
     overlaid = list_overlaid(series)

@@ -11,7 +11,7 @@ from flask import abort, request, url_for
 from service.schemas.history import SeriesDetail
 from service.store.series import series as series_store
 from service.web.access.public_view import redact_for_caller
-from service.web.app_resources import get_database
+from service.web.app_resources import get_database, is_published
 from service.web.charts.plot import Plots, Window
 from service.web.charts.trend import Chart, build_chart
 from service.web.row_ids import MAX_ROW_ID
@@ -51,6 +51,8 @@ def read_window() -> Window | None:
 
 def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: Window | None = None) -> Chart:
     """Lay out the chart of a series."""
+    if is_published():  # its runs have no pages, and nobody answers where it is zoomed
+        return {**build_chart(series, lambda _: "", None, overlaid, PLOTS.get_plot), "thinned": False}
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
     return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot)

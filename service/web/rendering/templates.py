@@ -43,6 +43,7 @@ def register(app: Flask) -> None:
         "address_with": build_current_address,
         "may_administer": lambda: guard.find_caller().may(Scope.ADMIN),
         "is_anonymous": guard.is_anonymous,
+        "is_published": False,
         "may_see": _may_see,
         "signed_in": _get_reader_name,
         "htmx": lambda: vendor.find_address("htmx.org"),

@@ -49,7 +49,9 @@ FORMS = {
     "--sandbox": "",
     "--set": "NAME=VALUE[,VALUE…]",
     "--subject": "NAME",
+    "--to": "SITE",
     "--verbose": "",
+    "--with-details": "",
     "--yes": "",
 }
 """The form of the value of each option that several commands have; None where it depends on the command."""

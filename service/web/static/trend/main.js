@@ -7,13 +7,15 @@ import { picker } from "./picker.js";
 import { shares } from "./share.js";
 import { describe } from "./text.js";
 import { theme } from "./theme.js";
+import { unpack } from "./unpack.js";
 
 const PATIENCE = 150; // milliseconds without a movement before a window is asked for
 
 const { Chart } = globalThis;
 const root = document.querySelector("[data-trend]");
 const canvas = root.querySelector("canvas");
-let document_ = JSON.parse(root.querySelector("script[type='application/json']").textContent);
+const document_of = (element) => unpack(JSON.parse(element.textContent), globalThis.commitsOfCharts);
+let document_ = document_of(root.querySelector("script[type='application/json']"));
 const reading = root.querySelector("[data-reading]");
 const address = new URL(location.href);
 const view = {
@@ -27,7 +29,7 @@ const drawn = (laidOut) => (view.as === "share" ? shares(laidOut) : laidOut);
 const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
 
-const open = (run) => { if (run) location.assign(run.url); };
+const open = (run) => { if (run?.url) location.assign(run.url); };
 const picks = picker(root);
 const actions = { choose: (run) => (picks.active() ? picks.pick(run) : open(run)), moved: look };
 let chart, waiting;

@@ -6,6 +6,7 @@ export function picker(root) {
   const button = root.querySelector("[data-pick]");
   const told = root.querySelector("[data-picked]");
   let on = false, first = null;
+  if (!button) return { active: () => false, pick: () => {} }; // a page without a service has no runs to compare
 
   function set(active) {
     on = active;

@@ -1,0 +1,88 @@
+"""Where a history keeps its runs: with a service, or in a store of files for which a service is started meanwhile."""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from msgspec import Struct
+
+from runner.cli.activity import show_activity
+from runner.cli.terminal import print_message, print_warning
+from runner.contract.report import Revision
+from runner.errors import FaultwatchError
+from runner.reporting.client import Service
+from runner.reporting.embedded import connect_to_service
+from runner.reporting.spool import Spool
+from runner.run_store.sending import count_documents, send_store
+from runner.run_store.store import RunStore, is_branch, open_store
+from runner.settings import Settings
+from runner.subject.repository import Repository
+from runner.system.scratch import make_scratch_folder
+
+
+class KeptHistory(Struct, frozen=True):
+    """The service that plans and judges a history, and where the runs are kept."""
+
+    service: Service
+    spool: Spool
+    store: RunStore | None = None
+    """The store of files; None if the service itself keeps the runs."""
+
+
+def open_history_store(settings: Settings, place: str | None, repository: Repository) -> RunStore | None:
+    """Open the store that ``--store`` names, or make it; None without the option.
+
+    Raises
+    ------
+    FaultwatchError
+        A service is configured as well, or the place cannot be used.
+    """
+    if place is None:
+        return None
+    if settings.url:
+        raise FaultwatchError(
+            "--store and FAULTWATCH_URL both say where runs are kept", "unset FAULTWATCH_URL, or leave --store out"
+        )
+    if is_branch(place) and repository.path.is_relative_to(settings.clones):
+        raise FaultwatchError(
+            f"--store {place}: --repo names an address, so the branch would be in a clone that nobody sees",
+            "clone it, and pass the path of the clone",
+        )
+    return open_store(place, repository, print_warning, may_be_new=True)
+
+
+@contextmanager
+def keep_history(
+    settings: Settings, store: RunStore | None, repository: Repository, revisions: tuple[Revision, ...]
+) -> Iterator[KeptHistory]:
+    """Connect to the service; with a store, start one that has only the runs of the store.
+
+    Parameters
+    ----------
+    revisions
+        The commits of the history, which the store keeps, too: they say in which order its runs are.
+    """
+    with ExitStack() as stack:
+        if store is None:
+            yield KeptHistory(stack.enter_context(connect_to_service(settings)), Spool(settings.spool))
+            return
+        home = stack.enter_context(make_scratch_folder())
+        service = stack.enter_context(connect_to_service(settings, home))
+        send_whole_store(store, service, {repository.name})
+        # Whatever ends the command, what was measured before is kept.
+        stack.callback(store.finish)
+        store.add_history(repository.name, revisions, [ref for ref in repository.list_refs() if ref.kind == "tag"])
+        yield KeptHistory(service, Spool(home / "spool"), store)
+
+
+def send_whole_store(store: RunStore, service: Service, subjects: set[str] | None = None) -> int:
+    """Send the runs of a store to a service, with a progress bar; return how many there are."""
+    with show_activity(f"reading {store.files.place}") as activity:
+        activity.set_remaining(count_documents(store, subjects))
+        return send_store(store, service.connect_patiently(print_message), subjects, activity.advance).runs
+
+
+def suggest_publishing(place: str) -> str:
+    """Return how to see what a store holds."""
+    argument = shlex.quote(f"./{place}" if place.startswith("-") else place)
+    return f"The runs are in {place}. `faultwatch publish {argument} --to site` writes their pages."

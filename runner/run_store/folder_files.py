@@ -1,0 +1,109 @@
+"""The files of a store in a plain folder, such as a cache or an artifact of a CI job."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+from msgspec import Struct
+
+from runner.errors import FaultwatchError
+from runner.run_store.document_names import MARKER, MAX_DOCUMENT_BYTES, check_marker, write_marker
+from runner.system.durable_files import rename_durably
+from runner.system.regular_file import read_regular
+
+_PARTIAL = ".partial"
+_ABANDONED_SECONDS = 24 * 3600
+"""Age of a partial file whose writer was killed. The writer may be on another host, so its process cannot be asked."""
+
+
+class FolderFiles(Struct, frozen=True):
+    """A folder with the files of a store. Files are added, and never changed."""
+
+    folder: Path
+
+    @property
+    def place(self) -> str:
+        """Where the files are, for messages."""
+        return str(self.folder)
+
+    def open(self, *, may_be_new: bool) -> None:
+        """Check that the folder is a store of this version; make it one if it is new or empty.
+
+        Raises
+        ------
+        FaultwatchError
+            It is no store, a newer version wrote it, or it cannot be written.
+        """
+        try:
+            content = self._read(MARKER)
+            if content is not None:
+                check_marker(content, self.place)
+                return
+            others = self._has_other_files()
+            if others or not may_be_new:
+                raise FaultwatchError(
+                    f"{self.folder} is not a store of runs"
+                    if others
+                    else f"there is no store of runs in {self.folder}",
+                    "name a new or an empty folder" if may_be_new else "`faultwatch history --store FOLDER` makes one",
+                )
+            self.write(MARKER, write_marker())
+        except OSError as error:
+            raise FaultwatchError(
+                f"{self.folder} cannot be used as a store: {error.strerror}", "name a folder that you may write to"
+            ) from None
+
+    def list_names(self) -> list[str]:
+        """Return the names of all files."""
+        return sorted(file.relative_to(self.folder).as_posix() for file in self.folder.rglob("*.json"))
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield files with their contents. A file that cannot be read has an empty content."""
+        for name in names:
+            try:
+                yield name, self._read(name) or b""
+            except OSError:
+                yield name, b""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Add a file, so that nobody sees a part of it, whenever this process is killed.
+
+        Raises
+        ------
+        FaultwatchError
+            It cannot be written.
+        """
+        file = self.folder / name
+        partial = file.with_name(f".{file.name}.{token_hex(8)}{_PARTIAL}")
+        try:
+            if file.exists():
+                return
+            file.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_bytes(content)
+            rename_durably(partial, file)
+        except OSError as error:
+            with suppress(OSError):
+                partial.unlink()
+            raise FaultwatchError(
+                f"the run cannot be stored in {self.folder}: {error.strerror}", "free space there"
+            ) from None
+
+    def finish(self) -> None:
+        """Remove what killed processes have left."""
+        for partial in self.folder.rglob(f".*{_PARTIAL}"):
+            with suppress(OSError):
+                if time.time() - partial.stat().st_mtime > _ABANDONED_SECONDS:
+                    partial.unlink()
+
+    def _has_other_files(self) -> bool:
+        """Return whether a folder without a marker has files that are not of a store which another job makes now."""
+        names = [file.name for file in self.folder.iterdir()] if self.folder.exists() else []
+        return MARKER not in names and not all(name.startswith(".") and name.endswith(_PARTIAL) for name in names)
+
+    def _read(self, name: str) -> bytes | None:
+        """Return the content of a file; None if there is none."""
+        file = self.folder / name
+        # A cache can come from the job of a stranger: a pipe would keep a reader waiting.
+        return read_regular(file, MAX_DOCUMENT_BYTES) if file.exists() else None

@@ -1,0 +1,106 @@
+"""Sends what a store holds to a service: commits first, then runs, then proofs."""
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from runner.contract.report import Receipts
+from runner.errors import FaultwatchError, RequestRefused
+from runner.reporting.client import Service
+from runner.run_store.document_names import DocumentName, Kind
+from runner.run_store.store import RunStore, make_foreign_error
+
+_REPORTS_PER_REQUEST = 500
+_BYTES_PER_REQUEST = 16 << 20
+
+
+class SentRuns(Struct):
+    """What a service has received from a store."""
+
+    runs: int = 0
+    proofs: int = 0
+
+
+def send_store(
+    store: RunStore, service: Service, subjects: set[str] | None = None, advance: Callable[[int], None] = lambda _: None
+) -> SentRuns:
+    """Send the runs of some subjects, or of all, with their commits and proofs.
+
+    Parameters
+    ----------
+    advance
+        Called with how many more files were sent.
+
+    Raises
+    ------
+    FaultwatchError
+        The service cannot read an intact file, so that another version wrote it; or it does not answer.
+    """
+    sent = SentRuns()
+    for name, content in store.read(Kind.REVISIONS, subjects):
+        _send_one(store, service, name, content)
+        advance(1)
+    for batch in _split_into_batches(store.read(Kind.REPORTS, subjects)):
+        _send_reports(store, service, batch)
+        sent.runs += len(batch)
+        advance(len(batch))
+    for name, content in store.read(Kind.PROOFS, subjects):
+        _send_one(store, service, name, content)
+        sent.proofs += 1
+        advance(1)
+    return sent
+
+
+def count_documents(store: RunStore, subjects: set[str] | None = None) -> int:
+    """Return how many files a store has of some subjects, or of all."""
+    return sum(len(store.list_documents(kind, subjects)) for kind in Kind)
+
+
+def _split_into_batches(
+    documents: Iterator[tuple[DocumentName, bytes]],
+) -> Iterator[list[tuple[DocumentName, bytes]]]:
+    """Split the reports into as many as one request may have."""
+    batch: list[tuple[DocumentName, bytes]] = []
+    size = 0
+    for name, content in documents:
+        if batch and (len(batch) == _REPORTS_PER_REQUEST or size + len(content) > _BYTES_PER_REQUEST):
+            yield batch
+            batch, size = [], 0
+        batch.append((name, content))
+        size += len(content)
+    if batch:
+        yield batch
+
+
+def _send_reports(store: RunStore, service: Service, batch: list[tuple[DocumentName, bytes]]) -> None:
+    """Send reports together; one by one if the service refuses them, so that the message names the file."""
+    try:
+        answer = service.send_stored("/runs", _join_reports(content for _, content in batch))
+    except RequestRefused as refusal:
+        if len(batch) == 1:
+            raise make_foreign_error(store.files.place, batch[0][0], _get_reason(refusal)) from None
+        for document in batch:
+            _send_reports(store, service, [document])
+        return
+    for run in Receipts.model_validate(answer).conflicting:
+        store.warn(f"{store.files.place}: two files have different results of the run {run}; the first one is used")
+
+
+def _join_reports(contents: Iterator[bytes]) -> bytes:
+    """Return the body of a request with reports."""
+    return b'{"reports":[' + b",".join(contents) + b"]}"
+
+
+def _send_one(store: RunStore, service: Service, name: DocumentName, content: bytes) -> None:
+    """Send a part of a history, or a proof."""
+    try:
+        if name.kind is Kind.REVISIONS:
+            service.send_stored(f"/subjects/{name.subject}/revisions", content, "PUT")
+        else:
+            service.send_stored("/proofs", content)
+    except RequestRefused as refusal:
+        raise make_foreign_error(store.files.place, name, _get_reason(refusal)) from None
+
+
+def _get_reason(refusal: RequestRefused) -> FaultwatchError:
+    return FaultwatchError(refusal.reason or refusal.what)

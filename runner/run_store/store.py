@@ -1,0 +1,139 @@
+"""A store of runs: adds what a command measures, and reads back what is intact."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+from pydantic import ValidationError
+
+from runner.contract.base import Strict
+from runner.contract.comparison import ComparisonRequest
+from runner.contract.report import Ref, Report, Revision, RevisionList
+from runner.errors import FaultwatchError
+from runner.run_store.branch_files import make_branch_files
+from runner.run_store.document_names import DocumentName, Kind, make_name, parse_name
+from runner.run_store.folder_files import FolderFiles
+from runner.subject.repository import Repository
+
+_BRANCH = "branch:"
+
+
+class StoreFiles(Protocol):
+    """Where the files of a store are."""
+
+    @property
+    def place(self) -> str:
+        """Where the files are, for messages."""
+
+    def open(self, *, may_be_new: bool) -> None:
+        """Check that it is a store, or make one."""
+
+    def list_names(self) -> list[str]:
+        """Return the names of all files."""
+
+    def read(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield files with their contents."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Add a file."""
+
+    def finish(self) -> None:
+        """Write what still waits."""
+
+
+class RunStore(Struct, frozen=True):
+    """A store of runs in some place."""
+
+    files: StoreFiles
+    warn: Callable[[str], None]
+    """Called with each file that cannot be used."""
+
+    def add_report(self, report: Report) -> None:
+        """Add a run."""
+        self._add(Kind.REPORTS, report.subject, report)
+
+    def add_proof(self, request: ComparisonRequest) -> None:
+        """Add the runs of a proof."""
+        self._add(Kind.PROOFS, request.base.subject, request)
+
+    def add_history(self, subject: str, revisions: Sequence[Revision], tags: Sequence[Ref]) -> None:
+        """Add the commits and tags that the store does not have yet."""
+        known: set[Revision | Ref] = set()
+        for name, content in self.read(Kind.REVISIONS, {subject}):
+            try:
+                part = RevisionList.model_validate_json(content)
+            except ValidationError as error:
+                raise make_foreign_error(self.files.place, name, error) from None
+            known.update(part.revisions, part.refs)
+        new_revisions = tuple(revision for revision in revisions if revision not in known)
+        new_tags = tuple(tag for tag in tags if tag not in known)
+        if new_revisions or new_tags:
+            self._add(Kind.REVISIONS, subject, RevisionList(revisions=new_revisions, refs=new_tags))
+
+    def list_documents(self, kind: Kind, subjects: set[str] | None = None) -> list[DocumentName]:
+        """Return the names of the files of a kind, of some subjects or of all. Other files are left alone."""
+        names = (parse_name(text) for text in self.files.list_names())
+        return [
+            name
+            for name in names
+            if name is not None and name.kind is kind and (subjects is None or name.subject in subjects)
+        ]
+
+    def read(self, kind: Kind, subjects: set[str] | None = None) -> Iterator[tuple[DocumentName, bytes]]:
+        """Yield the intact files of a kind with their contents; name the others."""
+        names = {name.text: name for name in self.list_documents(kind, subjects)}
+        for text, content in self.files.read(names):
+            if names[text].fits(content):
+                yield names[text], content
+            else:
+                self.warn(f"{self.files.place}: {text} is damaged and left out; delete it or restore it")
+
+    def finish(self) -> None:
+        """Write what still waits."""
+        self.files.finish()
+
+    def _add(self, kind: Kind, subject: str, document: Strict) -> None:
+        content = document.model_dump_json().encode()
+        self.files.write(make_name(kind, subject, content), content)
+
+
+def make_foreign_error(place: str, name: DocumentName, error: ValidationError | FaultwatchError) -> FaultwatchError:
+    """Return the error about an intact file that this version cannot read."""
+    why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error.what
+    return FaultwatchError(
+        f"{place}: {name.text} cannot be read by this version: {why}", "install the version that wrote it"
+    )
+
+
+def is_branch(place: str) -> bool:
+    """Return whether a place is a branch of the repository, not a folder."""
+    return place.startswith(_BRANCH)
+
+
+def open_store(place: str, repository: Repository | None, warn: Callable[[str], None], *, may_be_new: bool) -> RunStore:
+    """Open the store that ``FOLDER`` or ``branch:NAME`` names.
+
+    Parameters
+    ----------
+    repository
+        The repository that has the branch; None if there is none here.
+    may_be_new
+        Whether to make a store where there is none.
+
+    Raises
+    ------
+    FaultwatchError
+        The place is no store, cannot be used as one, or a newer version wrote it.
+    """
+    files: StoreFiles
+    if not place:
+        raise FaultwatchError("--store names no place", "name a folder, or branch:NAME")
+    if is_branch(place):
+        if repository is None:
+            raise FaultwatchError(f"{place}: this is no git repository", "run this in the repository, or pass --repo")
+        files = make_branch_files(repository, place.removeprefix(_BRANCH))
+    else:
+        files = FolderFiles(Path(place).expanduser().absolute())
+    files.open(may_be_new=may_be_new)
+    return RunStore(files, warn)

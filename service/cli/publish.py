@@ -1,0 +1,43 @@
+"""``faultwatch-service publish``: the pages as static files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from service.cli.opened_database import open_database
+from service.cli.progress import show_progress
+
+# The commands import lazily, so that --help stays fast.
+# ruff: noqa: PLC0415
+
+
+@click.command(short_help="Write the pages as static files, for any web server or a disk.")
+@click.option(
+    "--to",
+    "site",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="SITE",
+    help="The folder to write: new, empty, or an earlier site, which is replaced.",
+)
+@click.option(
+    "--with-details",
+    is_flag=True,
+    help="Also show the values of settings and the messages of failed builds. By default, the site shows what "
+    "FAULTWATCH_ANONYMOUS_READ shows to everybody.",
+)
+def publish(site: Path, with_details: bool) -> None:
+    """Write the inbox, the drift map, the events and the series as static files into SITE.
+
+    The files need no service and no web server: links are relative, and the charts have their data with them.
+    """
+    from service.config.settings import Config
+    from service.publishing.publish_site import publish_site
+
+    with open_database(may_be_new=False):
+        pass
+    with show_progress("publishing") as report_progress:
+        published = publish_site(Config.from_environment(), site, report_progress, with_details=with_details)
+    click.echo(f"{published.pages:,} pages are in {site}: {published.bytes / 1e6:,.1f} MB. Open {site / 'index.html'}")

@@ -1,0 +1,68 @@
+"""Joins a script of ours with the modules that it imports: browsers load no modules from a disk.
+
+Our modules import and export by name, one statement a line, and each becomes a function that returns what it exports.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+
+_IMPORT = re.compile(r'^import \{(?P<names>[^}]*)\} from "(?P<file>[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?P<kept>(?:async )?(?:function|const|class) (?P<name>\w+))", re.MULTILINE)
+_LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
+
+
+class UnknownModuleSyntaxError(Exception):
+    """A module of ours imports or exports in a way that cannot be joined."""
+
+
+def join_modules(file: str, read: Callable[[str], str]) -> str:
+    """Return one script that does what a module and its imports do.
+
+    Parameters
+    ----------
+    file
+        The path of the module.
+    read
+        Returns the source of a module by its path.
+
+    Raises
+    ------
+    UnknownModuleSyntaxError
+        A module imports or exports differently.
+    """
+    functions: dict[str, str] = {}
+    _add_module(file, read, functions, ())
+    return "(() => {\n" + "".join(functions.values()) + "})();\n"
+
+
+def _add_module(file: str, read: Callable[[str], str], functions: dict[str, str], above: tuple[str, ...]) -> None:
+    """Add a module after those that it imports."""
+    if file in functions:
+        return
+    if file in above:
+        raise UnknownModuleSyntaxError(f"{file} imports itself")
+    source = read(file)
+    imported = []
+    for match in _IMPORT.finditer(source):
+        other = posixpath.normpath(posixpath.join(posixpath.dirname(file), match["file"]))
+        _add_module(other, read, functions, (*above, file))
+        imported.append(f"const {{{match['names'].replace(' as ', ': ')}}} = {_name_module(other)};")
+    exported = ", ".join(match["name"] for match in _EXPORT.finditer(source))
+    body = _EXPORT.sub(lambda match: match["kept"], _IMPORT.sub("", source))
+    if left := _LEFT.search(body):
+        raise UnknownModuleSyntaxError(f"{file}: {left[0]}")
+    lines = (
+        f'const {_name_module(file)} = (() => {{ "use strict";',
+        *imported,
+        body,
+        f"return {{ {exported} }};",
+        "})();",
+    )
+    functions[file] = "".join(f"{line}\n" for line in lines)
+
+
+def _name_module(file: str) -> str:
+    return "module_" + re.sub(r"\W", "_", file)

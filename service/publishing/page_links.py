@@ -1,0 +1,134 @@
+"""Rewrites a page for a site: links lead to its files, and what needs a service is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from html.parser import HTMLParser
+from urllib.parse import urldefrag, urljoin
+
+from service.publishing.site_addresses import Place
+
+FindPlace = Callable[[str], Place | None]
+
+_LINKS = {"a": "href", "area": "href", "link": "href", "img": "src", "script": "src"}
+_VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
+)
+_FOREIGN = ("http://", "https://", "mailto:")
+
+
+class PageRewriter(HTMLParser):
+    """Rewrites one page. Everything that is not changed stays letter by letter.
+
+    Attributes
+    ----------
+    linked
+        The places that the page leads to or loads.
+    """
+
+    def __init__(self, here: Place, find_place: FindPlace, pack_data: Callable[[str], str]) -> None:
+        super().__init__(convert_charrefs=False)
+        self.linked: list[Place] = []
+        self._here = here
+        self._find_place = find_place
+        self._pack_data = pack_data
+        self._is_data = False
+        self._written: list[str] = []
+        self._left_out: list[str] = []
+        """The open elements that are left out, outermost first."""
+
+    def rewrite(self, page: str) -> str:
+        """Return the page as the site has it."""
+        self.feed(page)
+        self.close()
+        return "".join(self._written)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Write a start tag; leave out what needs a service."""
+        values = dict(attrs)
+        if self._left_out or self._needs_service(tag, values):
+            if tag not in _VOID:
+                self._left_out.append(tag)
+            return
+        self._is_data = tag == "script" and values.get("type") == "application/json"
+        changed = self._change_attributes(tag, values)
+        text = self.get_starttag_text() or ""
+        self._written.append(text if changed == values else _write_tag(tag, changed, closed=text.endswith("/>")))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Write a tag that has no content, such as those of a picture."""
+        if not self._left_out:
+            self.handle_starttag(tag, attrs)
+            if self._left_out:
+                self._left_out.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Write an end tag."""
+        if not self._left_out:
+            self._written.append(f"</{tag}>")
+        elif tag in self._left_out:
+            while self._left_out.pop() != tag:  # an element that was not closed ends with the one around it
+                pass
+
+    def handle_data(self, data: str) -> None:
+        """Write text, and pack the data of a chart."""
+        self._write(self._pack_data(data) if self._is_data else data)
+        self._is_data = False
+
+    def handle_entityref(self, name: str) -> None:
+        """Write a character that is named."""
+        self._write(f"&{name};")
+
+    def handle_charref(self, name: str) -> None:
+        """Write a character that is numbered."""
+        self._write(f"&#{name};")
+
+    def handle_decl(self, decl: str) -> None:
+        """Write the type of the document."""
+        self._write(f"<!{decl}>")
+
+    def _write(self, text: str) -> None:
+        if not self._left_out:
+            self._written.append(text)
+
+    def _needs_service(self, tag: str, values: dict[str, str | None]) -> bool:
+        """Return whether an element is of no use without a service."""
+        if tag == "form" or "data-pick" in values or "data-decide" in values:
+            return True
+        is_action = tag == "a" and "button" in (values.get("class") or "").split()
+        is_other_format = tag == "link" and values.get("rel") == "alternate"
+        return (is_action or is_other_format) and self._leads_nowhere(values.get("href"))
+
+    def _leads_nowhere(self, address: str | None) -> bool:
+        return address is not None and not address.startswith(("#", *_FOREIGN)) and self._find(address) is None
+
+    def _change_attributes(self, tag: str, values: dict[str, str | None]) -> dict[str, str | None]:
+        """Return the attributes of a tag with addresses of the site, and without those that ask a service."""
+        kept = {name: value for name, value in values.items() if not name.startswith("hx-")}
+        name = _LINKS.get(tag, "")
+        address = kept.get(name)
+        if address is not None and not address.startswith(("#", *_FOREIGN)):
+            kept[name] = self._link(address)
+            if kept[name] is None:
+                del kept[name]  # the text stays, and leads nowhere
+        if tag == "script" and kept.get("type") == "module":
+            # A browser loads no modules from a disk. Without a module's own delay, it is asked for.
+            del kept["type"]
+            kept = {"defer": None, **kept}
+        return kept
+
+    def _link(self, address: str) -> str | None:
+        place = self._find(address)
+        if place is None:
+            return None
+        self.linked.append(place)
+        return self._here.link_to(place, urldefrag(address).fragment)
+
+    def _find(self, address: str) -> Place | None:
+        return self._find_place(urljoin(self._here.path, urldefrag(address).url))
+
+
+def _write_tag(tag: str, values: dict[str, str | None], *, closed: bool) -> str:
+    parts = [tag, *(name if value is None else f'{name}="{escape(value)}"' for name, value in values.items())]
+    return f"<{' '.join(parts)}{'/' if closed else ''}>"

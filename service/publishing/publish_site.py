@@ -1,0 +1,162 @@
+"""Writes the pages of a database into a folder: asks the application for the first page, and follows its links."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from flask import Flask, g, request
+from flask.testing import FlaskClient
+
+from runner.contract import metric
+from runner.contract.report import hash_document
+from service.app import create_app
+from service.config.access import Access
+from service.config.settings import Config
+from service.errors import ServiceError
+from service.pipeline import judging_schedule
+from service.publishing.chart_data import COMMITS_FILE, ChartPacker
+from service.publishing.classic_scripts import join_modules
+from service.publishing.page_links import PageRewriter
+from service.publishing.site_addresses import HOME, Place, SiteAddresses
+from service.publishing.site_folder import replace_site
+from service.rules.access.caller import Caller
+from service.rules.access.scope import Scope
+from service.schemas.history import SeriesSummary
+from service.store.series import series
+from service.store.series.series import SeriesFilter
+from service.web import app_resources
+
+_MODULES = "static/"
+_READER = Caller("reader", frozenset({Scope.READ}))
+"""Who sees everything, and decides nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSite:
+    """What was written."""
+
+    pages: int
+    bytes: int
+
+
+def publish_site(
+    config: Config, site: Path, report_progress: Callable[[int, int], None], *, with_details: bool = False
+) -> PublishedSite:
+    """Write the site of the configured database.
+
+    Parameters
+    ----------
+    report_progress
+        Called with how many files are written, and how many are known.
+    with_details
+        Whether it shows what a public dashboard hides: the values of settings, the messages of failed builds.
+
+    Raises
+    ------
+    ServiceError
+        The folder cannot be replaced, or a page cannot be made.
+    """
+    app = _create_app(config, with_details=with_details)
+    with app.app_context():
+        database = app_resources.get_database()
+    judging_schedule.judge_all_series(database)
+    with database.reading() as session:
+        listed = series.list_page(session, SeriesFilter()).items
+    keys = {
+        item.id: hash_document([item.subject, item.host, item.case, item.definition, item.metric])
+        for item in listed
+        if _is_shown(item)
+    }
+    addresses = SiteAddresses(app.url_map.bind("localhost"), keys.get)
+    app.jinja_env.globals["may_see"] = addresses.has
+    with replace_site(site) as folder:
+        return _Crawl(app.test_client(use_cookies=False), addresses, folder).write(report_progress)
+
+
+class _Crawl:
+    """Writes the first page, and all that it leads to."""
+
+    def __init__(self, client: FlaskClient, addresses: SiteAddresses, folder: Path) -> None:
+        self._client = client
+        self._addresses = addresses
+        self._folder = folder
+        self._charts = ChartPacker()
+        self._waiting: dict[str, Place] = {HOME.file: HOME}
+        self._written: set[str] = set()
+
+    def write(self, report_progress: Callable[[int, int], None]) -> PublishedSite:
+        pages = size = 0
+        while self._waiting:
+            file, place = next(iter(self._waiting.items()))
+            del self._waiting[file]
+            self._written.add(file)
+            if file != COMMITS_FILE:  # it is complete once all charts are
+                pages += file.endswith(".html")
+                size += self._write_file(file, self._make_content(place))
+            report_progress(len(self._written), len(self._written) + len(self._waiting))
+        return PublishedSite(pages, size + self._write_file(COMMITS_FILE, self._charts.write_commits().encode()))
+
+    def _write_file(self, file: str, content: bytes) -> int:
+        """Write a file of the site; return its size."""
+        target = self._folder / file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return target.write_bytes(content)
+
+    def _make_content(self, place: Place) -> bytes:
+        """Return what a file of the site has, and follow its links."""
+        if place.file.startswith(_MODULES) and place.file.endswith(".js"):
+            return join_modules(place.file, lambda file: self._ask(f"/{file}").decode()).encode()
+        content = self._ask(place.path)
+        if not place.file.endswith(".html"):
+            return content
+        rewriter = PageRewriter(place, self._addresses.find_place, self._charts.pack)
+        page = rewriter.rewrite(content.decode())
+        self._follow(rewriter.linked)
+        return page.encode()
+
+    def _follow(self, places: Iterable[Place]) -> None:
+        for place in places:
+            if place.file not in self._written:
+                self._waiting.setdefault(place.file, place)
+
+    def _ask(self, path: str) -> bytes:
+        response = self._client.get(path, headers={"Accept": "text/html,*/*"})
+        if response.status_code != 200:
+            raise ServiceError("A page cannot be published", f"{path} ({response.status})", "Please report this.")
+        content: bytes = response.data
+        return content
+
+
+def _is_shown(item: SeriesSummary) -> bool:
+    """Return whether a site has the page of a series: judged metrics, and those that views show before all others.
+
+    The other ones are most, and a site has to stay small.
+    """
+    return item.judged or bool(metric(item.metric).views)
+
+
+def _create_app(config: Config, *, with_details: bool) -> Flask:
+    """Return the application whose pages are published: as everybody may see them, and without what needs a service."""
+    app = create_app(
+        config.copy_with(
+            access=Access.TOKENS, anonymous_read=True, jobs_here=False, forges={}, jobs=None, provider=None
+        )
+    )
+    app_resources.mark_as_published(app)
+    app.jinja_env.globals |= {
+        "is_published": True,
+        "follow": lambda *_series, **_jobs: "",
+        "format_addresses": dict,
+        "is_anonymous": lambda: True,
+        "signed_in": lambda: None,
+    }
+
+    def let_read() -> None:
+        # Releases show the names of settings and no values.
+        if with_details or request.blueprint == "releases":
+            g.caller = _READER
+
+    app.before_request_funcs.setdefault(None, []).insert(0, let_read)
+    return app

@@ -1,0 +1,122 @@
+"""Which pages a site has, and the file of each.
+
+A site is read-only, so it has the pages that tell results. Where a page has a query, only those that choose a part of a
+list are published: filters have too many combinations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+
+from werkzeug.exceptions import HTTPException
+from werkzeug.routing import MapAdapter
+
+_LISTS = frozenset({"offset", "folded", "snoozed"})
+_PUBLISHED: Mapping[str, frozenset[str]] = {
+    "overview.show": _LISTS,
+    "event.index": _LISTS | {"state", "subject"},
+    "event.show": frozenset(),
+    "drift.show": frozenset(),
+    "drift_map.show": frozenset(),
+    "drift_map.show_subject": frozenset(),
+    "drift_map.drawing": frozenset(),
+    "series.show": frozenset(),
+    "releases.index": frozenset(),
+    "releases.show": frozenset({"subject"}),
+    "workloads.index": frozenset(),
+    "workloads.workload": frozenset(),
+    "workloads.case": frozenset(),
+    "static": frozenset(),
+    "vendor.file": frozenset(),
+}
+"""The endpoints of a site, each with the parameters of the queries that are published."""
+_EVERYTHING = ("since", "all")
+"""What a list without a filter by time says; a site has no reader whose last visit it would know."""
+_PLAIN_NAME = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,99}")
+_MAX_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address of the service, and the file of the site that has its content."""
+
+    path: str
+    """What to ask the application for: the path, perhaps with a query."""
+    file: str
+    """The file, relative to the folder of the site."""
+
+    def link_to(self, target: Place, fragment: str = "") -> str:
+        """Return the relative address of another file."""
+        relative = posixpath.relpath(target.file, posixpath.dirname(self.file) or ".")
+        return quote(relative) + (f"#{fragment}" if fragment else "")
+
+
+HOME = Place("/?since=all", "index.html")
+
+
+class SiteAddresses:
+    """Finds the place of each address that a site has.
+
+    Parameters
+    ----------
+    routes
+        The routes of the application.
+    series_keys
+        Returns what identifies a series in all databases: its number is another one in each.
+    """
+
+    def __init__(self, routes: MapAdapter, series_keys: Callable[[int], str | None]) -> None:
+        self._routes = routes
+        self._series_keys = series_keys
+
+    def has(self, endpoint: str) -> bool:
+        """Return whether a site has the pages of an endpoint."""
+        return endpoint in _PUBLISHED
+
+    def find_place(self, address: str) -> Place | None:
+        """Return the place of an address, relative to the root; None if the site does not have it."""
+        parts = urlsplit(address)
+        if parts.scheme or parts.netloc or not parts.path.startswith("/"):
+            return None
+        try:
+            endpoint, arguments = self._routes.match(unquote(parts.path), method="GET")
+        except HTTPException:
+            return None
+        if endpoint not in _PUBLISHED:
+            return None
+        query = sorted(pair for pair in parse_qsl(parts.query) if pair != _EVERYTHING)
+        if any(name not in _PUBLISHED[endpoint] for name, _ in query):
+            return None
+        file = self._name_file(endpoint, arguments, parts, query)
+        return None if file is None else Place(_build_request(endpoint, parts, query), file)
+
+    def _name_file(
+        self, endpoint: str, arguments: Mapping[str, object], parts: SplitResult, query: list[tuple[str, str]]
+    ) -> str | None:
+        if endpoint == "series.show":
+            key = self._series_keys(int(str(arguments["series_id"])))
+            return None if key is None else f"series/{key}.html"
+        if endpoint in {"static", "vendor.file"}:
+            return parts.path.lstrip("/")
+        steps = [name_part(unquote(step)) for step in parts.path.split("/") if step] or ["index"]
+        if query:
+            steps[-1] += "-" + name_part("-".join(f"{name}-{value}" for name, value in query))
+        return "/".join(steps) + ("" if endpoint == "drift_map.drawing" else ".html")
+
+
+def name_part(text: str) -> str:
+    """Return a name of a file or folder that is the same on all file systems, and another one for each text."""
+    if _PLAIN_NAME.fullmatch(text):
+        return text
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f"{re.sub(r'[^a-z0-9_]+', '-', text.lower()).strip('-')[:_MAX_NAME]}-{digest}".lstrip("-")
+
+
+def _build_request(endpoint: str, parts: SplitResult, query: list[tuple[str, str]]) -> str:
+    pairs = [*query, _EVERYTHING] if endpoint in {"overview.show", "event.index"} else query
+    return parts.path + (f"?{urlencode(pairs)}" if pairs else "")

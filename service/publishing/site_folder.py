@@ -1,0 +1,47 @@
+"""The folder of a site: replaced as a whole, and only if a site is in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from service.errors import ServiceError
+from service.store.maintenance.complete_files import explain_write_errors
+
+_MARKER = "faultwatch-site.txt"
+_MARKER_TEXT = "faultwatch publish wrote this folder, and replaces all of it the next time.\n"
+
+
+@contextmanager
+def replace_site(site: Path) -> Iterator[Path]:
+    """Yield an empty folder; give it the name of the site once it is complete.
+
+    Raises
+    ------
+    ServiceError
+        The folder has other files, which would be lost, or cannot be written.
+    """
+    with explain_write_errors(site):
+        _refuse_other_files(site)
+        part, old = (site.with_name(f".{site.name}.{os.getpid()}.{what}") for what in ("part", "old"))
+        part.mkdir()
+        try:
+            # GitHub Pages leaves out files that begin with an underscore, unless it is told not to.
+            (part / ".nojekyll").touch()
+            (part / _MARKER).write_text(_MARKER_TEXT, encoding="utf-8")
+            yield part
+            if site.exists():
+                site.rename(old)
+            part.rename(site)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _refuse_other_files(site: Path) -> None:
+    if not site.exists() or (site.is_dir() and ((site / _MARKER).is_file() or not any(site.iterdir()))):
+        return
+    raise ServiceError("The folder is not a site", str(site), "Name a new or an empty folder.")

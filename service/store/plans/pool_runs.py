@@ -1,0 +1,66 @@
+"""The runs of other machines of a pool, which a plan takes for runs of the machine that asks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from runner.contract import PlanRequest
+from runner.contract.report import POOL_SETTING
+from service.rules.run_plan import StoredRun
+from service.rules.series.pools import find_stand_ins
+from service.store import shared_rows
+from service.store.models import Case, Host, Series, Subject
+from service.store.series import points, pool_environments
+
+Alike = Mapping[int, frozenset[str]]
+"""The environments that the one of a request stands for, by the index of the case; with its own."""
+
+
+def find_alike_environments(session: Session, request: PlanRequest) -> Alike:
+    """Return for each case the environments in which all of its exact counts are proven to be those of the request."""
+    own = request.environment.hash
+    alike = dict.fromkeys(range(len(request.cases)), frozenset({own}))
+    if POOL_SETTING not in request.environment.settings:
+        return alike
+    series_of_case = _list_exact_series(session, request)
+    by_series = points.read_points_on_trend(session, [name for names in series_of_case.values() for name in names])
+    seen = {point.environment for of_series in by_series.values() for point in of_series}
+    settings = pool_environments.read_pool_settings(session, seen) | {own: dict(request.environment.settings)}
+    for index, case in enumerate(request.cases):
+        stand_ins = [
+            find_stand_ins(by_series[name], settings) for name in series_of_case[shared_rows.make_case_key(case)]
+        ]
+        groups = [{name for name in settings if of.get(name, name) == of.get(own, own)} for of in stand_ins]
+        alike[index] |= set.intersection(*groups) if groups else set()
+    return alike
+
+
+def take_for_own(stored: Mapping[int, Iterable[StoredRun]], alike: Alike, own: str) -> dict[int, list[StoredRun]]:
+    """Return the runs of each case, with the environment of the request where theirs is like it."""
+    return {
+        index: [replace(run, environment=own) if run.environment in alike[index] else run for run in runs]
+        for index, runs in stored.items()
+    }
+
+
+def _list_exact_series(session: Session, request: PlanRequest) -> dict[str, list[int]]:
+    """Return the judged series of exact counts of the host, by the key of the case."""
+    rows = session.execute(
+        select(Case.key, Series.id, Series.metric)
+        .select_from(Series)
+        .join(Subject, Series.subject_id == Subject.id)
+        .join(Host, Series.host_id == Host.id)
+        .join(Case, Series.case_id == Case.id)
+        .where(Subject.name == request.subject, Host.name == request.host.name, Series.judged)
+        .where(Case.key.in_([shared_rows.make_case_key(case) for case in request.cases]))
+    )
+    by_case: dict[str, list[int]] = defaultdict(list)
+    for key, series_id, name in rows:
+        if pool_environments.is_exact(name):
+            by_case[key].append(series_id)
+    return by_case

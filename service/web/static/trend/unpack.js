@@ -1,0 +1,14 @@
+// The document of a chart of a published site, whose runs are packed: see service/publishing/chart_data.py.
+
+export function unpack(document_, commits) {
+  return commits ? { ...document_, path: runs(document_.path, commits), beside: runs(document_.beside, commits) } : document_;
+}
+
+function runs({ n_runs, at, ...columns }, commits) {
+  const field = (column, run) => (Array.isArray(column) ? column[run] : column?.of ? column.of[column.at[run]] : column);
+  return Array.from({ length: n_runs }, (_, run) => {
+    const own = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, field(column, run)]));
+    const of_commit = Object.fromEntries(Object.entries(commits).map(([name, column]) => [name, column[at[run]]]));
+    return { ...of_commit, low: own.y, high: own.y, ...own };
+  });
+}
