@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.service.rules.series.test_tracks import point
+from tests.service.rules.series.test_point_order import point
 
 from runner.contract.report import POOL_SETTING
 from service.rules.series.point_order import PathPoint
