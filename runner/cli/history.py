@@ -166,9 +166,10 @@ def command(
                     f"measurement here. This begins new series, so every revision is measured again."
                 )
             summary = prepared.measure(service, kept.spool)
-            if not (no_prove or summary.waiting):
-                budget = compute_proof_seconds(prove_for, time.monotonic() - began)
-                summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0)
+            if not summary.waiting:
+                # Without time nothing is proven, but what is likely is listed.
+                budget = 0.0 if no_prove else compute_proof_seconds(prove_for, time.monotonic() - began)
+                summary.proofs = prepared.prove(service, budget, at_least_one=prove_for < 0 and not no_prove)
             turn.end()
             # While reports wait on disk, the service cannot know all drifts.
             drifts = [] if summary.waiting else prepared.list_drifts(service.connect_patiently(print_message))

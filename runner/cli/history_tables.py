@@ -11,11 +11,13 @@ from runner.cli.activity import format_time_spent
 from runner.cli.drift_map_lines import draw_drift_map
 from runner.cli.formatting import escape_text, format_count, format_percent, format_value
 from runner.cli.next_command import TypedTarget
+from runner.contract.nomination import Nomination
 
 _DEFAULT_METRIC = "minor-faults"
 """What a bisect searches if no metric is named."""
 _DIRECTION_LABELS = {"regression": "▲ regression", "improvement": "▼ improvement"}
 
+_MAX_SUSPECTED = 10
 _MAX_POWERS = 3
 """Statements of what comparisons can find, so that a matrix does not fill the screen."""
 
@@ -79,7 +81,7 @@ def show_history(
     if not summary.measured and not summary.stored and not summary.reused:
         console.print("[yellow]Nothing was measured, so nothing is judged.[/]")
     else:
-        show_drifts(console, drifts, target)
+        show_drifts(console, drifts, target, summary.proofs.left_open if summary.proofs else ())
     if summary.proofs:
         _show_proofs(console, summary.proofs)
     for url in charts:
@@ -100,11 +102,30 @@ def describe_skipped_commits(commits: int) -> str:
     )
 
 
-def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget) -> None:
-    """Print drifts, newest first. Folded drifts are counted in one line, as on the dashboard."""
+def show_drifts(
+    console: Console, drifts: Sequence[dict[str, Any]], target: TypedTarget, nominations: Sequence[Nomination] = ()
+) -> None:
+    """Print drifts, newest first. Folded drifts are counted in one line, as on the dashboard.
+
+    Parameters
+    ----------
+    nominations
+        Likely changes that were neither proven nor refuted. Those that are no drifts yet are printed as suspected.
+    """
     above_floor = order_drifts([drift for drift in drifts if not drift.get("below_floor")])
+    known = {(drift["case"], drift["metric"], drift["revision"]) for drift in drifts}
+    suspected = [
+        nomination
+        for nomination in nominations
+        if (nomination.case.name, nomination.metric, nomination.head) not in known
+    ]
     if not above_floor:
-        console.print("No drift." if not drifts else "No drift above the floor.")
+        certain = " is certain" if suspected else ""
+        console.print(f"No drift{certain}." if not drifts else f"No drift above the floor{certain}.")
+    for nomination in suspected[:_MAX_SUSPECTED]:
+        _show_suspected(console, nomination, target)
+    if len(suspected) > _MAX_SUSPECTED:
+        console.print(f"{len(suspected) - _MAX_SUSPECTED} more are suspected.", highlight=False)
     for drift in above_floor:
         name, before, after = drift["metric"], drift["before"], drift["after"]
         # A zero baseline has no percentage.
@@ -125,6 +146,20 @@ def show_drifts(console: Console, drifts: Sequence[dict[str, Any]], target: Type
             console.print(f"    {escape_text(setting['name'])}: {escape_text(change)}", highlight=False, soft_wrap=True)
     if folded := len(drifts) - len(above_floor):
         console.print(f"{folded} below the floor: runs with the same bytes can differ by as much.", style="dim")
+
+
+def _show_suspected(console: Console, nomination: Nomination, target: TypedTarget) -> None:
+    """Print a likely change that no pairs have proven, and the command that does."""
+    name, before, after = nomination.metric, nomination.before, nomination.after
+    percent = "" if nomination.percent is None else f", {format_percent(nomination.percent)}"
+    compare = target.suggest("compare", f"{nomination.base[:10]}..{nomination.head[:10]}", nomination.case.name)
+    console.print(
+        f"[yellow]? suspected {escape_text(name)}[/] {format_value(name, before)} → {format_value(name, after)} "
+        f"({format_value(name, after - before, sign=True)}{percent})  {escape_text(nomination.case.name)}  "
+        f"at {nomination.head[:10]}\n    `{escape_text(compare)}` settles it",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def order_drifts(drifts: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -173,7 +208,8 @@ def _show_proofs(console: Console, proofs: ProofSummary) -> None:
         )
     if proofs.left_open:
         console.print(
-            f"[yellow]There was no time to prove {format_count(len(proofs.left_open), 'likely change')}: "
+            f"[yellow]{format_count(len(proofs.left_open), 'likely change')} "
+            f"{'was' if len(proofs.left_open) == 1 else 'were'} neither proven nor refuted: "
             "--prove-for 30m gives them more time.[/]",
             highlight=False,
             soft_wrap=True,

@@ -91,14 +91,24 @@ def _list_worthwhile(
     if len({value for point in level for value in point.samples}) == 1:
         return  # every sample is the same
     nomination = nominate_newest(level)
-    ends = _list_exact_steps(level)
+    exact_steps = _list_exact_steps(level)
+    ends = [*exact_steps]
     if nomination:
         ends.append((nomination.low - 1, nomination.high))
     ends.append((0, len(level) - 1))
     for first, last in dict.fromkeys(ends):
         base, end = level[first], level[last]
         if base.revision != end.revision and not is_covered(base, end, proven, level):
-            yield _build_ranked_nomination(head, base.revision, end.revision, base.value, end.value, likely=False)
+            likely = (first, last) in exact_steps and _is_final_step(level, first)
+            yield _build_ranked_nomination(head, base.revision, end.revision, base.value, end.value, likely=likely)
+
+
+def _is_final_step(level: Points, index: int) -> bool:
+    """Return whether no value after a step was there before it: the step is no outlier, and no second mode."""
+    before, after = (
+        {value for point in part for value in point.samples} for part in (level[: index + 1], level[index + 1 :])
+    )
+    return before.isdisjoint(after)
 
 
 def _build_ranked_nomination(

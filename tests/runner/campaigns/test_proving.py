@@ -77,7 +77,8 @@ def test_without_proofs_it_is_suspected_and_a_comparison_settles_it(tmp_path: Pa
     commits = make_noisy_history(tmp_path / "repo", (1000, 1000, 2000, 2000))
     result, _ = measure_history(tmp_path, service_url, "--no-prove")
     (drift,) = list_faults(result)
-    assert (drift["evidence"]["wants_rerun"], result["proofs"]) == (True, None)
+    assert (drift["evidence"]["wants_rerun"], result["proofs"]["proven"]) == (True, 0)
+    assert result["proofs"]["left_open"][0]["head"] == commits[2]
     status, output, messages = faultwatch(
         tmp_path / "home", "history", "--repo", "repo", "repo/workload.toml", "--no-prove", url=service_url
     )

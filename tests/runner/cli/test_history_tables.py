@@ -7,8 +7,11 @@ import pytest
 from rich.console import Console
 
 from runner.campaigns.history_measurement import HistorySummary
+from runner.campaigns.proving import ProofSummary
 from runner.cli.history_tables import show_drifts, show_history
 from runner.cli.next_command import TypedTarget
+from runner.contract.nomination import Nomination
+from runner.contract.report import Case
 
 TARGET = TypedTarget("plant", "bench/plant.toml", "./seeds", ("LANG=de DE",))
 
@@ -119,3 +122,27 @@ def test_what_the_service_folds_is_counted_in_one_line() -> None:
     text = shown(below_floor=True)
     assert text == "No drift above the floor.\n1 below the floor: runs with the same bytes can differ by as much.\n"
     assert "below the floor" not in shown(below_floor=False)
+
+
+def test_a_likely_change_that_was_not_proven_is_never_no_drift(capsys: pytest.CaptureFixture[str]) -> None:
+    nominations = [
+        Nomination(
+            case=Case(workload="plant", definition="0" * 16),
+            metric="minor-faults",
+            base="a" * 40,
+            head=digit * 40,
+            before=563,
+            after=819,
+            percent=45.47,
+            likely=True,
+        )
+        for digit in "bcdef0123456"
+    ]
+    summary = HistorySummary(revisions=6, measured=6, proofs=ProofSummary(left_open=nominations))
+    show_history(summary, [], TypedTarget("plant"))
+    text = capsys.readouterr().out
+    assert "No drift is certain." in text
+    assert "? suspected minor-faults 563 → 819 (+256, +45.5" in text
+    assert "aaaaaaaaaa..bbbbbbbbbb" in text
+    assert "2 more are suspected." in text
+    assert "12 likely changes were neither proven nor refuted: --prove-for 30m" in text

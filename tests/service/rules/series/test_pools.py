@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.service.rules.series.test_point_order import point
 
 from runner.contract.report import POOL_SETTING
 from service.rules.series.point_order import PathPoint
 from service.rules.series.pools import MIN_COMMITS, find_stand_ins
+from tests.service.rules.series.test_point_order import point
 
 
 def machine(**settings: str) -> dict[str, str]:

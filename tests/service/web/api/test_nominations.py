@@ -79,3 +79,20 @@ def test_a_proof_keeps_which_change_its_pairs_exclude(api: Api, database: Databa
     assert api.client.post("/api/v1/proofs", json=document).json["verdict"] == "same"
     with database.reading() as reading:
         assert list(reading.scalars(select(ProofRow.excluded))) == [None], "counts that repeat exclude every change"
+
+
+def list_likely(api: Api, *counts: int) -> list[tuple[int, int]]:
+    """Measure a commit for each count, which both of its samples have; return the likely changes."""
+    api.send(*(reports.report(number, count, count) for number, count in enumerate(counts, 1)))
+    items = api.get("/nominations", subject="demo", host="box")["items"]
+    return sorted(
+        (item["before"], item["after"]) for item in items if item["likely"] and item["metric"] == "minor-faults"
+    )
+
+
+def test_each_commit_of_a_staircase_of_exact_counts_is_likely_to_have_moved_them(api: Api) -> None:
+    assert list_likely(api, 563, 819, 1075, 1331) == [(563, 819), (819, 1075), (1075, 1331)]
+
+
+def test_a_count_that_returns_is_an_outlier_and_no_likely_change(api: Api) -> None:
+    assert list_likely(api, 563, 564, 563, 565, 563) == []
