@@ -21,10 +21,11 @@ from service.forges.gate_verdict_text import (
     format_change,
     format_metric_name,
 )
+from service.rules.comparison.metric_decision import describe_bounds
 from service.rules.gate import insight
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, MetricOutcome
 from service.text.markdown import format_block, format_code
-from service.text.numbers import format_percent, format_quantity, format_range
+from service.text.numbers import format_quantity, format_range
 
 MAX_COMMENT_BYTES = 65_536
 """GitHub's limit of a comment in characters, applied to bytes here, which are never fewer."""
@@ -179,7 +180,7 @@ def _format_change(verdict: MetricVerdict) -> str:
     text = format_change(verdict)
     if verdict.bounds is None or not verdict.counts or not any(verdict.bounds):
         return text
-    return f"{text}, between {format_percent(verdict.bounds[0])} and {format_percent(verdict.bounds[1])}"
+    return f"{text}, {describe_bounds(verdict.bounds)}"
 
 
 def _format_noise(verdict: MetricVerdict) -> str:

@@ -6,6 +6,9 @@ from math import isfinite
 
 from runner.contract.level import Number
 
+_MAX_SYMMETRIC_PERCENT = 199.9
+"""A change in percent of the mean of both values beyond which the first one is practically zero."""
+
 
 def compute_percent_change(change: Number | None, level: Number | None) -> float | None:
     """Return a change in percent of the level it starts from.
@@ -26,3 +29,11 @@ def compute_symmetric_percent_change(before: Number, after: Number) -> float:
     """
     size = abs(before) / 2 + abs(after) / 2
     return 100 * ((after - before) / size) if size else 0.0
+
+
+def convert_to_percent_of_base(symmetric: float) -> float | None:
+    """Convert percent of the mean of both values to percent of the first one; None if that is or may be zero.
+
+    Of (b - a) / ((a + b) / 2) = s follows (b - a) / a = s / (1 - s / 2).
+    """
+    return None if symmetric >= _MAX_SYMMETRIC_PERCENT else 200 * symmetric / (200 - symmetric)

@@ -16,14 +16,12 @@ from runner.contract.level import Number, compute_median, is_repeating
 from service.lab.schemas import Effect, LabCertainty, LabMetric
 from service.rules.comparison.error_probability import FALSE_ALARM_PROBABILITY
 from service.rules.comparison.metric_decision import decide_count, decide_noisy
-from service.rules.relative_change import compute_percent_change
+from service.rules.relative_change import compute_percent_change, convert_to_percent_of_base
 from service.rules.series import noise_floor
 
 FAULTS, SYSTEM_TIME, THROUGHPUT, MEMORY, ELAPSED = ("minor-faults", "sys-time", "throughput", "max-rss", "elapsed")
 METRICS = (FAULTS, "major-faults", SYSTEM_TIME, THROUGHPUT, ELAPSED, MEMORY)
 """The metrics of a cell; elapsed time stands for the throughput of a program that reports none."""
-_MAX_SYMMETRIC_PERCENT = 199.9
-"""A change in percent of the mean of both sides beyond which the default is practically zero."""
 _MIN_SAMPLES = 2
 """Samples in which a count has to repeat before it is a fact."""
 
@@ -123,10 +121,8 @@ def _compare_separate_sessions(level: LabMetric, default: Readings, cell: Readin
 
 def _convert_bounds_to_default(interval: tuple[float, float]) -> tuple[float, float] | None:
     """Return bounds in percent of the default instead of the mean of both sides; None if the default may be zero."""
-    if interval[1] >= _MAX_SYMMETRIC_PERCENT:
-        return None
-    low, high = (200 * bound / (200 - bound) for bound in interval)
-    return low, high
+    low, high = (convert_to_percent_of_base(bound) for bound in interval)
+    return None if low is None or high is None else (low, high)
 
 
 def _decide_effect(name: str, change: Number) -> Effect:

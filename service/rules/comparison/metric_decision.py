@@ -31,7 +31,7 @@ from service.rules.comparison.sign_test import (
     decide_direction,
     is_surely_majority,
 )
-from service.rules.relative_change import compute_symmetric_percent_change
+from service.rules.relative_change import compute_symmetric_percent_change, convert_to_percent_of_base
 from service.text.numbers import format_number, format_percent
 
 COUNTS = ("exact", "counts")
@@ -208,9 +208,7 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         sentence = f"{pair_count} too few for an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, more=more)
     low, high = interval
-    bounds_sentence = (
-        f"The change lies between {format_percent(low)} and {format_percent(high)} according to {len(pairs)} pairs"
-    )
+    bounds_sentence = f"The change lies {describe_bounds(interval)} according to {len(pairs)} pairs"
     if (low > 0 or high < 0) and 2 * abs(middle) >= precision:
         sentence = f"{bounds_sentence}: not zero, with an error probability of {format_number(alpha)}."
         return MetricDecision(Verdict.CHANGED, "paired", sentence, 1 if low > 0 else -1, interval=interval)
@@ -219,6 +217,16 @@ def decide_noisy(pairs: Pairs, precision: float, alpha: float) -> MetricDecision
         return MetricDecision(Verdict.SAME, "paired", sentence, interval=interval)
     sentence = f"{bounds_sentence}, and a change of {format_number(precision)} % matters."
     return MetricDecision(Verdict.NEEDS_MORE_RUNS, "paired", sentence, interval=interval, more=more)
+
+
+def describe_bounds(interval: tuple[float, float]) -> str:
+    """Return the bounds of a change in words: in percent of base, where the bounds are of the mean of both sides."""
+    low, high = (convert_to_percent_of_base(bound) for bound in interval)
+    if low is None:
+        return "above any percentage of base, which is close to zero"
+    if high is None:
+        return f"above {format_percent(low)}"
+    return f"between {format_percent(low)} and {format_percent(high)}"
 
 
 def _describe_signs(signs: Signs, large_clause: str = "", direction: int = 0) -> str:

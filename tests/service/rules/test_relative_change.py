@@ -1,0 +1,32 @@
+"""Changes relative to a level."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from service.rules.comparison.metric_decision import decide_noisy
+from service.rules.relative_change import (
+    compute_percent_change,
+    compute_symmetric_percent_change,
+    convert_to_percent_of_base,
+)
+
+
+@given(st.floats(1, 1e9), st.floats(1, 1e9))
+def test_percent_of_the_mean_becomes_percent_of_base(before: float, after: float) -> None:
+    converted = convert_to_percent_of_base(compute_symmetric_percent_change(before, after))
+    percent = compute_percent_change(after - before, before)
+    assert percent is not None
+    assert converted == pytest.approx(percent, rel=1e-3, abs=1e-6) if after < 1000 * before else converted is None
+
+
+def test_a_base_of_zero_has_no_percentage() -> None:
+    assert convert_to_percent_of_base(compute_symmetric_percent_change(0, 5)) is None
+
+
+def test_a_verdict_states_its_bounds_relative_to_base_as_the_change_beside_it() -> None:
+    pairs = [(34_000 + number % 3, 48_300 + number % 5) for number in range(40)]
+    sentence = decide_noisy(pairs, 3, 1e-4).sentence.replace("\N{NARROW NO-BREAK SPACE}", " ")
+    assert "between +42.1 % and +42.1 %" in sentence
