@@ -99,9 +99,19 @@ def format_quantity(value: Number, unit: str, beside: Number | None = None) -> s
 
 def format_range(low: Number, high: Number, unit: str) -> str:
     """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
-    first, last = format_quantity(low, unit, high), format_quantity(high, unit, low)
-    value, _, _ = first.rpartition(_NARROW_SPACE if first.endswith("%") else _NO_BREAK_SPACE)
-    return f"{value} – {last}"
+    return _join_ends(low, high, unit, "–")
+
+
+def format_move(before: Number, after: Number, unit: str) -> str:
+    """Write how a level moved, both ends in the same unit: ``63.5 → 164 ms``."""
+    return _join_ends(before, after, unit, "→")
+
+
+def _join_ends(first: Number, last: Number, unit: str, mark: str) -> str:
+    """Write two values with their unit once, and a mark between them."""
+    begin, end = format_quantity(first, unit, last), format_quantity(last, unit, first)
+    value, _, _ = begin.rpartition(_NARROW_SPACE if begin.endswith("%") else _NO_BREAK_SPACE)
+    return f"{value} {mark} {end}"
 
 
 def format_difference(value: Number, unit: str) -> str:
