@@ -15,6 +15,7 @@ from runner.contract import metric
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import percent_change
+from service.rules.series.setting_words import describe_setting_changes
 from service.schemas.history import Direction, SettingChange
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
@@ -285,16 +286,8 @@ def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
     """Return one line for each column, with all that changed there."""
     texts: dict[int, list[str]] = {}
     for change in changes:
-        texts.setdefault(change.column, []).append(_describe_settings(change.settings))
+        texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
     return [(column, _shorten(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
-
-
-def _describe_settings(settings: Sequence[SettingChange]) -> str:
-    """Return the settings with their new values, as ``kernel 5.15 → 6.1``."""
-    first = settings[0]
-    name = first.name.removeprefix("variable.").removesuffix(".release")
-    text = f"{name} {first.before or 'not set'} → {first.after or 'not set'}"
-    return text if len(settings) == 1 else f"{text} and {len(settings) - 1:,} more"
 
 
 def _draw_callouts(
@@ -311,7 +304,7 @@ def _draw_callouts(
         n_series = sum(event.n_series for event in change.events)
         more = f" · {n_series:,} series"
         first = change.events[0].id
-        entries.append((change.column, "setting", first, _describe_settings(change.settings), more, bottom))
+        entries.append((change.column, "setting", first, describe_setting_changes(change.settings), more, bottom))
     n_columns = len(layout.columns)
     entries.sort(key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _TURN, entry[0] if turned else -entry[0]))
     callouts = []
