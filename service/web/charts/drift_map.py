@@ -29,9 +29,9 @@ _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
 """Where a bar lies in its column, as a part of it."""
 _TURN = 0.31
 """Callouts of columns left of this part of the width stand on the right of their line, all others on its left."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME = 24, 48, 84, 90, 48
+_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
 """Letters of what a phone shows of a callout, of its first part and of all of it elsewhere, of a line that appears on
-hover, and of a row's name."""
+hover, and of a row's name; the last on a phone."""
 
 
 class Bar(NamedTuple):
@@ -54,6 +54,8 @@ class DrawnRow(NamedTuple):
 
     top: float
     name: str
+    narrow_name: str
+    """The name as far as a phone has room for it."""
     text: str
     case_key: str
     cells: Sequence[DrawnCell]
@@ -230,7 +232,8 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
-    return DrawnRow(top, _shorten(name, _MAX_NAME), text, row.case_key, cells, bars_beside)
+    names = _shorten(name, _MAX_NAME), _shorten(name, _MAX_NARROW)
+    return DrawnRow(top, *names, text, row.case_key, cells, bars_beside)
 
 
 def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
