@@ -20,6 +20,7 @@ MAX_SIGMAS = 10
 _MAX_DIGITS = 17
 """Digits that tell any two floats apart."""
 _MIN_NONZERO = 1e-9
+_MIN_PRECISE_PERCENT = 0.1
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -63,8 +64,9 @@ def format_signed(value: Number) -> str:
 
 
 def format_percent(value: Number) -> str:
-    """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
-    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, SIGNIFICANT_DIGITS)
+    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
+    digits = SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1
+    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, digits)
     return f"{_add_sign(value, size)}{_NARROW_SPACE}%"
 
 
