@@ -188,7 +188,7 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
     by_row: dict[RowName, list[MapDrift]] = {}
     for drift in drifts:
         by_row.setdefault(drift.row, []).append(drift)
-    ranked = sorted(by_row.items(), key=lambda entry: _rank_row(*entry, leading))
+    ranked = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading))
     # The cells are filled of those rows alone that can be shown: of ten thousand drifts, few are in them.
     rows = [_fill_row(*entry) for entry in ranked[: max_rows + 1]]
     shown = _count_fitting(rows, max_rows, max_bars)
