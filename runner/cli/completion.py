@@ -1,4 +1,4 @@
-"""``faultwatch completion``: print what completes commands, options, workloads and revisions in a shell."""
+"""``faultwatch completion``: print the script with which a shell completes commands, options and workloads."""
 
 import click
 

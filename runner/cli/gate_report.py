@@ -53,6 +53,7 @@ def build_gate_report(
             )
             for result, case_pair in zip(results, plan.case_pairs, strict=True)
         ),
+        caveat=judge.workload.caveat,
         may_be_unmeasured=judge.workload.unmeasured == "pass",
         log_url=job.log_url,
     )

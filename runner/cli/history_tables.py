@@ -241,7 +241,7 @@ def _describe_cause(drift: dict[str, Any], target: TypedTarget) -> list[str]:
     who = (
         f"one of {len(commits)} commits, {commits[0]}…{commits[-1]}"
         if candidates_known
-        else f"one of the commits up to {bad}"
+        else f"{bad} or a commit before it"
     )
     options = () if drift["metric"] == _DEFAULT_METRIC else ("--metric", drift["metric"])
     command = target.suggest("bisect", f"{good}..{bad}", drift["case"], options)

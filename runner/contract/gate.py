@@ -175,6 +175,8 @@ class GateReport(Strict):
     """The changes that head makes to the workload file."""
     cases: tuple[GateCase, ...] = Field(default=(), max_length=MAX_CASES)
     """The cases; empty if there was nothing to measure."""
+    caveat: str = Field(default="", max_length=300)
+    """What the workload file says that its numbers cannot say; empty if it says nothing."""
     may_be_unmeasured: bool = False
     """Whether the workload allows a gate that could not measure anything to pass."""
     log_url: str = Field(default="", max_length=1000, pattern=r"^(https?://[^\s<>\"()\[\]]+)?$")

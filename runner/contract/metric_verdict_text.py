@@ -5,7 +5,7 @@ from math import comb
 
 from runner.contract.comparison import MetricVerdict, Verdict
 from runner.contract.metrics import metric
-from runner.contract.number_text import format_quantity
+from runner.contract.number_text import format_move, format_quantity
 
 MIN_ORDERS = 10_000
 """Of so many orders of the samples, one at most has a side wholly above the other: eight samples a side suffice."""
@@ -85,7 +85,7 @@ def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
 
 def _describe_move(verdict: MetricVerdict, show: Callable[[str], str]) -> str:
     unit, base, head = metric(verdict.metric).unit, verdict.base, verdict.head
-    levels = " → ".join(format_quantity(side.level or 0, unit) for side in (base, head))
+    levels = format_move(base.level or 0, head.level or 0, unit)
     samples = f"without any overlap of {base.n} and {head.n} samples"
     return f"{show(verdict.metric)} is {describe_direction(verdict)}, {levels}, {samples}"
 

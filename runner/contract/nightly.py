@@ -102,7 +102,8 @@ class NightlyDrift(Strict):
             return f"{self.title} at {self.revision[:10]}"
         if self.title:
             return f"{self.revision[:10]} {self.title}"
-        return f"{'one of the commits up to' if self.cause in {'commit', 'both'} else 'at'} {self.revision[:10]}"
+        commit = self.revision[:10]
+        return f"{commit} or a commit before it" if self.cause in {"commit", "both"} else f"at {commit}"
 
 
 class NightlyDigest(Strict):

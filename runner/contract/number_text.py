@@ -20,6 +20,7 @@ MAX_SIGMAS = 10
 _MAX_DIGITS = 17
 """Digits that tell any two floats apart."""
 _MIN_NONZERO = 1e-9
+_MIN_PRECISE_PERCENT = 0.1
 _MINUS = "\N{MINUS SIGN}"
 _NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
@@ -63,8 +64,9 @@ def format_signed(value: Number) -> str:
 
 
 def format_percent(value: Number) -> str:
-    """Write a relative change: ``+0.00195 %``, ``−8.25 %``, ``+22,844 %``."""
-    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, SIGNIFICANT_DIGITS)
+    """Write a relative change: ``+0.002 %``, ``−8.25 %``, ``+22,844 %``. Of less than 0.1 %, one digit says enough."""
+    digits = SIGNIFICANT_DIGITS if abs(value) >= _MIN_PRECISE_PERCENT else 1
+    size = f"{value:,.0f}".replace("-", _MINUS) if abs(value) >= 100 else _format_significant(value, digits)
     return f"{_add_sign(value, size)}{_NARROW_SPACE}%"
 
 
@@ -99,9 +101,19 @@ def format_quantity(value: Number, unit: str, beside: Number | None = None) -> s
 
 def format_range(low: Number, high: Number, unit: str) -> str:
     """Write a range with its unit, both ends in the same unit: ``162 – 207 ms``."""
-    first, last = format_quantity(low, unit, high), format_quantity(high, unit, low)
-    value, _, _ = first.rpartition(_NARROW_SPACE if first.endswith("%") else _NO_BREAK_SPACE)
-    return f"{value} – {last}"
+    return _join_ends(low, high, unit, "–")
+
+
+def format_move(before: Number, after: Number, unit: str) -> str:
+    """Write how a level moved, both ends in the same unit: ``63.5 → 164 ms``."""
+    return _join_ends(before, after, unit, "→")
+
+
+def _join_ends(first: Number, last: Number, unit: str, mark: str) -> str:
+    """Write two values with their unit once, and a mark between them."""
+    begin, end = format_quantity(first, unit, last), format_quantity(last, unit, first)
+    value, _, _ = begin.rpartition(_NARROW_SPACE if begin.endswith("%") else _NO_BREAK_SPACE)
+    return f"{value} {mark} {end}"
 
 
 def format_difference(value: Number, unit: str) -> str:

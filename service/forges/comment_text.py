@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from runner.contract import MetricVerdict, Verdict, metric, metric_verdict_text
 from runner.contract.comparison import Side
+from service.forges.comment_links import Links, format_last_line
+from service.forges.comment_steps import explain_faults, offer_acceptance, offer_bisect, suggest_commands
 from service.forges.gate_verdict_text import (
     describe_baseline_change,
     describe_explanations,
@@ -32,31 +32,14 @@ MAX_COMMENT_BYTES = 65_536
 _MAX_SETTINGS = 10
 _MAX_SETTING_CHARACTERS = 60
 _MAX_FAILURES = 3
+_MAX_CAVEAT_CHARACTERS = 300
 _MAX_REASONS = 3
 _MAX_LOG_CHARACTERS = 3_000
-_MAX_COMMANDS = 3
 _MAX_EXPLANATIONS = 5
-_MAX_COMMAND_CHARACTERS = 1_000
 _TABLE_HEAD = (
     "| case | metric | base | head | change | noise | verdict |\n| :--- | :--- | ---: | ---: | ---: | :--- | :--- |\n"
 )
 _FOLDED_SECTION = "<details><summary>{}</summary>\n\n", "\n</details>\n"
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Ways to more details: addresses, made by the service and empty if there is none, and the next step."""
-
-    compare: str = ""
-    log: str = ""
-    bisect: bool = False
-    """Whether to offer the command by which a case is bisected."""
-
-
-def build_links(address: str, base: str, head: str, log_url: str) -> Links:
-    """Return the links of a comment."""
-    compare = f"{address}/compare?{urlencode({'base': base, 'head': head})}" if address else ""
-    return Links(compare, log_url)
 
 
 def build_marker(repository: str, pull_request: int) -> str:
@@ -81,16 +64,18 @@ def build_comment(outcome: GateOutcome, links: Links, end: str = "", limit: int 
     explanations = describe_explanations(outcome, format_code)
     why = f" {explanations[0][1]}" if explanations else ""
     verdict = f"**{describe_gate_verdict(outcome, format_code)}**{why}\n\n"
-    first = f"{verdict}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
+    first = f"{verdict}{_describe_caveat(outcome)}{_describe_judge(outcome)}{_describe_clear_moves(outcome.cases)}"
     first += _describe_failures(outcome.cases)
     sides = (
         f"{_describe_missing_values(outcome.metrics)}{_describe_same_bytes(outcome)}"
         f"{_describe_stored_bases(outcome.cases)}{_describe_environments(outcome.cases)}"
     )
-    steps = f"{_suggest_commands(outcome)}{_offer_bisect(outcome, links)}"
     others = "".join(f"- {format_code(case)}: {sentence}\n" for case, sentence in explanations[1:_MAX_EXPLANATIONS])
-    steps = f"{others}\n{steps}" if others else steps
-    last = f"{insight.format_insights(outcome.insights)}{sides}{steps}{_format_links(outcome, links)}"
+    others = f"{others}\n" if others else ""
+    offers = f"{offer_acceptance(outcome, links)}{offer_bisect(outcome, links)}"
+    folded = f"{suggest_commands(outcome)}{explain_faults(outcome)}"
+    insights = insight.format_insights(outcome.insights)
+    last = f"{offers}{others}{insights}{sides}{folded}{format_last_line(outcome, links)}"
     last = f"{last}{end}\n" if end else last
     room = limit - _count_bytes(first) - _count_bytes(last)
     return f"{first}{_build_table(outcome.metrics, room)}{last}"
@@ -100,6 +85,12 @@ def build_summary(outcome: GateOutcome, links: Links, limit: int) -> str:
     """Return the comment without the verdict, for check runs, whose title has it."""
     verdict = f"**{describe_gate_verdict(outcome, format_code)}**"
     return build_comment(outcome, links, limit=limit).removeprefix(verdict).lstrip() or "Nothing was measured.\n"
+
+
+def _describe_caveat(outcome: GateOutcome) -> str:
+    """Return what the workload file says its numbers cannot say; empty if it says nothing."""
+    caveat = outcome.report.caveat
+    return f"⚠ Caveat of the workload: {format_code(caveat, _MAX_CAVEAT_CHARACTERS)}\n\n" if caveat else ""
 
 
 def _describe_judge(outcome: GateOutcome) -> str:
@@ -128,13 +119,14 @@ def _build_table(rows: Sequence[MetricOutcome], room: int) -> str:
     """Return the table of metrics; those that nobody has to look at are folded."""
     visible = [_build_row(row) for row in rows if not row.settled]
     folded = [_build_row(row) for row in rows if row.settled]
-    table = _fit_into_limit(visible, room)
     if not folded:
-        return table
+        return _fit_into_limit(visible, room)
     before, after = _FOLDED_SECTION
-    more = f"{len(folded)} more row{'s' if len(folded) != 1 else ''}"
-    before = before.format(f"{more}: unchanged, or not judged")
-    folded_table = _fit_into_limit(folded, room - _count_bytes(table) - _count_bytes(before) - _count_bytes(after))
+    before = before.format(f"{len(folded)} more row{'s' if len(folded) != 1 else ''}: unchanged, or not judged")
+    section = _count_bytes(before) + _count_bytes(after)
+    # What is visible comes first, but leaves the room to say how many others there are.
+    table = _fit_into_limit(visible, room - section - _count_bytes(_describe_left_out(len(folded))))
+    folded_table = _fit_into_limit(folded, room - _count_bytes(table) - section)
     return f"{table}{before}{folded_table}{after}\n" if folded_table else table
 
 
@@ -279,46 +271,6 @@ def _describe_environments(cases: Iterable[CaseOutcome]) -> str:
     more = _describe_left_out(len(settings) - _MAX_SETTINGS) if len(settings) > _MAX_SETTINGS else ""
     heading = "| setting | base | head |\n| :--- | :--- | :--- |\n"
     return f"The environments of base and head differ:\n\n{heading}{''.join(rows)}\n{more}"
-
-
-def _suggest_commands(outcome: GateOutcome) -> str:
-    """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
-    if outcome.report.merge:
-        return ""  # Nobody else has that commit: the gate of the branches makes it again.
-    changed = {row.case for row in outcome.list_changed_metrics()}
-    worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
-    cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
-    measure_block = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
-    why = _build_code_block(
-        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse]
-    )
-    return f"{measure_block}{why}"
-
-
-def _build_code_block(title: str, commands: Iterable[str]) -> str:
-    """Return commands as a block of code below a title; empty if none fits."""
-    suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
-    if not suitable:
-        return ""
-    text = format_block(chr(10).join(suitable[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
-    return f"{title}:\n\n{text}\n\n"
-
-
-def _offer_bisect(outcome: GateOutcome, links: Links) -> str:
-    """Return the offer to find the commit of the first regression that fails the gate."""
-    over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
-    if not links.bisect or not over:
-        return ""
-    command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
-    return f"To find the commit, comment {command}.\n\n"
-
-
-def _format_links(outcome: GateOutcome, links: Links) -> str:
-    """Return the last line of the comment: links to the comparison and the log, and the two commits."""
-    addresses = (("Compare", links.compare), ("Log", links.log))
-    parts = [f"[{name}]({url})" for name, url in addresses if url]
-    parts.append(f"{outcome.base[:10]} → {outcome.head[:10]}")
-    return f"{' · '.join(parts)}\n"
 
 
 def _count_bytes(part: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from service.forges.comment_commands import Command
-from service.forges.comment_text import Links
+from service.forges.comment_links import Links
 from service.forges.webhook_actions import RepositoryAction, WebhookAction
 from service.rules.gate.insight import Insight
 from service.rules.gate.verdict import GateOutcome

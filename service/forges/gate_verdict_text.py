@@ -8,6 +8,8 @@ from runner.contract import MetricVerdict, Outcome, Stage, metric
 from runner.contract.explanation import Explanation
 from runner.contract.explanation_text import describe_explanation
 from runner.contract.gate import JudgeChange, JudgeSource
+from runner.contract.metric_verdict_text import describe_direction, has_clearly_moved
+from service.rules.gate.time_change import describe_levels, describe_time_change
 from service.rules.gate.verdict import CaseOutcome, GateOutcome, GateState, MetricOutcome
 from service.text.numbers import format_difference, format_percent
 
@@ -34,7 +36,8 @@ def describe_gate_verdict(outcome: GateOutcome, show: Show) -> str:
     warning = ""
     if outcome.changes_to_accept and outcome.accepted is None:
         warning = "This pull request changes how it is judged, and nobody has accepted that. "
-    return f"{warning}{_describe_state(outcome, show)}{_describe_acceptance(outcome, show)}"
+    moved = _describe_clear_moves(outcome, show)
+    return f"{warning}{_describe_state(outcome, show)}{moved}{_describe_acceptance(outcome, show)}"
 
 
 def describe_explanations(outcome: GateOutcome, show: Show) -> list[tuple[str, str]]:
@@ -122,6 +125,22 @@ def _describe_state(outcome: GateOutcome, show: Show) -> str:
         total = describe_baseline_change(row)
         return f"Worse step by step: {total} in {metric_name}. The last step, {step}, is within the budget of {budget}."
     return f"{_describe_changes(outcome, show)}."
+
+
+def _describe_clear_moves(outcome: GateOutcome, show: Show) -> str:
+    """Return what got worse beyond doubt without being judged, unless a change that is judged says so already."""
+    told = {row.case for row in outcome.list_changed_metrics()}
+    rows = [
+        row
+        for row in outcome.metrics
+        if row.case not in told
+        and has_clearly_moved(row.metric_verdict)
+        and describe_direction(row.metric_verdict) == "worse"
+    ]
+    if not rows:
+        return ""
+    others = _describe_others(len(rows) - 1, "metric")
+    return f" Not judged, but clearly worse: {describe_levels(rows[0].metric_verdict)} in {show(rows[0].case)}{others}."
 
 
 def _describe_unchanged(outcome: GateOutcome, show: Show) -> str:
@@ -227,7 +246,8 @@ def _describe_changes(outcome: GateOutcome, show: Show) -> str:
     lead = "Better"
     if verdict.direction == "regression":
         lead = "Worse" if verdict.over or verdict.may_exceed else "Worse, within budget"
-    return f"{lead}: {_describe_row(rows[0], show)}{_describe_others(len(rows) - 1, 'change')}"
+    case = next(case for case in outcome.cases if case.name == rows[0].case)
+    return f"{lead}: {_describe_row(rows[0], case, show)}{_describe_others(len(rows) - 1, 'change')}"
 
 
 def _list_judged_titles(outcome: GateOutcome, show: Show) -> list[str]:
@@ -253,8 +273,11 @@ def describe_baseline_change(row: MetricOutcome) -> str:
     return f"{format_change(since_baseline)} since {row.baseline.commit[:10]}"
 
 
-def _describe_row(row: MetricOutcome, show: Show) -> str:
-    return f"{format_change(row.metric_verdict)} in {show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
+def _describe_row(row: MetricOutcome, case: CaseOutcome, show: Show) -> str:
+    """Return by how much a metric changed, how much time that takes, and where."""
+    time = describe_time_change(case, row)
+    change = f"{format_change(row.metric_verdict)}, {time}," if time else format_change(row.metric_verdict)
+    return f"{change} in {show(row.case)} ({format_metric_name(row.metric_verdict, show)})"
 
 
 def _describe_acceptance(outcome: GateOutcome, show: Show) -> str:

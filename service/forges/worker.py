@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from runner.contract.gate import ForgeKind
 from service.forges import job_order
 from service.forges.comment_commands import Command
-from service.forges.comment_text import build_links
+from service.forges.comment_links import build_links
 from service.forges.forge import Forge, Handlers, Publication
 from service.forges.qualified_names import split_name
 from service.forges.retry import Retry, schedule_retry
@@ -120,7 +120,7 @@ class ForgeWorker:
             repository=repository,
             number=gate.pull.number,
             outcome=judge_gate(report, acceptance).with_baselines(gate_baselines.unpack_baselines(gate.baselines)),
-            links=build_links(self._find_address(kind), report.base, report.head, report.log_url),
+            links=build_links(self._find_address(kind), report),
             comment_id=gate.pull.comment_id,
             key=f"faultwatch-{gate.id}-{gate.wanted}",
             attempted=gate.attempts > 1,

@@ -47,5 +47,5 @@ def get(query_data: LabArguments) -> SettingsLab:
         except LabProblem as problem:
             raise make_unprocessable(problem.field, str(problem)) from None
     if lab is None:
-        raise make_not_found("run from which a lab could start")
+        raise make_not_found("run of this case whose settings could be compared")
     return lab

@@ -26,7 +26,7 @@ from service.nightly.rules.matrix import (
 )
 from service.rules.environment_labels import ColumnLabel, label_columns
 from service.store import cases, environments
-from service.store.series import drifts
+from service.store.series import drifts, sparklines
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering.metric_order import rank_metric
@@ -37,6 +37,8 @@ bp = make_page_blueprint("matrix")
 _EFFICIENCY_METRIC = "scaling-efficiency"
 _MAX_ROWS = 100
 _MAX_SHADE = 4
+_MAX_DRAWN_COLUMNS = 3
+"""Columns of a table whose cells have room for a sparkline."""
 
 Seen = tuple[list[SeenCase], list[UnmeasuredRun]]
 """The cases that reported a metric, and the runs that measured nothing."""
@@ -71,12 +73,13 @@ def show() -> Page:
         current = [case for case in cases_ if not case.superseded or "earlier" in request.args]
         shown_cases = current if "all" in request.args else current[:_MAX_ROWS]
         grid = _build_shown_grid(session, query, seen_cases, shown_cases, nightly_run)
+        parts = matrix.split_grid_by_subject(grid)
+        sparkline_of_series = sparklines.read_sparklines(session, _list_drawn_series(parts))
         workloads = cases.list_workloads(session)
         settings = environments.find_settings(
             session, [environment for column in grid.columns for environment in column.environments]
         )
     # The page.
-    parts = matrix.split_grid_by_subject(grid)
     cells = [cell for row in grid.rows for cell in row.cells]
     return Page(
         "nightly/matrix.html",
@@ -85,6 +88,7 @@ def show() -> Page:
             "n_current": len(current),
             "n_earlier": sum(case.superseded for case in cases_),
             "parts": parts,
+            "sparklines": sparkline_of_series,
             "metric": metric(query.metric),
             "metrics": sorted({*list_shown_metrics(MetricView.MATRIX), query.metric}, key=rank_metric),
             "subject": query.subject,
@@ -102,6 +106,12 @@ def show() -> Page:
         document=lambda: _build_document(query, nightly_run),
         table=lambda: _build_table(_build_whole_grid(query, nightly_run), metric(query.metric).unit),
     )
+
+
+def _list_drawn_series(parts: Iterable[NightlyGrid]) -> list[int]:
+    """Return the series whose sparklines have room beside their numbers: those of tables with few columns."""
+    narrow = (part for part in parts if len(part.columns) <= _MAX_DRAWN_COLUMNS)
+    return [cell.series_id for part in narrow for row in part.rows for cell in row.cells if cell.series_id is not None]
 
 
 def _list_seen_cases(session: Session, query: MatrixQuery) -> Seen:

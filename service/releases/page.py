@@ -9,15 +9,18 @@ from flask import abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
 
+from runner.contract import metric
 from service.pipeline.resolve_commit_name import NAMING_ADVICE, resolve_commit_name
 from service.releases import queries
 from service.releases.rules.release_text import write_markdown
-from service.releases.schemas import ReleaseChange
+from service.releases.schemas import ReleaseChange, Releases
 from service.store.revisions import refs
 from service.store.revisions.named_commits import NamedCommit
 from service.store.revisions.refs import NamedRef
+from service.text.numbers import format_difference, format_percent
 from service.web.app_resources import get_database
 from service.web.pages.error_pages import make_page_blueprint
+from service.web.rendering.change_counts import N_LARGEST, ChangeCounts, LargeChange
 from service.web.rendering.page_formats import Page, Table, page
 
 bp = make_page_blueprint("releases")
@@ -83,10 +86,35 @@ def show(between: str) -> Page:
         comparison = queries.compare_releases(session, (base, older), (head, newer))
     return Page(
         "releases/release.html",
-        {"found": comparison, "shown": comparison.changes[:_MAX_ROWS], "markdown": write_markdown(comparison)},
+        {
+            "found": comparison,
+            "counts": _count_changes(comparison),
+            "shown": comparison.changes[:_MAX_ROWS],
+            "leading": lambda parts: max(parts, key=lambda part: abs(part.change)),
+            "markdown": write_markdown(comparison),
+        },
         document=lambda: comparison,
         table=lambda: _build_table(comparison.changes),
     )
+
+
+def _count_changes(found: Releases) -> ChangeCounts:
+    """Return how many series changed, and the largest changes."""
+    worse = [_is_worse(row) for row in found.changes]
+    largest = [
+        LargeChange(_is_worse(row), _describe_change(row), row.case, row.series_id) for row in found.changes[:N_LARGEST]
+    ]
+    n_worse = sum(worse)
+    return ChangeCounts(n_worse, len(worse) - n_worse, found.unchanged, noun="series", largest=largest)
+
+
+def _is_worse(row: ReleaseChange) -> bool:
+    return (row.change > 0) != (metric(row.metric).better == "higher")
+
+
+def _describe_change(row: ReleaseChange) -> str:
+    percent = "" if row.percent is None else f" ({format_percent(row.percent)})"
+    return f"{format_difference(row.change, row.unit)}{percent}"
 
 
 def _find_commit(session: Session, text: str, subject: str | None) -> NamedCommit:

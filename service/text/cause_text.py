@@ -36,7 +36,7 @@ def name_candidates(commits: Sequence[str], title: str, *, all_known: bool = Tru
         return title
     first, last = commits[0][:SHORT_HASH_DIGITS], commits[-1][:SHORT_HASH_DIGITS]
     if not all_known:
-        return f"one of the commits up to {last}"
+        return f"{last} or a commit before it"
     return (title or last) if len(commits) == 1 else f"one of {len(commits)} commits, {first}…{last}"
 
 

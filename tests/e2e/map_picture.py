@@ -61,7 +61,7 @@ def main() -> None:
     ):
         page = browser.new_page(color_scheme="light", viewport=SIZE)
         page.set_content(render_template("drift_map.svg", map=plant(), style=read_style()))
-        page.locator("svg.map").first.screenshot(path=PICTURE)
+        page.locator(".map").first.screenshot(path=PICTURE)
     print(PICTURE)
 
 

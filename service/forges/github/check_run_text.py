@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from runner.contract.gate import FindingRule, GateVerdict
 from service.forges import comment_text
+from service.forges.comment_links import Links
 from service.forges.gate_findings import list_findings
 from service.forges.gate_verdict_text import describe_gate_verdict
 from service.rules.gate.verdict import GateOutcome
@@ -38,7 +39,7 @@ class Check:
         return [self.annotations[start : start + ANNOTATIONS_PER_REQUEST] for start in starts]
 
 
-def render_check_run(outcome: GateOutcome, links: comment_text.Links) -> Check:
+def render_check_run(outcome: GateOutcome, links: Links) -> Check:
     """Return the check run for an outcome."""
     return Check(
         conclusion=_choose_conclusion(outcome),

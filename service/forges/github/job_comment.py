@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.contract.gate import GateReport, Project
 from service.forges import comment_text
+from service.forges.comment_links import build_links
 from service.forges.github.pull_request_comment import find_marked_comment, write_comment
 from service.rules.gate.verdict import judge_gate
 
@@ -132,7 +133,7 @@ def write_job_comment(repository: Repository, name: Project, reported: ReportedH
         pull = _find_pull_request(repository, reported)
         if pull is None or pull.head.sha != reported.commit:
             return ""
-        links = comment_text.build_links("", report.base, report.head, reported.log_url or report.log_url)
+        links = build_links("", report, accept=False, log_url=reported.log_url)
         marker = comment_text.build_marker(name, pull.number)
         body = comment_text.build_comment(judge_gate(report), links, marker)
         comment = find_marked_comment(pull, marker, lambda comment: comment.user.login == JOB_AUTHOR)

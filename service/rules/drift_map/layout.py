@@ -23,6 +23,10 @@ SUSPECTED_WEIGHT = 0.25
 """What a suspected drift weighs against a certain one."""
 
 
+RowName = tuple[str, str, str]
+"""Subject, workload and case of a row."""
+
+
 class MapDrift(NamedTuple):
     """What the map needs of a drift.
 
@@ -46,7 +50,7 @@ class MapDrift(NamedTuple):
         The importance of its event.
     """
 
-    row: tuple[str, str, str]
+    row: RowName
     case_key: str
     column: int
     metric: str
@@ -115,6 +119,13 @@ class Row:
     cases: int = 1
     cells: dict[int, Cell] = field(default_factory=dict)
 
+    def add(self, drift: MapDrift) -> None:
+        """Count a drift in its cell."""
+        cell = self.cells.get(drift.column)
+        if cell is None:
+            cell = self.cells[drift.column] = Cell(drift.column)
+        cell.add(drift)
+
     @property
     def drifts(self) -> int:
         """How many drifts it counts."""
@@ -124,21 +135,6 @@ class Row:
     def bars(self) -> int:
         """How many bars are drawn in it."""
         return sum(len(cell.bars) for cell in self.cells.values())
-
-    def rank(self, leading: Mapping[str, MapDrift]) -> tuple[float, float, str, str, str]:
-        """Return a sort key: the most important change first, then what moved furthest.
-
-        An event counts in full for the row of its leading drift, and half for its other rows, so that a wide event
-        does not leave the others without a row.
-        """
-        importance = weight = 0.0
-        for cell in self.cells.values():
-            for drift in cell.bars:
-                weight = max(weight, drift.weight)
-                if drift.importance > importance:
-                    leads = leading[drift.event].row == drift.row
-                    importance = max(importance, drift.importance * (1 if leads else _FURTHER_ROWS_WEIGHT))
-        return -importance, -weight, self.subject, self.workload, self.case
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +185,22 @@ def arrange_drifts(columns: Columns, drifts: Sequence[MapDrift], *, max_rows: in
         most always has one.
     """
     leading = _find_leading_drifts(drifts)
-    rows = sorted(_fill_rows(drifts), key=lambda row: row.rank(leading))
+    by_row: dict[RowName, list[MapDrift]] = {}
+    for drift in drifts:
+        by_row.setdefault(drift.row, []).append(drift)
+    ranked = sorted(by_row.items(), key=lambda entry: _rank_row(entry[0], entry[1], leading))
+    # The cells are filled of those rows alone that can be shown: of ten thousand drifts, few are in them.
+    rows = [_fill_row(*entry) for entry in ranked[: max_rows + 1]]
     shown = _count_fitting(rows, max_rows, max_bars)
-    if shown == len(rows) - 1:  # a row for one other case is better spent on the case itself
-        shown = len(rows)
+    if shown == len(ranked) - 1:  # a row for one other case is better spent on the case itself
+        shown = len(ranked)
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows[:shown]:
         groups.setdefault((row.subject, row.workload), []).append(row)
     return DriftMap(
         columns=columns,
         groups=[Group(subject, workload, of_group) for (subject, workload), of_group in groups.items()],
-        others=_join_rows(rows[shown:]) if shown < len(rows) else None,
+        others=_join_rows(ranked[shown:]) if shown < len(ranked) else None,
         leading=leading,
     )
 
@@ -227,8 +228,8 @@ def _find_leading_drifts(drifts: Iterable[MapDrift]) -> dict[str, MapDrift]:
     """Return the leading drift of each event, by the event's id: the one that the event's headline speaks of."""
     leading: dict[str, MapDrift] = {}
     for drift in drifts:
-        first = leading.get(drift.event)
-        if first is None or _rank_in_event(drift) > _rank_in_event(first):
+        first = leading.setdefault(drift.event, drift)
+        if first is not drift and _rank_in_event(drift) > _rank_in_event(first):
             leading[drift.event] = drift
     return leading
 
@@ -237,19 +238,30 @@ def _rank_in_event(drift: MapDrift) -> tuple[bool, bool, bool, float]:
     return not drift.returned, drift.certain, drift.worse, drift.move
 
 
-def _fill_rows(drifts: Iterable[MapDrift]) -> list[Row]:
-    """Return a row for each case, with all of its drifts in their cells."""
-    rows: dict[tuple[str, str, str], Row] = {}
+def _rank_row(
+    name: RowName, drifts: Iterable[MapDrift], leading: Mapping[str, MapDrift]
+) -> tuple[float, float, RowName]:
+    """Return the sort key of a row: the most important change first, then what moved furthest.
+
+    An event counts in full for the row of its leading drift, and half for its other rows, so that a wide event does not
+    leave the others without a row.
+    """
+    importance = weight = 0.0
     for drift in drifts:
-        row = rows.get(drift.row)
-        if row is None:
-            row = rows[drift.row] = Row(*drift.row)
+        weight = max(weight, drift.weight)
+        if drift.importance > importance:
+            leads = leading[drift.event].row == name
+            importance = max(importance, drift.importance * (1 if leads else _FURTHER_ROWS_WEIGHT))
+    return -importance, -weight, name
+
+
+def _fill_row(name: RowName, drifts: Iterable[MapDrift]) -> Row:
+    """Return the row of a case, with all of its drifts in their cells."""
+    row = Row(*name)
+    for drift in drifts:
         row.case_key = max(row.case_key, drift.case_key)
-        cell = row.cells.get(drift.column)
-        if cell is None:
-            cell = row.cells[drift.column] = Cell(drift.column)
-        cell.add(drift)
-    return list(rows.values())
+        row.add(drift)
+    return row
 
 
 def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
@@ -262,16 +274,10 @@ def _count_fitting(rows: Sequence[Row], max_rows: int, max_bars: int) -> int:
     return min(len(rows), max_rows)
 
 
-def _join_rows(rows: Sequence[Row]) -> Row:
+def _join_rows(entries: Sequence[tuple[RowName, Sequence[MapDrift]]]) -> Row:
     """Return one row that counts the drifts of several."""
-    joined = Row(subject="", workload="", case="", cases=len(rows))
-    for row in rows:
-        for column, cell in row.cells.items():
-            into = joined.cells.get(column)
-            if into is None:
-                into = joined.cells[column] = Cell(column)
-            before = into.drifts
-            for drift in cell.bars:
-                into.add(drift)
-            into.drifts = before + cell.drifts
+    joined = Row("", "", "", cases=len(entries))
+    for _, drifts in entries:
+        for drift in drifts:
+            joined.add(drift)
     return joined

@@ -41,7 +41,7 @@ def describe_next_step(event: EventSummary, *, can_be_confirmed: bool = True) ->
         return (
             "Wait: further runs decide"
             if can_be_confirmed
-            else "Permanently in doubt: decide about the change, or dismiss it"
+            else "No further run will confirm it: decide about the change, or dismiss it"
         )
     if event.only_builds is not None or event.cause is Cause.UNKNOWN:
         return (

@@ -16,8 +16,9 @@ from runner.contract.report import hash_document
 from service.rules.events.grouping import LocatedDrift
 from service.schemas import history
 from service.schemas.history import Cause, Direction
+from service.schemas.triage import State
 from service.store.engine import bulk
-from service.store.models import DriftRow, EventDriftRow, Revision, Run, Series, SuiteLook
+from service.store.models import DriftRow, Event, EventDriftRow, Revision, Run, Series, SuiteLook
 from service.store.series import points
 
 _IDS_PER_QUERY = 500
@@ -191,6 +192,15 @@ def map_events_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str,
             select(EventDriftRow.drift_id, EventDriftRow.event_id).where(EventDriftRow.drift_id.in_(chunk))
         )
         by_drift |= dict(rows.all())
+    return by_drift
+
+
+def map_states_by_drift(session: Session, drift_ids: Sequence[str]) -> dict[str, State]:
+    """Return the state of the event of each drift, by the drift's id."""
+    by_drift: dict[str, State] = {}
+    for chunk in bulk.split_into_chunks(drift_ids, _IDS_PER_QUERY):
+        query = select(EventDriftRow.drift_id, Event.state).join(Event, EventDriftRow.event_id == Event.id)
+        by_drift |= dict(session.execute(query.where(EventDriftRow.drift_id.in_(chunk))).all())
     return by_drift
 
 

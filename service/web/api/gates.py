@@ -10,6 +10,7 @@ from apiflask import APIBlueprint
 
 from runner.contract.gate import BaseAnswer, BaseQuery, GateAnswer, GateReport
 from service.forges import comment_text, gate_verdict_text
+from service.forges.comment_links import build_links
 from service.forges.extension import find_worker
 from service.forges.gate_findings import list_findings
 from service.forges.qualified_names import qualify_name
@@ -66,7 +67,7 @@ def post(json_data: GateReport) -> GateAnswer:
     _store_proofs(finding)
     with get_database().reading() as session:
         finding = replace(finding, insights=gate_insights.find_insights(session, finding))
-    links = comment_text.build_links(forge.address if forge else "", json_data.base, json_data.head, json_data.log_url)
+    links = build_links(forge.address if forge else "", json_data, accept=forge is not None and repository is not None)
     return GateAnswer(
         verdict=finding.verdict,
         passed=finding.passed,

@@ -15,6 +15,7 @@ from runner.contract import metric
 from service.rules.drift_map.columns import Columns, Unit
 from service.rules.drift_map.layout import Cell, DriftMap, MapDrift, Row, choose_step
 from service.rules.relative_change import compute_percent_change
+from service.rules.series.setting_words import describe_setting_changes
 from service.schemas.history import Direction, SettingChange
 from service.store.drift_map import MapEvent
 from service.text.cause_text import SHORT_HASH_DIGITS, prefix_provisional
@@ -28,9 +29,9 @@ _BAR_LEFT, _BAR_WIDTH = 0.06, 0.88
 """Where a bar lies in its column, as a part of it."""
 _TURN = 0.31
 """Callouts of columns left of this part of the width stand on the right of their line, all others on its left."""
-_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME = 24, 48, 84, 90, 48
+_MAX_SHORT, _MAX_WHAT, _MAX_TEXT, _MAX_HOVER, _MAX_NAME, _MAX_NARROW = 24, 48, 84, 90, 48, 18
 """Letters of what a phone shows of a callout, of its first part and of all of it elsewhere, of a line that appears on
-hover, and of a row's name."""
+hover, and of a row's name; the last on a phone."""
 
 
 class Bar(NamedTuple):
@@ -53,6 +54,8 @@ class DrawnRow(NamedTuple):
 
     top: float
     name: str
+    narrow_name: str
+    """The name as far as a phone has room for it."""
     text: str
     case_key: str
     cells: Sequence[DrawnCell]
@@ -229,7 +232,8 @@ def _draw_row(  # noqa: PLR0917 - everything that a row shows
     changes = f"{row.drifts:,} change{'s' if row.drifts != 1 else ''}"
     text = f"{_join_names(row.subject, row.case) or name}: {changes}"
     bars_beside = [Bar(kind, path) for kind, path in sorted(paths.items())]
-    return DrawnRow(top, _shorten_text(name, _MAX_NAME), text, row.case_key, cells, bars_beside)
+    names = _shorten_text(name, _MAX_NAME), _shorten_text(name, _MAX_NARROW)
+    return DrawnRow(top, *names, text, row.case_key, cells, bars_beside)
 
 
 def _draw_bar(drift: MapDrift, column: int, middle: float) -> Bar:
@@ -285,16 +289,8 @@ def _join_lines(changes: Sequence[_Change]) -> list[tuple[int, str]]:
     """Return one line for each column, with all that changed there."""
     texts: dict[int, list[str]] = {}
     for change in changes:
-        texts.setdefault(change.column, []).append(_describe_settings(change.settings))
+        texts.setdefault(change.column, []).append(describe_setting_changes(change.settings))
     return [(column, _shorten_text(", ".join(of_column), _MAX_HOVER)) for column, of_column in sorted(texts.items())]
-
-
-def _describe_settings(settings: Sequence[SettingChange]) -> str:
-    """Return the settings with their new values, as ``kernel 5.15 → 6.1``."""
-    first = settings[0]
-    name = first.name.removeprefix("variable.").removesuffix(".release")
-    text = f"{name} {first.before or 'not set'} → {first.after or 'not set'}"
-    return text if len(settings) == 1 else f"{text} and {len(settings) - 1:,} more"
 
 
 def _draw_callouts(
@@ -311,7 +307,7 @@ def _draw_callouts(
         n_series = sum(event.n_series for event in change.events)
         more = f" · {n_series:,} series"
         first = change.events[0].id
-        entries.append((change.column, "setting", first, _describe_settings(change.settings), more, bottom))
+        entries.append((change.column, "setting", first, describe_setting_changes(change.settings), more, bottom))
     n_columns = len(layout.columns)
     entries.sort(key=lambda entry: (turned := (entry[0] + 0.5) / n_columns < _TURN, entry[0] if turned else -entry[0]))
     callouts = []

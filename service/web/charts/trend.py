@@ -12,9 +12,16 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TypedDict
+from types import MappingProxyType
+from typing import NamedTuple, TypedDict
 from uuid import UUID
 
+from service.rules.series.setting_words import (
+    describe_setting_change,
+    describe_setting_changes,
+    rank_setting_changes,
+    weigh_setting_changes,
+)
 from service.schemas.history import Drift, SeriesDetail, SeriesFailure, SeriesPoint
 from service.text.numbers import Number, Scale, choose_scale, format_difference, format_percent, format_quantity
 from service.web.charts.plot import MAX_COLUMNS, Plot, Stretch, Window, build_plot, convert_to_milliseconds
@@ -39,8 +46,9 @@ class Dot(AxisPlace):
     n: int
     commit: str
     title: str
-    environment: str
     text: str
+    change: str
+    """The change from the run before on the path; empty for the first one and off the path."""
     url: str
 
 
@@ -48,6 +56,10 @@ class FlaggedDot(Dot):
     """The first run on a new level."""
 
     direction: str
+    standing: str
+    """Whether somebody still has to decide: ``open``, ``accepted`` or ``closed``."""
+    weight: float
+    """By how much the level changed, relatively: labels of large changes come before those of small ones."""
     label: str
     why: str
 
@@ -74,6 +86,9 @@ class ConfigLine(AxisPlace):
 
     label: str
     settings: list[str]
+    """What changed in a few words each, the most telling first."""
+    weight: float
+    """How much the change tells: the labels of an upgrade come before those of a single variable."""
 
 
 class OverlaidSeries(TypedDict):
@@ -81,6 +96,9 @@ class OverlaidSeries(TypedDict):
 
     id: int
     title: str
+    metric: str
+    host: str
+    whole: bool
     unit: str
     logarithmic: bool
     start: Number | None
@@ -91,6 +109,7 @@ class Chart(TypedDict):
     """Everything that the chart draws."""
 
     title: str
+    host: str
     unit: str
     whole: bool
     logarithmic: bool
@@ -108,12 +127,13 @@ class Chart(TypedDict):
     others: list[OverlaidSeries]
 
 
-def build_chart(
+def build_chart(  # noqa: PLR0917 - what a chart is made of
     series: SeriesDetail,
     run_url: Links,
     window: Window | None = None,
     overlaid: Iterable[SeriesDetail] = (),
     plotted: Callable[[SeriesDetail], Plot] = build_plot,
+    standings: Mapping[str, str] = MappingProxyType({}),
 ) -> Chart:
     """Lay a series out.
 
@@ -127,11 +147,13 @@ def build_chart(
         Series to overlay, each at its own commits.
     plotted
         Computes the plot of a series, or returns a stored one.
+    standings
+        Of each drift that somebody has decided, by id: ``accepted`` or ``closed``. All others are open.
     """
     plot = plotted(series)
     path, aside, slots = plot.path, plot.aside, plot.slots
     scale = _choose_scale([path, aside], series.unit)
-    dot = _DotMaker(series.unit, scale, slots, run_url)
+    dot = _DotMaker(series.unit, scale, plot, run_url)
     thinned = path.thin(window)
     lowest = min((stretch.lowest for stretch in (path, aside) if stretch.lowest is not None), default=0)
     flagged = [
@@ -148,6 +170,7 @@ def build_chart(
     ]
     return {
         "title": series.title,
+        "host": series.host,
         "unit": scale.unit,
         "whole": series.kind == "count" and scale.divisor == 1,
         # A logarithmic axis cannot show zero, and a run without faults must stay visible.
@@ -159,7 +182,7 @@ def build_chart(
         "thinned": window is not None or len(thinned) < len(path.points),
         "path": [dot(point) for point in thinned],
         "beside": [dot(point) for point in aside.thin(window)],
-        "flags": [_flag_drift(drift, dot(point)) for drift, point in flagged],
+        "flags": [_flag_drift(drift, dot(point), standings.get(drift.id, "open")) for drift, point in flagged],
         "gaps": _thin_gaps(gaps, slots.count),
         # A series that is not judged has no levels: a median of all points would claim one.
         "levels": _list_levels(path, series.drifts, scale) if series.judged else [],
@@ -186,11 +209,15 @@ def _describe_overlaid_series(
 ) -> OverlaidSeries:
     """Return another series as the chart overlays it, on its own or a shared scale."""
     stretch = Stretch([point for point in series.points if point.on_path and point.value is not None], slots)
+    plot = OverlaidPlot(stretch, slots)
     scale = scales.get(series.unit) or _choose_scale([stretch], series.unit)
-    dot = _DotMaker(series.unit, scale, slots, run_url)
+    dot = _DotMaker(series.unit, scale, plot, run_url)
     return {
         "id": series.id,
         "title": f"{series.title} of {series.case} on {series.host}",
+        "metric": series.title,
+        "host": series.host,
+        "whole": series.kind == "count" and scale.divisor == 1,
         "unit": scale.unit,
         "logarithmic": stretch.lowest is None or stretch.lowest > 0,
         "start": scale_value(stretch.values[0], scale) if stretch.values else None,
@@ -214,14 +241,21 @@ def _get_high(point: SeriesPoint) -> Number:
     return point.value if point.high is None else point.high
 
 
+class OverlaidPlot(NamedTuple):
+    """The plot of a series that is laid over another one: its path on the slots of the other."""
+
+    path: Stretch
+    slots: Slots
+
+
 class _DotMaker:
-    def __init__(self, unit: str, scale: Scale, slots: Slots, run_url: Links) -> None:
-        self._unit, self._scale, self._slots, self._run_url = unit, scale, slots, run_url
+    def __init__(self, unit: str, scale: Scale, plot: Plot | OverlaidPlot, run_url: Links) -> None:
+        self._unit, self._scale, self._plot, self._run_url = unit, scale, plot, run_url
 
     def __call__(self, point: SeriesPoint) -> Dot:
         assert point.value is not None
         return {
-            "x": self._slots.find_slot(point),
+            "x": self._plot.slots.find_slot(point),
             "t": convert_to_milliseconds(point.committed_at),
             "y": scale_value(point.value, self._scale),
             "low": scale_value(_get_low(point), self._scale),
@@ -229,10 +263,22 @@ class _DotMaker:
             "n": point.n,
             "commit": point.revision[:10],
             "title": point.title,
-            "environment": point.environment[:8],
             "text": format_quantity(point.value, self._unit) + _describe_remark(point),
+            "change": self._describe_change(point),
             "url": self._run_url(point.run_id),
         }
+
+    def _describe_change(self, point: SeriesPoint) -> str:
+        """Return the change from the run before on the path; empty if there is none."""
+        path = self._plot.path
+        index = path.index.get(point.run_id, 0)
+        if not index:
+            return ""
+        before, value = path.values[index - 1], path.values[index]
+        if value == before:
+            return "as the run before"
+        share = f" ({format_percent(100 * (value - before) / abs(before))})" if before else ""
+        return f"{format_difference(value - before, self._unit)}{share} from the run before"
 
 
 def _describe_remark(point: SeriesPoint) -> str:
@@ -241,11 +287,19 @@ def _describe_remark(point: SeriesPoint) -> str:
     return ", in quarantine" if point.quarantine else ""
 
 
-def _flag_drift(drift: Drift, dot: Dot) -> FlaggedDot:
+def _flag_drift(drift: Drift, dot: Dot, standing: str) -> FlaggedDot:
     """Return the flag of a drift in the chart."""
     size = format_difference(drift.change, drift.unit)
     share = f" ({format_percent(drift.percent)})" if drift.percent is not None else ""
-    return {**dot, "direction": drift.direction.value, "label": size, "why": f"{drift.direction}: {size}{share}"}
+    decided = "" if standing == "open" else f", {standing}"
+    return {
+        **dot,
+        "direction": drift.direction.value,
+        "standing": standing,
+        "weight": abs(drift.change) / max(abs(drift.before), abs(drift.after), 1e-9),
+        "label": size,
+        "why": f"{drift.direction}{decided}: {size}{share}",
+    }
 
 
 def _list_failures(failures: Iterable[SeriesFailure], plot: Plot, run_url: Links) -> list[Gap]:
@@ -314,21 +368,9 @@ def _list_lines(series: SeriesDetail, path: Stretch) -> list[ConfigLine]:
             {
                 "x": path.places[after] - 0.5,
                 "t": (path.times[before] + path.times[after]) / 2,
-                "label": _name_changed_settings([setting.name for setting in change.settings]),
-                "settings": [
-                    f"{setting.name}: {_show_value(setting.before)} → {_show_value(setting.after)}"
-                    for setting in change.settings
-                ],
+                "label": describe_setting_changes(change.settings),
+                "settings": [describe_setting_change(setting) for setting in rank_setting_changes(change.settings)],
+                "weight": weigh_setting_changes(change.settings),
             }
         )
     return lines
-
-
-def _name_changed_settings(names: Sequence[str]) -> str:
-    if not names:
-        return "environment"
-    return names[0] if len(names) == 1 else f"{names[0]} +{len(names) - 1}"
-
-
-def _show_value(value: str | None) -> str:
-    return "not set" if value is None else value or "empty"

@@ -32,6 +32,8 @@ from service.web.app_resources import get_database
 from service.web.pages import evidence, unmeasured
 from service.web.pages.error_pages import make_page_blueprint
 from service.web.rendering import forms
+from service.web.rendering.change_counts import ChangeCounts
+from service.web.rendering.compared_cases import ComparedCase, count_changes, group_cases
 from service.web.rendering.comparison_rows import Sort, build_row, build_table, sort_rows
 from service.web.rendering.metric_order import rank_metric
 from service.web.rendering.page_formats import Page, page
@@ -39,7 +41,7 @@ from service.web.rendering.page_formats import Page, page
 bp = make_page_blueprint("compare")
 
 _FIRST_METRICS = list_shown_metrics(MetricView.COMPARISON)
-_MAX_ROWS = 100
+_MAX_CASES = 100
 _MAX_SUGGESTIONS = 8
 _MAX_REFS = 200
 """Tags and branches that the boxes complete."""
@@ -68,9 +70,12 @@ class Comparison(NamedTuple):
     rows: Sequence[ComparedMetric]
     settings: Sequence[SettingDifference]
     matched: Matched
+    cases: Sequence[ComparedCase]
+    """The rows by case."""
+    counts: ChangeCounts
 
 
-_NO_COMPARISON = Comparison((), (), Matched((), (), ()))
+_NO_COMPARISON = Comparison((), (), Matched((), (), ()), (), ChangeCounts(0, 0, 0))
 _comparisons: VersionedCache[Comparison] = VersionedCache(
     _MAX_CACHED_METRICS, lambda comparison: len(comparison.rows), _MAX_CACHED_SECONDS
 )
@@ -128,7 +133,7 @@ def show() -> Page:
             side: compared_runs.find_sides(session, getattr(query, side), query.subject) for side in ("base", "head")
         }
         chosen = all(len(choices) == 1 for choices in sides.values())
-        rows, settings, matched = (
+        rows, settings, matched, compared_cases, counts = (
             _find_comparison(session, query, *(choices[0] for choices in sides.values())) if chosen else _NO_COMPARISON
         )
         profiled = evidence.find_comparison_profiles(session, matched.pairs)
@@ -140,11 +145,10 @@ def show() -> Page:
             if chosen
         }
         suggested = [] if chosen else runs.list_page(session, runs.RunFilter(), _MAX_SUGGESTIONS, 0).items
-    # The rows of this page.
-    offset, limit = (0, len(rows)) if "all" in request.args else (query.offset, _MAX_ROWS)
-    shown_rows = [build_row(compared) for compared in rows[offset : offset + limit]]
-    verdicts = [compared.decision.verdict for compared in rows]
-    place = {"total": len(rows), "limit": limit, "offset": offset}
+    # The cases of this page.
+    offset, limit = (0, len(compared_cases)) if "all" in request.args else (query.offset, _MAX_CASES)
+    shown = compared_cases[offset : offset + limit]
+    place = {"total": len(compared_cases), "limit": limit, "offset": offset}
     return Page(
         "compare.html",
         {
@@ -155,12 +159,12 @@ def show() -> Page:
             "unmeasured": {side: side_runs for side, side_runs in missing.items() if side_runs},
             "may_measure": guard.find_caller().may(Scope.ORDER),
             "author": forms.find_likely_author(),
-            "rows": shown_rows,
+            "compared": shown,
             "place": place,
             # Made once: making them for each row takes a third of the time of the page.
             "run_address": url_for("run.show", run_id=_ID_OF_NO_RUN).removesuffix(str(_ID_OF_NO_RUN)),
             "series_address": url_for("series.show", series_id=0).removesuffix("0"),
-            "counts": {verdict: verdicts.count(verdict) for verdict in Verdict},
+            "counts": counts,
             "settings": settings,
             "matched": matched,
             "suggested": suggested,
@@ -172,7 +176,7 @@ def show() -> Page:
             "base": sides["base"],
             "head": sides["head"],
             "environments": settings,
-            "rows": shown_rows,
+            "rows": [build_row(row) for case in shown for row in case.metrics],
             **place,
         },
         table=lambda: build_table(rows),
@@ -210,7 +214,10 @@ def _compare_sides(
     rows = compare_all(matched.pairs, readings, steps, _compare_interleaved(session, matched, base, head))
     if query.show == "changed":
         rows = [row for row in rows if row.decision.verdict is Verdict.CHANGED]
-    return Comparison(sort_rows(rows, query.sort), _list_setting_differences(session, matched.pairs), matched)
+    rows = sort_rows(rows, query.sort)
+    compared_cases = group_cases(rows)
+    differences = _list_setting_differences(session, matched.pairs)
+    return Comparison(rows, differences, matched, compared_cases, count_changes(compared_cases))
 
 
 def _compare_interleaved(session: Session, matched: Matched, *sides: compared_runs.Side) -> dict[str, MetricVerdict]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import abort, request
 
+from service.rules.environment_difference import name_environments
 from service.rules.series.cause import list_setting_changes
 from service.store import environments
 from service.web.app_resources import get_database
@@ -20,7 +21,7 @@ def index() -> Page:
         listed = environments.list_environments(session)
     return Page(
         "environments.html",
-        {"environments": listed},
+        {"environments": name_environments(listed)},
         document=lambda: listed,
         table=lambda: Table.from_records(
             listed,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flask import abort
 
+from service.rules.environment_difference import name_environments
 from service.schemas.directory import HostEntry
 from service.store import environments, hosts
 from service.store.runs import runs
@@ -37,7 +38,7 @@ def show(name: str) -> Page:
     (host,) = host_list
     return Page(
         "host.html",
-        {"host": host, "environments": environment_list, "runs": newest},
+        {"host": host, "environments": name_environments(environment_list), "runs": newest},
         document=lambda: {"host": host, "environments": environment_list, "runs": newest.items},
         table=lambda: build_run_table(newest.items),
     )

@@ -30,6 +30,8 @@ _PUBLISHED_ROWS = 20
 """Of a site, whose charts hold the other ones."""
 _REGION_PREFIX = "region:"
 _MAX_SIBLINGS = 100
+_COMPANIONS = ("minor-faults", "sys-time", "throughput", "elapsed")
+"""The metrics that one click shows below a series, in this order."""
 
 
 @page(bp, "/series/<int:series_id>")
@@ -50,6 +52,7 @@ def show(series_id: int) -> Page:
             "others": overlaid,
             "whole_or_region": _find_whole_and_region(series, siblings),
             "siblings": siblings,
+            "companions": _choose_companions(series, siblings),
             "points": points,
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
@@ -107,6 +110,16 @@ def _rank_sibling(series: SeriesDetail, sibling: Sibling) -> tuple[bool, str, st
     """Return a sort key that puts the other metrics of the case itself first."""
     elsewhere = (sibling.case, sibling.host) != (series.case, series.host)
     return elsewhere, sibling.case, sibling.host, rank_metric(sibling.metric)
+
+
+def _choose_companions(series: SeriesDetail, siblings: Sequence[Sibling]) -> list[Sibling]:
+    """Return the metrics of the same runs that tell what a change of this one does: faults, system time, speed."""
+    of_case = {
+        sibling.metric: sibling
+        for sibling in siblings
+        if (sibling.case, sibling.definition, sibling.host) == (series.case, series.definition, series.host)
+    }
+    return [of_case[metric] for metric in _COMPANIONS if metric in of_case]
 
 
 def _find_whole_and_region(series: SeriesDetail, siblings: Sequence[Sibling]) -> dict[str, int]:

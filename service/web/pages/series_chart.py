@@ -8,7 +8,10 @@ from uuid import UUID
 
 from flask import abort, request, url_for
 
+from service.rules.events import lifecycle
 from service.schemas.history import SeriesDetail
+from service.schemas.triage import State
+from service.store.events import event_drifts
 from service.store.series import series as series_store
 from service.web.access.public_view import redact_for_caller
 from service.web.app_resources import get_database, is_published
@@ -55,7 +58,14 @@ def draw_chart(series: SeriesDetail, overlaid: Sequence[SeriesDetail], window: W
         return {**build_chart(series, lambda _: "", None, overlaid, PLOTS.get_plot), "thinned": False}
     no_run = UUID(int=0)
     before, _, after = url_for("run.show", run_id=no_run).partition(str(no_run))  # once, not for each of many runs
-    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot)
+    with get_database().reading() as session:
+        states = event_drifts.map_states_by_drift(session, [drift.id for drift in series.drifts])
+    standings = {
+        drift_id: "accepted" if state is State.EXPECTED else "closed"
+        for drift_id, state in states.items()
+        if state in lifecycle.CLOSED
+    }
+    return build_chart(series, lambda run_id: f"{before}{run_id}{after}", window, overlaid, PLOTS.get_plot, standings)
 
 
 def _read_series(series_id: int) -> SeriesDetail | None:

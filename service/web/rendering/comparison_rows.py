@@ -83,7 +83,7 @@ def _build_cells(compared: ComparedMetric) -> tuple[object, ...]:
     )
 
 
-def _rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
+def rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
     """Order by verdict, then by the size of the change: from zero to anything is the largest."""
     return (
         _VERDICT_ORDER[compared.decision.verdict],
@@ -95,11 +95,11 @@ def _rank_change(compared: ComparedMetric) -> tuple[Any, ...]:
 
 
 _SORT_KEYS = {
-    "size": _rank_change,
+    "size": rank_change,
     "case": lambda compared: (
         compared.pair.head[0].case,
         compared.pair.head[0].host,
         rank_metric(compared.metric.name),
     ),
-    "metric": lambda compared: (rank_metric(compared.metric.name), *_rank_change(compared)),
+    "metric": lambda compared: (rank_metric(compared.metric.name), *rank_change(compared)),
 }

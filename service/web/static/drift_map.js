@@ -2,7 +2,7 @@
 
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-for (const map of document.querySelectorAll("svg.map")) {
+for (const map of document.querySelectorAll(".map")) {
   const cells = [...map.querySelectorAll("a[data-cell]")];
   const middle = (cell) => {
     const box = cell.getBoundingClientRect();

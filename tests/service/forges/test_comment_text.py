@@ -16,7 +16,9 @@ from runner.contract import Stage
 from runner.contract.diagnosis import Difference, DifferencePart, FaultCause
 from runner.contract.explanation import Explanation, MeasuredRemedy
 from runner.contract.gate import GateReport, JudgeChange
+from runner.contract.host_trust import Canary, CanaryCount
 from service.forges import comment_text
+from service.forges.comment_links import Links, build_links
 from service.forges.github import check_run_text
 from service.rules.gate.gradual_regression import Baseline
 from service.rules.gate.insight import Insight
@@ -25,11 +27,21 @@ from service.text.markdown import format_block, format_code
 from tests.service.forges import made_gates
 
 GOLDEN = Path(__file__).with_name("golden_comments")
-LINKS = comment_text.Links("https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1")
+COMMITS = "https://forge.example.org/octo-org/copies/commit/"
+LINKS = Links(
+    "https://faults.example.org/compare?base=ba5e&head=4ead", "https://ci.example.org/runs/1", COMMITS, accept=True
+)
 MARKER = comment_text.build_marker(made_gates.REPOSITORY, 7)
 OVER = made_gates.case([100] * 30, [101] * 30, file="bench/workload.toml", lines={"minor-faults": 12})
 BETTER = made_gates.case([100] * 30, [60] * 30, mib=8)
 SAME = made_gates.case([100] * 30, [100] * 30, mib=16)
+SLOWER = [900.0, 901.0] * 15, [400.0, 402.0] * 15
+SETTINGS = {
+    "kernel.release": "6.1.0-18-amd64",
+    "libc.version": "glibc 2.36 (libc.so.6, sha256 6b4a45352fd0)",
+    "allocator": "glibc 2.36",
+    "thp.enabled": "madvise",
+}
 NOISE = tuple([1000.0 + 40 * (n * step % 11) for n in range(30)] for step in (3, 5))
 HOSTILE = "</code>|`@octo-org/all` #1 [x](javascript:1) ![](http://x.example)\u202e\x1b[31m *b* $a$ :tada:\n\n# h"
 
@@ -52,11 +64,18 @@ REPORTS: dict[str, tuple[GateReport, Acceptance | None, GateState]] = {
     "same": (made_gates.gate(SAME), None, GateState.SAME),
     "from-zero": (made_gates.gate(made_gates.case([0] * 30, [3] * 30)), None, GateState.OVER),
     "slower-but-not-judged": (
-        made_gates.gate(
-            made_gates.case([100] * 30, [100] * 30, speeds=([900.0, 901.0] * 15, [400.0, 402.0] * 15)), SAME
-        ),
+        made_gates.gate(made_gates.case([100] * 30, [100] * 30, speeds=SLOWER), SAME),
         None,
         GateState.SAME,
+    ),
+    "worse-and-slower": (
+        made_gates.gate(
+            made_gates.case([100] * 30, [150] * 30, speeds=SLOWER, settings=(SETTINGS, SETTINGS)),
+            SAME,
+            caveat="The only input is empty | so *nothing* is parsed",
+        ),
+        None,
+        GateState.OVER,
     ),
     "undecided": (
         made_gates.gate(made_gates.case([100, 101, 100, 103], [101, 104, 105, 100])),
@@ -362,7 +381,12 @@ def _rows(written: str) -> set[int]:
             if inner.type == "html_inline":
                 assert inner.content in {"<code>", "</code>"} or inner.content == MARKER, inner.content
             if inner.type == "link_open":
-                assert inner.attrs["href"] in {LINKS.compare, LINKS.log}
+                assert inner.attrs["href"] in {
+                    LINKS.compare,
+                    LINKS.log,
+                    COMMITS + made_gates.BASE,
+                    COMMITS + made_gates.HEAD,
+                }
         if token.type == "inline":
             assert "@" not in token.content.replace(MARKER, "")
     return widths
@@ -393,3 +417,35 @@ def test_a_place_of_a_strangers_program_is_shown_as_code() -> None:
     first, _, _ = comment_text.build_comment(judge_gate(explained(HOSTILE)), LINKS, MARKER).partition("\n\n")
     assert format_code(HOSTILE) in first
     assert "[x](javascript:1)" not in first.replace(format_code(HOSTILE), "")
+
+
+def test_the_first_line_says_how_much_time_the_faults_cost() -> None:
+    canary = Canary(counts=(CanaryCount(kinds=("anonymous",), expected=9, counted=(9,)),), seconds_per_fault=1e-6)
+    case = made_gates.case([100] * 30, [2_100] * 30)
+    priced = case.model_copy(update={"head": case.head.model_copy(update={"canary": canary})})
+    first, _, _ = comment_text.build_comment(judge_gate(made_gates.gate(priced)), LINKS, MARKER).partition("\n")
+    assert "+2,000 faults (+2,000 %), about +2 ms of CPU time, in" in first.replace("\N{NO-BREAK SPACE}", " ").replace(
+        "\N{NARROW NO-BREAK SPACE}", " "
+    )
+
+
+@pytest.mark.parametrize(
+    ("forge", "log", "commits"),
+    [
+        ("github", "https://github.com/octo-org/copies/actions/runs/1", "https://github.com/octo-org/copies/commit/"),
+        ("gitlab", "https://git.example/octo-org/copies/-/jobs/1", "https://git.example/octo-org/copies/-/commit/"),
+        ("forgejo", "https://ci.example.org/1", ""),
+    ],
+)
+def test_base_and_head_are_linked_where_the_log_says_where_the_forge_is(forge: str, log: str, commits: str) -> None:
+    report = made_gates.gate(SAME, forge=forge, log_url=log)
+    assert build_links("", report).commits == commits
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_how_to_accept_is_said_only_where_somebody_has_to(name: str) -> None:
+    report, accepted, _ = REPORTS[name]
+    outcome = judge_gate(report, accepted)
+    offered = "/faultwatch accept" in comment_text.build_comment(outcome, LINKS, MARKER)
+    assert offered is (outcome.needs_acceptance and accepted is None)
+    assert "/faultwatch accept" not in comment_text.build_comment(outcome, replace(LINKS, accept=False), MARKER)

@@ -3,10 +3,12 @@ import uuid
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from flask.testing import FlaskClient
 
 from runner.contract import Environment
 from runner.contract.report import Purpose
+from service.nightly import page as nightly_page
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.text import page, read
@@ -17,6 +19,12 @@ def test_cases_stand_against_hosts_in_their_configurations(measured: FlaskClient
     assert f"Case lab-1 {history.NEW.hash[:8]} MALLOC_CONF=dirty_decay_ms:0 lab-1 {history.OLD.hash[:8]}" in text
     assert "5,240 faults unchanged" in text
     assert 'href="/series/1"' in page(measured, "/matrix")
+
+
+def test_a_table_with_room_draws_the_trend_of_each_cell(measured: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert page(measured, "/matrix").count('<svg class="spark"') == 2
+    monkeypatch.setattr(nightly_page, "_MAX_DRAWN_COLUMNS", 1)
+    assert '<svg class="spark"' not in page(measured, "/matrix"), "more columns leave no room"
 
 
 def test_runs_of_proofs_hide_no_level(tmp_path: Path) -> None:

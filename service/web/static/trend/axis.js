@@ -8,7 +8,7 @@ const TIME_STEPS = [
 ];
 const PIXELS_A_TICK = 84;
 
-export function horizontal(by, document_, theme) {
+export function horizontal(by, document_, theme, small) {
   const bounds = by === "time" ? timeBounds(document_) : { min: -0.6, max: document_.slots - 0.4 };
   return {
     type: "linear",
@@ -16,7 +16,7 @@ export function horizontal(by, document_, theme) {
     afterBuildTicks: by === "time" ? timeTicks : slotTicks,
     grid: { display: by === "time", color: theme.line, drawTicks: true },
     border: { color: theme.line },
-    title: { display: true, text: by === "time" ? "Commit time" : "Commit, in history order", color: theme.quiet },
+    title: { display: !small, text: by === "time" ? "Commit time" : "Commit, in history order", color: theme.quiet },
     ticks: {
       color: theme.quiet,
       maxRotation: 0,

@@ -1,8 +1,10 @@
 // Turns the server's trend document into a Chart.js configuration. Pure but for Chart.js' own callbacks.
 
-import { annotations, pointing } from "./annotations.js";
 import { horizontal } from "./axis.js";
-import { describe, shorten } from "./text.js";
+import { crosshair } from "./crosshair.js";
+import { flagLabels, tone } from "./flags.js";
+import { lineAt, settingLines } from "./settings.js";
+import { describe, headline, lettersIn, shorten } from "./text.js";
 import { vertical } from "./values.js";
 import { whiskers } from "./whiskers.js";
 
@@ -17,13 +19,13 @@ export function points(document_, by) {
   return Object.fromEntries([["path", runs(document_.path)], ["beside", runs(document_.beside)], ...others]);
 }
 
-export function configuration(document_, { by, scale }, theme, actions) {
+export function configuration(document_, { by, scale, as, small = false }, theme, actions) {
   const along = by === "time" ? "t" : "x";
   const runs = (list) => list.map((run) => ({ x: run[along], y: run.y, run }));
   const laid = points(document_, by);
   const size = pointSize(document_.path.length);
   const second = document_.others.find((other) => other.unit !== document_.unit)?.unit;
-  const tone = (flag) => (flag.direction === "regression" ? theme.worse : theme.better);
+  const edge = (flag) => (flag.standing === "closed" ? theme.quiet : tone(flag, theme));
 
   const datasets = [
     {
@@ -32,10 +34,11 @@ export function configuration(document_, { by, scale }, theme, actions) {
       showLine: false,
       pointStyle: "triangle",
       pointRotation: document_.flags.map((flag) => (flag.direction === "regression" ? 0 : 180)),
-      pointBackgroundColor: document_.flags.map(tone),
-      pointBorderColor: theme.card,
-      pointBorderWidth: 1.5,
-      pointRadius: 9,
+      // Filled while somebody has to decide; an outline once it is accepted, a grey one once it is closed.
+      pointBackgroundColor: document_.flags.map((flag) => (flag.standing === "open" ? tone(flag, theme) : theme.card)),
+      pointBorderColor: document_.flags.map((flag) => (flag.standing === "open" ? theme.card : edge(flag))),
+      pointBorderWidth: document_.flags.map((flag) => (flag.standing === "open" ? 1.5 : 2)),
+      pointRadius: document_.flags.map((flag) => (flag.standing === "open" ? 9 : 7)),
       pointHoverRadius: 10,
     },
     {
@@ -74,6 +77,7 @@ export function configuration(document_, { by, scale }, theme, actions) {
     },
     ...document_.others.map((other, index) => ({
       id: `over-${index + 1}`,
+      title: `${other.metric}${other.host === document_.host ? "" : ` on ${other.host}`}`,
       data: laid[`over-${index + 1}`],
       unit: other.unit,
       yAxisID: other.unit === document_.unit ? "y" : "second",
@@ -105,11 +109,10 @@ export function configuration(document_, { by, scale }, theme, actions) {
     },
   ];
 
-  const pointed = { line: -1 };
   return {
     type: "line",
     data: { datasets },
-    plugins: [whiskers, pointing(document_, along, pointed)],
+    plugins: [whiskers, crosshair(actions.pointed)],
     options: {
       animation: false,
       parsing: false,
@@ -117,24 +120,31 @@ export function configuration(document_, { by, scale }, theme, actions) {
       responsive: true,
       maintainAspectRatio: false,
       font: { family: theme.font },
-      layout: { padding: { top: document_.lines.length > 1 ? 52 : 28, right: 10 } },
+      layout: { padding: { top: small || !document_.lines.length ? 8 : document_.lines.length > 1 ? 52 : 28, right: 10 } },
       elements: { point: { hitRadius: 8 } },
-      interaction: { mode: "nearest", intersect: true },
-      onClick: (event, elements, chart) => actions.choose(chosen(chart, elements)),
-      onHover: (event, elements) => {
-        event.native.target.style.cursor = chosen(event.chart, elements) ? "pointer" : "default";
-      },
+      interaction: { mode: "run", intersect: false },
+      // The whole area tells of the nearest run, but only a click on a run opens it.
+      onClick: (event, _, chart) => actions.choose(chosen(chart, event)),
+      onHover: (event, _, chart) => { event.native.target.style.cursor = chosen(chart, event) ? "pointer" : "default"; },
       scales: {
-        x: horizontal(by, document_, theme),
-        y: vertical(document_.unit, "y", document_.whole, scale, theme),
+        x: horizontal(by, document_, theme, small),
+        y: vertical(document_.unit, "y", document_.whole, scale, theme, as === "apart"),
         ...(second ? { second: vertical(second, "second", false, scale, theme) } : {}),
         strip: { display: false, min: 0, max: 1 },
       },
       plugins: {
         legend: { display: false }, // The page has one of its own, that can be read and copied.
         whiskers: { color: theme.plot },
-        tooltip: tooltip(document_, theme),
-        annotation: { clip: false, annotations: annotations(document_, along, theme, pointed) },
+        crosshair: { color: theme.quiet },
+        run: { lines: document_.lines, along, small },
+        tooltip: tooltip(document_, along, theme),
+        annotation: {
+          clip: false,
+          annotations: {
+            ...settingLines(document_.lines, along, theme, { small }),
+            ...flagLabels(document_.flags, along, theme),
+          },
+        },
         zoom: {
           limits: { x: { min: "original", max: "original", minRange: by === "time" ? 60e3 : 2 } },
           pan: { enabled: true, mode: "x", modifierKey: "shift", onPan: actions.moved },
@@ -151,12 +161,9 @@ export function configuration(document_, { by, scale }, theme, actions) {
   };
 }
 
-function chosen(chart, elements) {
-  for (const { datasetIndex, index } of elements) {
-    const run = chart.data.datasets[datasetIndex].data[index].run;
-    if (run) return run;
-  }
-  return null;
+function chosen(chart, event) {
+  const hit = chart.getElementsAtEventForMode(event, "nearest", { intersect: true }, false);
+  return hit.map(({ datasetIndex, index }) => chart.data.datasets[datasetIndex].data[index].run).find(Boolean) ?? null;
 }
 
 function pointSize(count) {
@@ -164,7 +171,8 @@ function pointSize(count) {
   return count <= 600 ? 2.5 : 1;
 }
 
-function tooltip(document_, theme) {
+function tooltip(document_, along, theme) {
+  const flags = new Map(document_.flags.map((flag) => [flag.url, flag]));
   return {
     backgroundColor: theme.card,
     borderColor: theme.quiet,
@@ -174,11 +182,26 @@ function tooltip(document_, theme) {
     padding: 10,
     cornerRadius: 6,
     displayColors: false,
-    // A flagged point lies on top of its run: one tells it all.
-    filter: ({ raw }, index) => raw.run && index === 0,
+    filter: ({ raw }) => raw?.run,
     callbacks: {
-      title: ([item]) => (item ? `${item.raw.run.commit}  ${shorten(item.raw.run.title, 56)}` : ""),
-      label: ({ raw, dataset }) => describe(raw.run, dataset.unit ?? document_.unit),
+      title: ([item]) => (item ? headline(item.raw.run, Math.min(68, lettersIn(item.chart))) : ""),
+      label: ({ chart, raw, dataset, dataIndex }) => {
+        const letters = lettersIn(chart);
+        if (dataset.title) {
+          return shorten(`${dataset.title}: ${[raw.run.text, raw.run.change].filter(Boolean).join(", ")}`, letters);
+        }
+        if (!("y" in raw.run)) return shorten(raw.run.text, letters);
+        const before = dataset.id === "path" ? dataset.data[dataIndex - 1]?.x ?? -Infinity : raw.x;
+        const changed = document_.lines.filter((line) => line[along] > before && line[along] <= raw.x);
+        const pointed = chart.pointer && lineAt(chart, chart.pointer);
+        return describe(raw.run, document_.unit, {
+          host: document_.host,
+          flag: flags.get(raw.run.url),
+          settings: changed.flatMap((line) => line.settings),
+          pointed: Boolean(pointed),
+          letters,
+        });
+      },
     },
   };
 }

@@ -25,6 +25,7 @@ export function walk(canvas, { chart, tell, open, pick, reset }) {
     const element = chart().getDatasetMeta(datasetIndex).data[index];
     chart().setActiveElements([{ datasetIndex, index }]);
     chart().tooltip.setActiveElements([{ datasetIndex, index }], { x: element.x, y: element.y });
+    chart().crosshair = entry.x;
     chart().update();
     tell(entry.run);
   }
@@ -33,6 +34,7 @@ export function walk(canvas, { chart, tell, open, pick, reset }) {
     at = -1;
     chart().setActiveElements([]);
     chart().tooltip.setActiveElements([], { x: 0, y: 0 });
+    chart().crosshair = null;
     chart().update();
   }
 

@@ -1,17 +1,20 @@
 // The trend chart of a series page: draws what the server laid out, and follows the controls around it.
 
+import { apart, point } from "./apart.js";
 import { configuration, points } from "./config.js";
 import { copying } from "./copy.js";
 import { walk } from "./keyboard.js";
+import { register } from "./nearest.js";
 import { picker } from "./picker.js";
 import { shares } from "./share.js";
-import { describe } from "./text.js";
+import { describe, headline } from "./text.js";
 import { theme } from "./theme.js";
 import { unpack } from "./unpack.js";
 
 const PATIENCE = 150; // milliseconds without a movement before a window is asked for
 
 const { Chart } = globalThis;
+register(Chart.Interaction);
 const root = document.querySelector("[data-trend]");
 const canvas = root.querySelector("canvas");
 const document_of = (element) => unpack(JSON.parse(element.textContent), globalThis.commitsOfCharts);
@@ -22,33 +25,58 @@ const view = {
   by: address.searchParams.get("x") === "time" ? "time" : "commit",
   scale: address.searchParams.get("y") === "log" && document_.logarithmic ? "log" : "linear",
   // Series of several units have no axis in common but their change.
-  as: document_.others.length && address.searchParams.get("as") !== "values" ? "share" : "values",
+  as: document_.others.length ? ["values", "apart"].find((way) => way === address.searchParams.get("as")) ?? "share" : "values",
 };
-const drawn = (laidOut) => (view.as === "share" ? shares(laidOut) : laidOut);
+const drawn = (laidOut) => {
+  if (view.as === "apart") return { ...laidOut, others: [] };
+  return view.as === "share" ? shares(laidOut) : laidOut;
+};
 
 const ZOOM = ["from", "to"];
 const zoomed = ZOOM.map((name) => Number.parseFloat(address.searchParams.get(name)));
 
 const open = (run) => { if (run?.url) location.assign(run.url); };
 const picks = picker(root);
-const actions = { choose: (run) => (picks.active() ? picks.pick(run) : open(run)), moved: look };
-let chart, waiting;
+const actions = {
+  choose: (run) => (picks.active() ? picks.pick(run) : open(run)),
+  pointed: (from, place) => others(from).forEach((other) => point(other, place)),
+  moved: ({ chart: from }) => follow(from),
+};
+const below = apart(root, actions);
+let chart, waiting, following = false;
+
+function others(from) { return [chart, ...below.charts()].filter((other) => other && other !== from); }
+
+// What is zoomed to in one chart is seen in all.
+function follow(from) {
+  if (following) return;
+  following = true;
+  const { min, max } = from.scales.x;
+  for (const other of others(from)) {
+    if (from.isZoomedOrPanned()) other.zoomScale("x", { min, max }, "none");
+    else other.resetZoom("none");
+  }
+  following = false;
+  look();
+}
 
 function draw() {
   chart?.destroy();
   Chart.defaults.font.family = theme().font;
   Chart.defaults.locale = "en";
   chart = new Chart(canvas, configuration(drawn(document_), view, theme(), actions));
+  below.draw(document_, view, theme());
   for (const part of root.querySelectorAll("[data-shown]")) part.hidden = view.as !== part.dataset.shown;
   for (const button of root.querySelectorAll("[data-set]")) {
     button.setAttribute("aria-pressed", String(view[button.dataset.set] === button.value));
   }
 }
 
-function reset() { chart.resetZoom(); look(); }
+function reset() { chart.resetZoom(); follow(chart); }
 
 function zoomTo([min, max]) {
   if (Number.isFinite(min) && Number.isFinite(max) && min < max) chart.zoomScale("x", { min, max });
+  follow(chart);
 }
 
 function remember() {
@@ -78,6 +106,10 @@ function look() {
     const laid = points(drawn(found), view.by);
     for (const dataset of chart.data.datasets) if (laid[dataset.id]) dataset.data = laid[dataset.id];
     chart.update("none");
+    for (const [index, other] of below.charts().entries()) {
+      other.data.datasets.find(({ id }) => id === "path").data = points({ ...found, ...found.others[index], beside: [], others: [] }, view.by).path;
+      other.update("none");
+    }
   }, PATIENCE);
 }
 
@@ -102,7 +134,7 @@ document.addEventListener("faultwatch:changed", async () => {
   document_ = found;
   draw();
   if (zoomed) chart.zoomScale("x", { min, max });
-  look();
+  follow(chart);
 });
 
 for (const button of root.querySelectorAll("[data-set]")) {
@@ -123,7 +155,7 @@ walk(canvas, {
   open,
   pick: picks.pick,
   reset,
-  tell: (run) => { reading.textContent = [`${run.commit} ${run.title}`, ...describe(run, drawn(document_).unit)].join(" · "); },
+  tell: (run) => { reading.textContent = [headline(run), ...("y" in run ? describe(run, drawn(document_).unit, { host: document_.host }) : [run.text])].join(" · "); },
 });
 draw();
 zoomTo(zoomed);

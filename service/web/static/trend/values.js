@@ -4,12 +4,15 @@ const ROOM = 44; // pixels above and below the data: a flag and two labels
 const AROUND = 140; // pixels of the chart that are not its area
 const PIXELS_A_TICK = 44;
 
-export function vertical(unit, id, whole, scale, theme) {
+const ALIGNED = 84; // width of an axis where charts stand one above the other
+
+export function vertical(unit, id, whole, scale, theme, aligned) {
   const log = scale === "log";
   return {
     type: log ? "logarithmic" : "linear",
     position: id === "y" ? "left" : "right",
     bounds: "data",
+    afterFit: (axis) => { if (aligned) axis.width = ALIGNED; },
     afterDataLimits: (axis) => limit(axis, log),
     afterBuildTicks: (axis) => { axis.ticks = ticks(axis, log, whole).map((value) => ({ value })); },
     grid: { color: theme.line, drawOnChartArea: id === "y" },

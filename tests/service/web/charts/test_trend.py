@@ -14,8 +14,8 @@ def test_each_run_of_the_path_has_a_slot_and_so_has_a_failure() -> None:
 def test_a_configuration_change_lies_between_two_slots() -> None:
     (line,) = build_chart(made_series.faults(), str)["lines"]
     assert line["x"] == 9.5
-    assert line["label"] == "variable.MALLOC_CONF +1"
-    assert line["settings"][1] == "variable.LD_PRELOAD: empty → /usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+    assert line["label"].endswith(" and 1 more")
+    assert "LD_PRELOAD empty → …ux-gnu/libjemalloc.so.2" in line["settings"]
 
 
 def test_levels_reach_from_drift_to_drift() -> None:

@@ -1,10 +1,11 @@
 import re
+from itertools import groupby
 
 import pytest
 from flask.testing import FlaskClient
 
 from service.web.pages import compare
-from tests.service.web import history
+from tests.service.web import extreme_reports, history
 from tests.service.web.text import page, read
 
 BEFORE, AFTER = history.commit(history.REGRESSION - 1), history.commit(history.REGRESSION)
@@ -32,23 +33,46 @@ def test_all_metrics_and_only_what_changed(client: FlaskClient) -> None:
     assert list(rows(client, BEFORE, AFTER, "metric=throughput")) == ["throughput"]
 
 
-def test_a_long_table_comes_in_pages(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "_MAX_ROWS", 2)
-    address = f"/compare{{}}?base={BEFORE}&head={AFTER}&metric=all"
-    whole = list(rows(client, BEFORE, AFTER, "metric=all&all="))
-    assert len(whole) == 5
-    found = []
-    for offset in (0, 2, 4):
-        told = client.get(f"{address.format('.json')}&offset={offset}").json
+def test_a_long_table_comes_in_pages_of_cases(extremes: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "_MAX_CASES", 2)
+    base, head = extreme_reports.commit(0), extreme_reports.commit(7)
+    address = f"/compare{{}}?base={base}&head={head}&metric=all"
+    whole = [row["case"] for row in extremes.get(f"{address.format('.json')}&all=").json["rows"]]
+    n_cases = len(set(whole))
+    assert n_cases > 4
+    found: list[str] = []
+    for offset in range(0, n_cases, 2):
+        told = extremes.get(f"{address.format('.json')}&offset={offset}").json
         assert told is not None
-        assert (told["total"], told["limit"], told["offset"]) == (5, 2, offset)
-        found += [row["verdict"]["metric"] for row in told["rows"]]
-    assert found == whole
-    assert client.get(address.format(".csv")).text.count("\n") == 1 + 5
-    text = read(client, f"{address.format('')}&offset=2")
-    assert "1 changed, 1 the same, 3 undecided; 3 to 4 of 5 shown. Show all" in text
+        assert (told["total"], told["limit"], told["offset"]) == (n_cases, 2, offset)
+        found += [row["case"] for row in told["rows"]]
+    assert sorted(found) == sorted(whole)
+    assert [case for case, _ in groupby(found)] == list(dict.fromkeys(found)), "all metrics of a case are on one page"
+    assert extremes.get(address.format(".csv")).text.count("\n") == 1 + len(whole)
+    text = read(extremes, f"{address.format('')}&offset=2")
+    assert f"3 to 4 of {n_cases} shown. Show all" in text
     assert "Previous Next" in text
-    assert "There are no more rows. Show the first ones" in read(client, f"{address.format('')}&offset=6")
+    beyond = read(extremes, f"{address.format('')}&offset={2 * n_cases}")
+    assert "There are no more cases. Show the first ones" in beyond
+
+
+def test_it_begins_with_one_sentence_and_the_largest_changes(extremes: FlaskClient) -> None:
+    base, head = extreme_reports.commit(0), extreme_reports.commit(7)
+    html = extremes.get(f"/compare?base={base}&head={head}").text
+    text = read(extremes, f"/compare?base={base}&head={head}")
+    (counts,) = re.findall(r"(\d+) of (\d+) cases (?:is|are) worse, (\d+) better, (\d+) the same", text)
+    assert 0 < int(counts[0]) < int(counts[1])
+    assert text.index("cases are worse") < text.index("+12 faults in copy_service")
+    assert html.index("counts-bar") < html.index("<table")
+    assert '<details class="card fold">' in html, "the form is folded once it is filled"
+
+
+def test_a_case_is_one_line_and_its_other_metrics_unfold(client: FlaskClient) -> None:
+    html = client.get(f"/compare?base={BEFORE}&head={AFTER}&metric=all").text
+    body = html[html.index("<tbody>") : html.index("</tbody>")]
+    assert body.count("<tr>") == 1
+    assert "and 4 other metrics" in body
+    assert re.search(r"Throughput</a>: [\d,.]+ → [\d,.]+ operations/s", body.replace("\xa0", " "))
 
 
 def test_two_environments_are_compared_at_the_commit_that_both_measured(client: FlaskClient) -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 from apiflask import APIFlask
-from flask import render_template
+from flask import render_template, render_template_string
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from service.schemas.history import Direction
@@ -18,12 +18,13 @@ from tests.service.rules.drift_map.planted import drift
 from tests.service.web.charts.test_drift_map import draw, event, kernel
 
 TEXTS = """() => {
-  const map = document.querySelector("svg.map").getBoundingClientRect();
-  return [...document.querySelectorAll("svg.map text")].map((text) => {
+  const map = document.querySelector(".map").getBoundingClientRect();
+  return [...document.querySelectorAll(".map text")].map((text) => {
     const box = text.getBoundingClientRect();
-    const names = text.closest(".map-names")?.getBoundingClientRect();
+    const names = text.matches(".group") ? null : text.closest(".map-names")?.getBoundingClientRect();
     const right = Math.min(box.right, names ? names.right : Infinity);
-    return { text: text.textContent, l: box.left - map.left, r: right - map.left, t: box.top, b: box.bottom,
+    const clipped = names ? box.right > names.right + 1 : false;
+    return { clipped, text: text.textContent, l: box.left - map.left, r: right - map.left, t: box.top, b: box.bottom,
       width: map.width };
   });
 }"""
@@ -57,6 +58,7 @@ def plant(seed: int) -> DrawnMap:
         certain, importance = random.random() < 0.8, random.random()
         drifts.append(drift(name, column, percent, certain=certain, event=f"{number}", importance=importance))
     drifts += [drift("lone", random.randrange(60), -60, event=f"large {n}", importance=9) for n in range(3)]
+    drifts.append(drift("case_of_its_own_workload[records=100,threads=7]", 30, 20, event="long", importance=8))
     drifts += [drift("lone", random.randrange(60), 3, event=f"kernel {n}", importance=3) for n in range(6)]
     important = [
         event(f"large {n}", direction=Direction.IMPROVEMENT, confirmed=n != 1, blamed="Reuse the arena " * 9)
@@ -65,15 +67,26 @@ def plant(seed: int) -> DrawnMap:
     return draw(drifts, important, [kernel(f"kernel {n}", after=f"6.{n}.0-lengthy-flavour-amd64") for n in range(6)])
 
 
+ON_A_PAGE = """{% import "partials/drift_map.html" as drawn %}<style>{{ style|safe }}</style>{{ drawn.card(map) }}"""
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_no_text_is_drawn_over_another_or_beyond_the_picture(opened: Page, measured_app: APIFlask, seed: int) -> None:
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "page"])
+def test_no_text_is_drawn_over_another_or_beyond_the_picture(
+    opened: Page, measured_app: APIFlask, is_file: bool, seed: int
+) -> None:
     with measured_app.test_request_context("/map.svg"):
-        source = render_template("drift_map.svg", map=plant(seed), style=read_style())
+        shown = {"map": plant(seed), "style": read_style()}
+        source = render_template("drift_map.svg", **shown) if is_file else render_template_string(ON_A_PAGE, **shown)
     opened.set_content(source)
     for width in (390, 720, 1024, 1280, 1920):
         opened.set_viewport_size({"width": width, "height": 900})
         boxes = [box for box in opened.evaluate(TEXTS) if box["r"] > box["l"]]
         assert len(boxes) > 40
+        if width == 390 and not is_file:
+            assert not [box["text"] for box in boxes if box["clipped"]], (
+                "a phone shows as much of a name as there is room"
+            )
         beyond = [box["text"] for box in boxes if box["l"] < -1 or box["r"] > box["width"] + 1]
         assert not beyond, f"{width} px: {beyond}"
         overlaps = [
@@ -109,10 +122,10 @@ def test_the_picture_is_styled_on_its_own(measured: Watched) -> None:
 def test_the_keyboard_walks_from_cell_to_cell_and_opens_an_event(measured: Watched) -> None:
     measured.page.set_viewport_size(PHONE)
     page = measured.open("/map")
-    cells = page.locator("svg.map a[data-cell]")
+    cells = page.locator(".map a[data-cell]")
     assert cells.count() > 2
-    assert page.locator("svg.map a[data-cell][tabindex='0']").count() == 1
-    page.locator("svg.map a[data-cell][tabindex='0']").focus()
+    assert page.locator(".map a[data-cell][tabindex='0']").count() == 1
+    page.locator(".map a[data-cell][tabindex='0']").focus()
     first = page.evaluate("document.activeElement.querySelector('title').textContent")
     page.keyboard.press("ArrowRight")
     second = page.evaluate("document.activeElement.querySelector('title').textContent")

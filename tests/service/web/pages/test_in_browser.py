@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.e2e.browser import MODES, Opener, Watched, chromium, comes_true, drawn, launched, served, watch
+from tests.service import reports as made
 from tests.service.web import history
 from tests.service.web.application import application
 from tests.service.web.extreme_reports import MAIN, series_id
@@ -25,6 +26,33 @@ LABELS = """() => {
     ({ left: x, right: x2, top: y, content: [options.content].flat() }));
 }"""
 """The labels of configuration changes that are drawn, where they are."""
+
+TOLD = """(() => {
+  const { title, body } = Chart.getChart(document.querySelector("canvas")).tooltip;
+  return [...title ?? [], ...(body ?? []).flatMap(({ lines }) => lines)];
+})()"""
+"""The lines of the tooltip."""
+BOXES = """() => {
+  const chart = Chart.getChart(document.querySelector("canvas"));
+  const box = ({ x, y, x2, y2, options }, text) =>
+    ({ left: x, top: y, right: x2, bottom: y2, text: [text].flat().join(" ") });
+  const drawn = Chart.registry.getPlugin("annotation").getAnnotations(chart);
+  const labels = drawn.flatMap((element) => {
+    if (element.options.type === "label" || element.options.content) {
+      return element.options.display ? [box(element, element.options.content)] : [];
+    }
+    return element.label?.options.display ? [box(element.label, element.label.options.content)] : [];
+  });
+  const around = (id, size) => {
+    const index = chart.data.datasets.findIndex((dataset) => dataset.id === id);
+    const { min, max } = chart.scales.x;
+    return chart.getDatasetMeta(index).data
+      .filter((_, at) => chart.data.datasets[index].data[at].x >= min && chart.data.datasets[index].data[at].x <= max)
+      .map(({ x, y }) => ({ left: x - size, right: x + size, top: y - size, bottom: y + size, text: id }));
+  };
+  return [labels, [...around("path", 2), ...around("beside", 2), ...around("flags", 6), ...around("gaps", 4)]];
+}"""
+"""The labels that the chart draws, and what they must not cover: runs, flags, runs without a value."""
 
 pytestmark = [
     pytest.mark.browser,
@@ -150,8 +178,8 @@ def test_the_chart_draws_levels_configuration_changes_and_failures(measured: Wat
     ]
     assert levels[::2] == [2239, 18623, 18624, 21624, 5240]
     (line,) = (entry for entry in chart["annotations"] if entry["type"] == "line")
-    assert line["content"] == "variable.MALLOC_CONF"
-    assert line["settings"] == ["variable.MALLOC_CONF: not set → dirty_decay_ms:0"]
+    assert line["content"] == "MALLOC_CONF not set → dirty_decay_ms:0"
+    assert line["settings"] == ["MALLOC_CONF not set → dirty_decay_ms:0"]
     before, after = chart["datasets"]["path"][history.ANCHOR], chart["datasets"]["path"][history.ANCHOR + 1]
     assert before["pixel"][0] < line["pixel"] < after["pixel"][0]
     (gap,) = chart["datasets"]["gaps"]
@@ -321,7 +349,7 @@ def test_of_ten_thousand_runs_the_step_is_seen_and_a_closer_look_shows_each(
     watched.assert_quiet()
 
 
-def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(
+def test_labels_of_configuration_changes_cover_each_other_never_and_their_lines_tell_all(
     extremes: FlaskClient, extremes_address: str, opened: Opener
 ) -> None:
     watched = opened(extremes_address, **MODES["desktop"])
@@ -336,29 +364,135 @@ def test_labels_of_configuration_changes_cover_each_other_never_and_unfold(
     assert box
     line = next(entry for entry in drawn(page)["annotations"] if entry["id"] == "config-15")
     page.mouse.move(box["x"] + line["pixel"], box["y"] + 200)
-    assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.includes('kernel.setting_03: 15 → 16'))")
-    assert "and 8 more" in [text for label in page.evaluate(LABELS) for text in label["content"]]
+    assert comes_true(page, f"({TOLD}).includes('kernel.setting_03 15 → 16')")
+    assert "and 8 more settings" in page.evaluate(TOLD)
     watched.assert_quiet()
 
 
-def test_a_pointer_that_moves_over_every_label_unfolds_it_and_breaks_nothing(
+def test_a_pointer_on_a_label_reads_its_settings_and_moves_no_label(
     extremes: FlaskClient, extremes_address: str, opened: Opener
 ) -> None:
     watched = opened(extremes_address, **MODES["desktop"])
     page = watched.open(f"/series/{series_id(extremes, 'restless_case')}")
-    folded = page.evaluate(LABELS)
+    labels = page.evaluate(LABELS)
     box = page.locator("canvas").bounding_box()
     assert box
-    for label in folded:
-        middle = box["x"] + (label["left"] + label["right"]) / 2
-        for y in range(int(label["top"]) - 6, int(label["top"]) + 40, 3):
-            page.mouse.move(middle, box["y"] + y)
-        page.mouse.move(middle, box["y"] + label["top"] + 8)
-        assert comes_true(page, f"({LABELS})().some(({{ content }}) => content.length > 1)"), label
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] + 50)
-    assert comes_true(page, f"({LABELS})().every(({{ content }}) => content.length === 1)")
-    assert page.evaluate(LABELS) == folded
+    for label in labels:
+        page.mouse.move(box["x"] + (label["left"] + label["right"]) / 2, box["y"] + label["top"] + 8, steps=8)
+        first = label["content"][0].partition(" and ")[0]
+        assert comes_true(page, f"({TOLD}).includes({json.dumps(first)})"), label
+    assert page.evaluate(LABELS) == labels
     watched.assert_quiet()
+
+
+def test_the_nearest_run_is_told_of_wherever_the_pointer_is(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    box = page.locator("canvas").bounding_box()
+    assert box
+    chart = drawn(page)
+    x, _ = chart["datasets"]["path"][history.REGRESSION]["pixel"]
+    page.mouse.move(box["x"] + x + 12, box["y"] + chart["area"][3] - 30)
+    assert comes_true(page, f"({TOLD}).length > 0")
+    told = [line.replace("\xa0", " ").replace("\N{NARROW NO-BREAK SPACE}", " ") for line in page.evaluate(TOLD)]
+    assert told[1].endswith(", on lab-1")
+    assert "+16,384 faults (+732 %) from the run before" in told
+    assert any(line.startswith("regression") for line in told)
+    assert sum(history.commit(history.REGRESSION)[:10] in line for line in told) == 1, "the commit is told once"
+    measured.assert_quiet()
+
+
+def test_charts_of_one_case_stand_one_above_the_other_with_one_crosshair_and_one_zoom(measured: Watched) -> None:
+    page = measured.open("/series/1")
+    page.get_by_role("link", name="With other metrics below").click()
+    page.wait_for_url("**as=apart*")
+    assert comes_true(page, "document.querySelectorAll('.apart canvas').length > 0")
+    box = page.locator("canvas").first.bounding_box()
+    assert box
+    areas = "[...document.querySelectorAll('canvas')].map((canvas) => Chart.getChart(canvas).chartArea.left)"
+    assert len(set(page.evaluate(areas))) == 1
+    page.mouse.move(box["x"] + 500, box["y"] + 120)
+    crosshairs = "[...document.querySelectorAll('canvas')].map((canvas) => Chart.getChart(canvas).crosshair)"
+    assert comes_true(page, f"({crosshairs})[1] !== null && new Set({crosshairs}).size === 1")
+    page.mouse.move(box["x"] + 300, box["y"] + 120)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 600, box["y"] + 160, steps=5)
+    page.mouse.up()
+    zooms = "[...document.querySelectorAll('canvas')].map((canvas) => Chart.getChart(canvas).scales.x.max)"
+    assert comes_true(page, f"({zooms})[0] < 13 && new Set({zooms}).size === 1")
+    page.get_by_role("button", name="Reset zoom").click()
+    assert comes_true(page, f"({zooms})[0] > 13 && new Set({zooms}).size === 1")
+    measured.assert_quiet()
+
+
+SWEPT = """() => [...document.querySelectorAll("canvas")].map((canvas) => Chart.getChart(canvas)).every((chart) =>
+  [...Object.values(chart.scales)].every(({ min, max, options }) =>
+    Number.isFinite(min) && Number.isFinite(max) && !/undefined/.test(options.title?.text ?? "")))"""
+"""Whether every chart still has axes that can be read."""
+
+
+def test_a_pointer_that_sweeps_over_every_chart_label_and_line_breaks_nothing(
+    extremes: FlaskClient, extremes_address: str, opened: Opener
+) -> None:
+    watched = opened(extremes_address, **MODES["desktop"])
+    main = series_id(extremes, MAIN)
+    beside = "&".join(f"with={series_id(extremes, MAIN, metric)}" for metric in ("sys-time", "throughput"))
+    addresses = [f"/series/{series_id(extremes, case)}" for case in ("restless_case", "long_case")]
+    for address in [*addresses, f"/series/{main}?{beside}&as=apart", f"/series/{main}?{beside}"]:
+        page = watched.open(address)
+        for canvas in page.locator("canvas").all():
+            canvas.scroll_into_view_if_needed()
+            box = canvas.bounding_box()
+            assert box
+            for part in (0.03, 0.08, 0.3, 0.6, 0.97):
+                y = box["y"] + part * box["height"]
+                page.mouse.move(box["x"] - 5, y)
+                page.mouse.move(box["x"] + box["width"] + 5, y, steps=60)
+        assert page.evaluate(SWEPT), address
+        watched.assert_quiet()
+
+
+JUMPS = (1_000, 9_000, 8_500, 2_000, *range(2_500, 9_000, 500), 1_200)
+"""Levels of four commits each: up and down, and up in small steps, where a label straight above covers later runs."""
+
+
+def send_jumps(client: FlaskClient) -> None:
+    levels = [level for level in JUMPS for _ in range(4)]
+    reports = [run for number, level in enumerate(levels, 1) for run in made.repeated(number, level, level, times=2)]
+    history.send(client, reports)
+
+
+@pytest.fixture(scope="module")
+def jumps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service with one series that jumps often."""
+    with application(tmp_path_factory.mktemp("jumps"), send_jumps) as app, served(app) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_labels_cover_neither_data_nor_each_other(
+    extremes: FlaskClient, extremes_address: str, service: str, jumps: str, opened: Opener, width: int
+) -> None:
+    cases = [
+        (extremes_address, f"/series/{series_id(extremes, case)}") for case in (MAIN, "restless_case", "long_case")
+    ]
+    cases += [(address, f"/series/1{view}") for address in (service, jumps) for view in ("", "?x=time", "?y=log")]
+    for address, path in cases:
+        watched = opened(address, viewport={"width": width, "height": 900})
+        page = watched.open(path)
+        labels, obstacles = page.evaluate(BOXES)
+        boxes = [*labels, *obstacles]
+        for label, other in combinations(boxes, 2):
+            if label in obstacles:
+                break
+            assert not _meet(label, other), f"{path} at {width} px: {label} covers {other}"
+        watched.assert_quiet()
+
+
+def _meet(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two boxes overlap by more than a pixel."""
+    across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+    down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+    return bool(across > 1 and down > 1)
 
 
 def test_two_picked_runs_are_compared(measured: Watched) -> None:

@@ -1,0 +1,80 @@
+"""Where a comment leads: the comparison, the log, the two commits at the forge, and who may be asked for more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from runner.contract.gate import ForgeKind, GateReport
+from service.rules.environment_name import name_environment
+from service.rules.gate.verdict import CaseOutcome, GateOutcome
+from service.text.markdown import format_code
+
+_COMMIT_PATHS = {ForgeKind.GITLAB: "/-/commit/"}
+"""Where a forge shows a commit; the others do at ``/commit/``."""
+_SHORT_HASH = 10
+_MAX_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Ways to more details: addresses, empty if there is none, and what a reader of the comment can ask for."""
+
+    compare: str = ""
+    log: str = ""
+    commits: str = ""
+    """What the hash of a commit is appended to, to see it at the forge."""
+    bisect: bool = False
+    """Whether to offer the command by which a case is bisected."""
+    accept: bool = False
+    """Whether a service reads comments, so that one of them can accept the change."""
+
+
+def build_links(address: str, report: GateReport, *, accept: bool = True, log_url: str = "") -> Links:
+    """Return the links of a comment.
+
+    Parameters
+    ----------
+    address
+        The address of this service; empty if it has none.
+    accept
+        Whether the service reads comments.
+    log_url
+        The address of the log, if the report does not know it.
+    """
+    query = urlencode({"base": report.base, "head": report.head})
+    log = log_url or report.log_url
+    return Links(f"{address}/compare?{query}" if address else "", log, _find_commits(report, log), accept=accept)
+
+
+def format_last_line(outcome: GateOutcome, links: Links) -> str:
+    """Return the last line of the comment: the comparison and the log, the two commits, the host and its settings."""
+    addresses = (("Compare", links.compare), ("Log", links.log))
+    parts = [f"[{name}]({url})" for name, url in addresses if url]
+    base, head = (_format_commit(commit, links) for commit in (outcome.base, outcome.head))
+    parts += [f"{base} → {head}", *_describe_place(outcome.cases)]
+    return f"{' · '.join(parts)}\n"
+
+
+def _find_commits(report: GateReport, log: str) -> str:
+    """Return where the forge shows commits: the log of a job is at the forge, below its repository."""
+    server, found, _ = log.partition(f"/{report.repository}/")
+    return f"{server}/{report.repository}{_COMMIT_PATHS.get(report.forge, '/commit/')}" if found else ""
+
+
+def _format_commit(commit: str, links: Links) -> str:
+    short = commit[:_SHORT_HASH]
+    return f"[{short}]({links.commits}{commit})" if links.commits else short
+
+
+def _describe_place(cases: tuple[CaseOutcome, ...]) -> list[str]:
+    """Return the host, and its settings in a few words, of the first case that was measured; and how many others."""
+    measured = [case.case.head for case in cases if case.comparison is not None]
+    if not measured:
+        return []
+    hosts = list(dict.fromkeys(head.host.name for head in measured))
+    names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured))
+    more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+    others = f", and {len(names) - 1} other environment{'s' if len(names) > 2 else ''}" if len(names) > 1 else ""
+    place = [f"host {format_code(hosts[0])}{more}"]
+    return [*place, f"{format_code(names[0], _MAX_NAME)}{others}"] if names[0] else place

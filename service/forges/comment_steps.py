@@ -1,0 +1,67 @@
+"""What a reader of a gate's comment can do next: accept the change, measure it again, profile it, bisect it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from service.forges.comment_links import Links
+from service.rules.gate.verdict import GateOutcome
+from service.text.markdown import format_block, format_code
+
+_MAX_COMMANDS = 3
+_MAX_COMMAND_CHARACTERS = 1_000
+
+
+def offer_acceptance(outcome: GateOutcome, links: Links) -> str:
+    """Return how the change is accepted; empty if nobody has to, somebody has, or nobody reads comments."""
+    if not links.accept or not outcome.needs_acceptance or outcome.accepted is not None:
+        return ""
+    return f"To accept it, comment {format_code('/faultwatch accept REASON')} (needs write access).\n\n"
+
+
+def suggest_commands(outcome: GateOutcome) -> str:
+    """Return the commands that measure the first changed cases again, or else the first case, and profile the worse."""
+    if outcome.report.merge:
+        return ""  # Nobody else has that commit: the gate of the branches makes it again.
+    changed = {row.case for row in outcome.list_changed_metrics()}
+    worse = {row.case for row in outcome.list_changed_metrics() if row.metric_verdict.direction == "regression"}
+    cases = [case for case in outcome.cases if case.name in changed] or list(outcome.cases[:1])
+    measure = _build_code_block("To measure the case again, in a clone", [case.command for case in cases])
+    why = _build_code_block(
+        "To see where the faults come from", [case.profile_command for case in cases if case.name in worse]
+    )
+    if not measure and not why:
+        return ""
+    title = "Commands that measure again, and that show where the faults come from" if why else "Measure again"
+    return f"<details><summary>{title}</summary>\n\n{measure}{why}</details>\n\n"
+
+
+def offer_bisect(outcome: GateOutcome, links: Links) -> str:
+    """Return the offer to find the commit of the first regression that fails the gate."""
+    over = [row.case for row in outcome.list_changed_metrics() if row.metric_verdict.over or row.crept is not None]
+    if not links.bisect or not over:
+        return ""
+    command = format_code(f"/faultwatch bisect {over[0]}", _MAX_COMMAND_CHARACTERS)
+    return f"To find the commit, comment {command}.\n\n"
+
+
+def explain_faults(outcome: GateOutcome) -> str:
+    """Return what a page fault is, folded, for those who read such a comment for the first time."""
+    if not any(row.is_count for row in outcome.metrics):
+        return ""
+    return (
+        "<details><summary>What a page fault is</summary>\n\n"
+        "The processor finds no memory behind an address, and the kernel has to step in: at the first touch of a page, "
+        "at a copy on write, or because the program gave the page back. A minor fault costs about half a microsecond "
+        "of system time, a major one waits for storage. Base and head are executed in turn on one host, so that even "
+        "one fault more is found if it repeats.\n\n</details>\n\n"
+    )
+
+
+def _build_code_block(title: str, commands: Iterable[str]) -> str:
+    """Return commands as a block of code below a title; empty if none fits."""
+    suitable = [command for command in commands if len(command) <= _MAX_COMMAND_CHARACTERS and command.isprintable()]
+    if not suitable:
+        return ""
+    text = format_block(chr(10).join(suitable[:_MAX_COMMANDS]), _MAX_COMMANDS * _MAX_COMMAND_CHARACTERS + 2)
+    return f"{title}:\n\n{text}\n\n"

@@ -1,0 +1,47 @@
+"""Names an environment by the few of its settings that people know it by: kernel, C library, huge pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from service.text.numbers import format_amount
+
+_USUAL_PAGE = "4096"
+_MAX_CHARACTERS = 40
+"""Characters of a value: a host may call its kernel anything."""
+
+
+def name_environment(settings: Mapping[str, str]) -> str:
+    """Return a name such as ``Linux 6.1.0-18-amd64, glibc 2.36, huge pages madvise``; empty if nothing is known.
+
+    What most hosts have in common is named only where it differs: another allocator than the C library's, pages of
+    another size than 4 KiB.
+    """
+    libc = _shorten(settings.get("libc.version", "").partition(" (")[0])
+    allocator = _shorten(settings.get("allocator", ""))
+    parts = [
+        _name("Linux", settings.get("kernel.release")),
+        libc,
+        allocator if allocator != libc else "",
+        _name("huge pages", _find_huge_pages(settings)),
+        _name_page_size(settings.get("memory.page_size", _USUAL_PAGE)),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _find_huge_pages(settings: Mapping[str, str]) -> str | None:
+    """Return the policy of the process if it has one of its own, otherwise that of the host."""
+    own = settings.get("process.huge_pages", "host")
+    return settings.get("thp.enabled") if own == "host" else own
+
+
+def _name(title: str, value: str | None) -> str:
+    return f"{title} {_shorten(value)}" if value else ""
+
+
+def _name_page_size(size: str) -> str:
+    return f"pages of {format_amount(int(size))}" if size.isdecimal() and size != _USUAL_PAGE else ""
+
+
+def _shorten(value: str) -> str:
+    return value if len(value) <= _MAX_CHARACTERS else f"{value[: _MAX_CHARACTERS - 1]}…"

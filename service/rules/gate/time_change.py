@@ -1,0 +1,63 @@
+"""Says how much time a changed metric of a case takes: measured if a time clearly moved, otherwise by its price."""
+
+from __future__ import annotations
+
+from runner.contract import MetricVerdict, Report, Verdict, metric
+from runner.contract.comparison import Side as MeasuredSide
+from runner.contract.metric_verdict_text import has_clearly_moved
+from service.rules.fault_price import FaultCosts, Side, price_change
+from service.rules.gate.verdict import CaseOutcome, MetricOutcome
+from service.text.numbers import format_difference, format_move, format_percent
+
+_FELT = ("elapsed", "throughput", "task-clock")
+"""The metrics that tell how long a program takes, those that a user notices first."""
+_MIN_SHARE = 0.01
+"""The share of the CPU time from which a price is worth the room."""
+
+
+def describe_time_change(case: CaseOutcome, row: MetricOutcome) -> str:
+    """Return ``elapsed 63.5 → 164 ms (+159 %)`` or ``about +1.2 ms of CPU time``; empty if no time is known.
+
+    Parameters
+    ----------
+    row
+        The changed metric; it is not named again.
+    """
+    verdicts = {verdict.metric: verdict for verdict in case.comparison.metrics} if case.comparison else {}
+    if row.metric_verdict.metric in _FELT:
+        return ""
+    moved = (verdicts[name] for name in _FELT if name in verdicts and _has_moved(verdicts[name]))
+    return next((describe_levels(verdict) for verdict in moved), "") or _describe_price(case, row.metric_verdict)
+
+
+def describe_levels(verdict: MetricVerdict) -> str:
+    """Return the metric with its levels: ``elapsed 63.5 → 164 ms (+159 %)``."""
+    unit, base, head = metric(verdict.metric).unit, verdict.base.level or 0, verdict.head.level or 0
+    percent = "" if verdict.percent is None else f" ({format_percent(verdict.percent)})"
+    title = metric(verdict.metric).title
+    return f"{title[:1].lower()}{title[1:]} {format_move(base, head, unit)}{percent}"
+
+
+def _has_moved(verdict: MetricVerdict) -> bool:
+    return has_clearly_moved(verdict) or (verdict.counts and verdict.verdict is Verdict.CHANGED)
+
+
+def _describe_price(case: CaseOutcome, verdict: MetricVerdict) -> str:
+    """Return what the change of a fault count is worth at the cost of a fault on this host."""
+    base, head = case.case.base, case.case.head
+    cost = head.canary.seconds_per_fault if head.canary else None
+    sides = _make_side(base, verdict.base, case), _make_side(head, verdict.head, case)
+    price = price_change(verdict.metric, *sides, FaultCosts(host=cost))
+    if price is None or (price.share is not None and abs(price.share) < _MIN_SHARE):
+        return ""
+    share = "" if price.share is None else f" ({format_percent(100 * price.share)})"
+    return f"about {format_difference(price.seconds, 's')} of CPU time{share}"
+
+
+def _make_side(report: Report, side: MeasuredSide, case: CaseOutcome) -> Side:
+    """Return a side for the price: the faults, the other levels and the settings."""
+    is_base = report is case.case.base
+    verdicts = case.comparison.metrics if case.comparison else ()
+    levels = {verdict.metric: verdict.base.level if is_base else verdict.head.level for verdict in verdicts}
+    known = {name: level for name, level in levels.items() if level is not None}
+    return Side(side.level or 0, known, report.environment.settings)

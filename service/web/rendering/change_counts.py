@@ -1,0 +1,72 @@
+"""One sentence and a bar about many changes: how many got worse, better, stayed the same; and the largest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+N_LARGEST = 3
+"""Changes that are named."""
+
+
+class Segment(NamedTuple):
+    """A part of the bar: its kind, its words, and where it lies, in percent."""
+
+    kind: str
+    text: str
+    start: float
+    width: float
+
+
+class LargeChange(NamedTuple):
+    """One of the largest changes: its size, where it is, and its series."""
+
+    worse: bool
+    size: str
+    case: str
+    series_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """How many of some things, such as cases, changed, and how."""
+
+    worse: int
+    better: int
+    same: int
+    undecided: int = 0
+    noun: str = "case"
+    largest: Sequence[LargeChange] = field(default=())
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return self.worse + self.better + self.same + self.undecided
+
+    @property
+    def sentence(self) -> str:
+        """The counts in words, as in "34 of 100 cases are worse, 12 better, 54 the same"."""
+        if not self.worse and not self.better and not self.undecided:
+            return f"Nothing changed in {self._name(self.total)}."
+        parts = [f"{self.worse:,} of {self._name(self.total)} {'is' if self.worse == 1 else 'are'} worse"]
+        parts += [f"{self.better:,} better", f"{self.same:,} the same"]
+        parts += [f"{self.undecided:,} undecided"] if self.undecided else []
+        return f"{', '.join(parts)}."
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The parts of the bar, those left out that are empty."""
+        counts = {"worse": self.worse, "better": self.better, "undecided": self.undecided, "same": self.same}
+        widths = [100 * count / max(1, self.total) for count in counts.values()]
+        starts = [0.0, *accumulate(widths)]
+        return [
+            Segment(kind, f"{count:,} {'the same' if kind == 'same' else kind}", round(start, 2), round(width, 2))
+            for (kind, count), start, width in zip(counts.items(), starts, widths, strict=False)
+            if count
+        ]
+
+    def _name(self, count: int) -> str:
+        plural = self.noun if self.noun == "series" else f"{self.noun}s"
+        return f"{count:,} {self.noun if count == 1 else plural}"

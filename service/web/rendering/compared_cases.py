@@ -1,0 +1,119 @@
+"""The cases of a comparison: one line each, with the metric that matters most, the others folded below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from runner.contract import Verdict
+from service.rules.comparison.stored_runs import ComparedMetric
+from service.rules.relative_change import compute_percent_change
+from service.text.numbers import format_difference, format_move, format_percent, format_quantity
+from service.web.rendering.change_counts import N_LARGEST, ChangeCounts, LargeChange
+from service.web.rendering.comparison_rows import ComparisonRow, build_row, rank_change
+
+Result = Literal["worse", "better", "undecided", "same"]
+
+
+class OtherMetric(NamedTuple):
+    """Another metric of a case, in one line."""
+
+    title: str
+    levels: str
+    change: str
+    verdict: str
+    worse: bool | None
+    """Whether it got worse; None if it did not change."""
+    series_id: int | None
+
+
+class ComparedCase(NamedTuple):
+    """A case of a comparison on a pair of hosts."""
+
+    metrics: Sequence[ComparedMetric]
+
+    @property
+    def leading(self) -> ComparedMetric:
+        """The metric that matters most: what changed most of what counts."""
+        return min(self.metrics, key=rank_change)
+
+    @property
+    def result(self) -> Result:
+        """What became of the case. A case of which one metric got worse is worse."""
+        counting = [metric for metric in self.metrics if metric.counts] or list(self.metrics)
+        changed = [is_worse(metric) for metric in counting if metric.decision.verdict is Verdict.CHANGED]
+        if changed:
+            return "worse" if any(changed) else "better"
+        undecided = any(metric.decision.verdict is Verdict.NEEDS_MORE_RUNS for metric in counting)
+        return "undecided" if undecided else "same"
+
+    def build_row(self) -> ComparisonRow:
+        """Return the row of the leading metric in full."""
+        return build_row(self.leading)
+
+    def list_others(self) -> list[OtherMetric]:
+        """Return the other metrics, each in a line: nothing is judged again for them."""
+        leading = self.leading
+        return [_describe_other(metric) for metric in self.metrics if metric is not leading]
+
+
+def group_cases(rows: Iterable[ComparedMetric]) -> list[ComparedCase]:
+    """Return the cases of some rows, in the order in which each first appears."""
+    cases: dict[tuple[str, str, str, str], list[ComparedMetric]] = {}
+    for row in rows:
+        base, head = row.pair.base[0], row.pair.head[0]
+        cases.setdefault((head.subject, head.case, base.host, head.host), []).append(row)
+    return [ComparedCase(metrics) for metrics in cases.values()]
+
+
+def count_changes(cases: Sequence[ComparedCase]) -> ChangeCounts:
+    """Return how many cases changed, and the largest changes of what counts."""
+    results = [case.result for case in cases]
+    changed = [case.leading for case, result in zip(cases, results, strict=True) if result in {"worse", "better"}]
+    largest = sorted(changed, key=rank_change)[:N_LARGEST]
+    return ChangeCounts(
+        worse=results.count("worse"),
+        better=results.count("better"),
+        same=results.count("same"),
+        undecided=results.count("undecided"),
+        largest=[
+            LargeChange(is_worse(row), _describe_change(row), row.pair.head[0].case, row.head.series or row.base.series)
+            for row in largest
+        ],
+    )
+
+
+def is_worse(row: ComparedMetric) -> bool:
+    """Return whether a metric that changed got worse."""
+    if row.interleaved is not None:
+        return row.interleaved.direction == "regression"
+    grew = (row.head.level or 0) > (row.base.level or 0)
+    return grew != (row.metric.better == "higher")
+
+
+def _describe_change(row: ComparedMetric) -> str:
+    """Return the change in the metric's unit and in percent; empty if a side has no value."""
+    if row.base.level is None or row.head.level is None:
+        return ""
+    change = row.head.level - row.base.level
+    percent = compute_percent_change(change, row.base.level)
+    text = format_difference(change, "points" if row.metric.unit == "%" else row.metric.unit) if change else "0"
+    return f"{text} ({format_percent(percent)})" if change and percent is not None else text
+
+
+def _describe_other(row: ComparedMetric) -> OtherMetric:
+    unit, base, head = row.metric.unit, row.base.level, row.head.level
+    if base is None or head is None:
+        levels = " → ".join("no value" if level is None else format_quantity(level, unit) for level in (base, head))
+    else:
+        levels = format_move(base, head, unit)
+    verdict = row.decision.verdict
+    words = {Verdict.CHANGED: "worse" if is_worse(row) else "better", Verdict.SAME: "the same"}
+    return OtherMetric(
+        title=row.metric.title,
+        levels=levels,
+        change=_describe_change(row),
+        verdict=words.get(verdict, "undecided"),
+        worse=is_worse(row) if verdict is Verdict.CHANGED else None,
+        series_id=row.head.series or row.base.series,
+    )

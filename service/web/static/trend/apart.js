@@ -1,0 +1,43 @@
+// Series of one case one above the other: the same runs, the same axis, one crosshair, one zoom.
+
+import { configuration } from "./config.js";
+import { select } from "./crosshair.js";
+import { at } from "./nearest.js";
+
+const { Chart } = globalThis;
+
+// Makes what draws the series that are laid over that of the page below it, each in a chart of its own.
+export function apart(root, actions) {
+  const place = root.querySelector("[data-apart]");
+  let charts = [];
+
+  function draw(document_, view, theme) {
+    charts.forEach((chart) => chart.destroy());
+    charts = [];
+    place.replaceChildren();
+    place.hidden = view.as !== "apart";
+    if (place.hidden) return;
+    for (const other of document_.others) {
+      const figure = document.createElement("figure");
+      const caption = Object.assign(document.createElement("figcaption"), { textContent: other.title });
+      const frame = Object.assign(document.createElement("div"), { className: "canvas small" });
+      const canvas = document.createElement("canvas");
+      canvas.setAttribute("role", "img");
+      canvas.setAttribute("aria-label", `${other.title}, on the axis of the chart above`);
+      frame.append(canvas);
+      figure.append(caption, frame);
+      place.append(figure);
+      const alone = { ...document_, ...other, beside: [], gaps: [], flags: [], levels: [], others: [] };
+      charts.push(new Chart(canvas, configuration(alone, { ...view, scale: "linear", small: true }, theme, actions)));
+    }
+  }
+
+  return { draw, charts: () => charts };
+}
+
+// Shows in another chart the run that is pointed at in one, or none.
+export function point(chart, value) {
+  chart.crosshair = value;
+  select(chart, value === null ? [] : at(chart, value));
+  chart.render();
+}

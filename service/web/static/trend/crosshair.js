@@ -1,0 +1,45 @@
+// A vertical line at the run that is told of; it is drawn in every chart of the page that shows the same axis.
+
+import { find } from "./nearest.js";
+
+export function crosshair(moved) {
+  return {
+    id: "crosshair",
+    beforeEvent(chart, { event, replay }) {
+      if (!replay) chart.pointer = event.type === "mouseout" ? null : { x: event.x, y: event.y };
+    },
+    afterEvent(chart, args) {
+      if (args.replay) return;
+      // Chart.js keeps what was told of while the pointer is outside of the area, where the labels of settings are.
+      if (!args.inChartArea && chart.pointer) select(chart, find(chart, chart.pointer));
+      const [active] = chart.getActiveElements();
+      const place = active ? chart.data.datasets[active.datasetIndex].data[active.index]?.x ?? null : null;
+      if (place === (chart.crosshair ?? null)) return;
+      chart.crosshair = place;
+      args.changed = true;
+      moved(chart, place);
+    },
+    beforeDatasetsDraw(chart, _, { color }) {
+      if (chart.crosshair === null || chart.crosshair === undefined) return;
+      const x = chart.scales.x.getPixelForValue(chart.crosshair);
+      const { left, right, top, bottom } = chart.chartArea;
+      if (x < left || x > right) return;
+      const { ctx } = chart;
+      ctx.save();
+      ctx.strokeStyle = color;
+      ctx.lineWidth = 1;
+      ctx.beginPath();
+      ctx.moveTo(x, top);
+      ctx.lineTo(x, bottom);
+      ctx.stroke();
+      ctx.restore();
+    },
+  };
+}
+
+// Has a chart tell of some points, or of none.
+export function select(chart, found) {
+  const active = found.map(({ datasetIndex, index }) => ({ datasetIndex, index }));
+  chart.setActiveElements(active);
+  chart.tooltip.setActiveElements(active, found[0]?.element ?? { x: 0, y: 0 });
+}

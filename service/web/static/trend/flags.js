@@ -1,0 +1,128 @@
+// The size of each drift beside its flag, where it covers neither data nor another label. The important ones are placed
+// first: those that nobody has decided, then the largest. What finds no room is folded, and told when pointed at.
+
+const LETTER_WIDTH = 7, LABEL_HEIGHT = 18, LABEL_MARGIN = 10;
+const GAP = 20; // pixels from the point to the middle of its label
+const STEPS = [0, 1, 2, 3]; // heights of a label by which it may be moved away
+const FLAG = 11, DOT = 3; // pixels around a flag and around a run that stay free
+const NARROW = 520;
+const ORDER = ["open", "accepted", "closed"];
+
+export function flagLabels(flags, along, theme) {
+  return Object.fromEntries(flags.map((flag, index) => [`flag-${index}`, {
+    type: "label",
+    display: ({ chart }) => places(chart, flags, along)[index] !== null,
+    xValue: flag[along],
+    yValue: flag.y,
+    content: ({ chart }) => text(chart, flag),
+    color: flag.standing === "open" ? tone(flag, theme) : theme.quiet,
+    backgroundColor: theme.card, // where it stands, there are at most lines of the grid
+    padding: { x: 3, y: 1 },
+    xAdjust: ({ chart }) => places(chart, flags, along)[index]?.aside ?? 0,
+    yAdjust: ({ chart }) => places(chart, flags, along)[index]?.shift ?? 0,
+    font: { family: theme.font, size: 12, weight: flag.standing === "open" ? 600 : "normal" },
+  }]));
+}
+
+export function tone(flag, theme) {
+  return flag.direction === "regression" ? theme.worse : theme.better;
+}
+
+function text(chart, flag) {
+  // The axis has the unit too; on a phone there is room for it only once.
+  return chart.width < NARROW ? flag.label.split("\u00a0")[0] : flag.label;
+}
+
+// Where each label goes, off its point; null where there is no room. Asked for each label, computed once a layout.
+function places(chart, flags, along) {
+  const { x, y } = chart.scales;
+  if (!chart.chartArea) return flags.map(() => null); // not laid out yet
+  const path = chart.data.datasets.find(({ id }) => id === "path")?.data;
+  const of = [x.min, x.max, y.min, y.max, chart.width, chart.height, path];
+  if (chart.labels?.of.every((value, index) => value === of[index])) return chart.labels.found;
+  const found = place(chart, flags, along);
+  chart.labels = { of, found };
+  return found;
+}
+
+function place(chart, flags, along) {
+  const { x, y } = chart.scales;
+  const area = chart.chartArea;
+  const obstacles = columns(chart, flags, along);
+  const taken = [], found = flags.map(() => null);
+  const order = [...flags.entries()].sort(([, one], [, other]) =>
+    ORDER.indexOf(one.standing) - ORDER.indexOf(other.standing) || other.weight - one.weight);
+  for (const [index, flag] of order) {
+    if (flag[along] < x.min || flag[along] > x.max) continue;
+    const half = (text(chart, flag).length * LETTER_WIDTH + LABEL_MARGIN) / 2;
+    const [middleX, middleY] = [x.getPixelForValue(flag[along]), y.getPixelForValue(flag.y)];
+    const away = flag.direction === "regression" ? -1 : 1;
+    for (const { aside, shift } of candidates(away, half)) {
+      const box = {
+        left: middleX + aside - half, right: middleX + aside + half,
+        top: middleY + shift - LABEL_HEIGHT / 2, bottom: middleY + shift + LABEL_HEIGHT / 2,
+      };
+      if (box.left < area.left || box.right > area.right || box.top < area.top || box.bottom > area.bottom) continue;
+      if (taken.some((other) => meet(box, other)) || covers(box, obstacles)) continue;
+      taken.push(box);
+      found[index] = { aside, shift };
+      break;
+    }
+  }
+  return found;
+}
+
+// Off the new level first, straight, then to either side; then on the other side of it.
+function candidates(away, half) {
+  const sides = [0, half + FLAG, -half - FLAG];
+  const shifts = [away, -away].flatMap((direction) => STEPS.map((step) => direction * (GAP + step * LABEL_HEIGHT)));
+  return shifts.flatMap((shift) => sides.map((aside) => ({ aside, shift })));
+}
+
+// What is drawn in each column of pixels: runs with their samples, the lines between them, and the flags.
+function columns(chart, flags, along) {
+  const { x, y } = chart.scales;
+  const drawn = new Map();
+  const add = (from, to, top, bottom) => {
+    for (let column = Math.floor(from); column <= to; column += 1) {
+      if (!drawn.has(column)) drawn.set(column, []);
+      drawn.get(column).push([top, bottom]);
+    }
+  };
+  for (const dataset of chart.data.datasets) {
+    if (!dataset.ranged || dataset.hidden) continue;
+    const axis = chart.scales[dataset.yAxisID ?? "y"];
+    let before = null;
+    for (const { x: value, y: level, run } of dataset.data) {
+      const point = [x.getPixelForValue(value), axis.getPixelForValue(level)];
+      const [high, low] = [axis.getPixelForValue(run.high), axis.getPixelForValue(run.low)];
+      add(point[0] - DOT, point[0] + DOT, high - DOT, low + DOT);
+      if (before && dataset.showLine !== false) segment(before, point, add);
+      before = point;
+    }
+  }
+  for (const flag of flags) {
+    const [middleX, middleY] = [x.getPixelForValue(flag[along]), y.getPixelForValue(flag.y)];
+    add(middleX - FLAG, middleX + FLAG, middleY - FLAG, middleY + FLAG);
+  }
+  return drawn;
+}
+
+function segment([fromX, fromY], [toX, toY], add) {
+  const steps = Math.max(1, Math.ceil(toX - fromX));
+  for (let step = 0; step < steps; step += 1) {
+    const [one, other] = [step, step + 1].map((part) => fromY + ((toY - fromY) * part) / steps);
+    add(fromX + step, fromX + step, Math.min(one, other) - 1, Math.max(one, other) + 1);
+  }
+}
+
+function covers(box, obstacles) {
+  for (let column = Math.floor(box.left); column <= box.right; column += 1) {
+    if (obstacles.get(column)?.some(([top, bottom]) => top < box.bottom && bottom > box.top)) return true;
+  }
+  return false;
+}
+
+function meet(one, other) {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+}

@@ -1,0 +1,53 @@
+// What the pointer is at: the nearest run by its place on the axis, or the run after the change of settings that is
+// pointed at. Registered as an interaction mode, so that Chart.js' tooltip and hovering follow it.
+
+import { lineAt } from "./settings.js";
+
+const SAME = 0.5; // pixels within which points are at one place
+const FIRST = ["path", "beside", "gaps"]; // what is pointed at; other series are told of at the same place
+
+export function register(Interaction) {
+  Interaction.modes.run = (chart, event) => find(chart, event);
+}
+
+// The points at the nearest place: the nearest of the series of the page, then those of the series laid over it.
+export function find(chart, { x, y }) {
+  if (!chart.chartArea) return []; // not laid out yet
+  const { left, right, bottom } = chart.chartArea;
+  if (x < left || x > right || y > bottom) return [];
+  const line = lineAt(chart, { x, y });
+  if (line) return after(chart, line);
+  if (y < chart.chartArea.top) return [];
+  const candidates = FIRST.flatMap((id) => elements(chart, id));
+  const distance = Math.min(...candidates.map(({ element }) => Math.abs(element.x - x)));
+  const near = candidates.filter(({ element }) => Math.abs(element.x - x) <= distance + SAME);
+  near.sort((one, other) => Math.abs(one.element.y - y) - Math.abs(other.element.y - y));
+  return near.length ? [near[0], ...over(chart, near[0].element.x)] : [];
+}
+
+// The points at a place of the axis, for a pointer that is over another chart.
+export function at(chart, value) {
+  const x = chart.scales.x.getPixelForValue(value);
+  const own = FIRST.flatMap((id) => elements(chart, id)).filter(({ element }) => Math.abs(element.x - x) <= SAME);
+  return own.slice(0, 1);
+}
+
+function after(chart, line) {
+  const [first] = elements(chart, "path").filter(({ element }) => element.x > chart.scales.x.getPixelForValue(line.at));
+  return first ? [first, ...over(chart, first.element.x)] : [];
+}
+
+function over(chart, x) {
+  const sets = chart.data.datasets.filter(({ id, hidden }) => id.startsWith("over-") && !hidden);
+  return sets.flatMap(({ id }) => elements(chart, id).filter(({ element }) => Math.abs(element.x - x) <= SAME).slice(0, 1));
+}
+
+function elements(chart, id) {
+  const datasetIndex = chart.data.datasets.findIndex((dataset) => dataset.id === id);
+  if (datasetIndex < 0) return [];
+  const { min, max } = chart.scales.x;
+  const { data } = chart.data.datasets[datasetIndex];
+  return chart.getDatasetMeta(datasetIndex).data
+    .map((element, index) => ({ element, datasetIndex, index }))
+    .filter(({ index }) => data[index]?.run && data[index].x >= min && data[index].x <= max);
+}
