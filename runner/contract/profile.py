@@ -215,6 +215,7 @@ class PythonLine(Strict):
     """The faults of one line of a Python program, with those of the libraries that it calls."""
 
     file: Label
+    """The source file, relative to the work tree if it lies inside."""
     function: Label
     line: int = Field(ge=1, le=2**31)
     faults: Count

@@ -61,7 +61,7 @@ def test_what_a_program_calls_itself_is_shown_and_not_run(client: FlaskClient) -
 def test_profiles_are_listed(client: FlaskClient) -> None:
     page = read(client, "/profiles")
     assert "51,201 returned-memory" in page
-    assert "No profile of this is stored" in read(client, "/profiles?host=elsewhere")
+    assert "No matching profile is stored" in read(client, "/profiles?host=elsewhere")
 
 
 @pytest.mark.parametrize("before", ["0ef70985-9ec2-4858-a79f-9d8def346e6e", "nonsense"])
