@@ -75,7 +75,7 @@ def describe_clear_moves(verdicts: Iterable[MetricVerdict], show: Callable[[str]
     changes = "; ".join(_describe_move(verdict, show) for verdict in moved)
     names = ", ".join(f'"{verdict.metric}"' for verdict in moved)
     key = show(f"judge = [{names}]")
-    return f"Clearly different, but not judged: {changes}. {key} in the workload file has it judged."
+    return f"Clearly different, but not judged: {changes}. To have this judged, write {key} in the workload file."
 
 
 def _rank_move(verdict: MetricVerdict) -> tuple[bool, bool]:
