@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from runner.attach.process_table import LiveProcess
+from runner.contract.runtimes import find_runtime
 from runner.environment.allocator import ALLOCATORS
 from runner.environment.secrets import hide_secret
 from runner.profile.elf import read_sections
@@ -21,13 +22,6 @@ from runner.system.processes import read_start_time
 from runner.system.regular_file import open_regular
 from runner.system.tree import Tree
 
-_RUNTIME_LIBRARIES = {
-    "java": re.compile(r"libjvm\.so"),
-    "node": re.compile(r"libnode\.so.*|node|nodejs"),
-    "dotnet": re.compile(r"libcoreclr\.so"),
-    "python": re.compile(r"libpython[23].*|python[23][\d.]*"),
-    "ruby": re.compile(r"libruby.*|ruby[\d.]*"),
-}
 RUNTIMES_WITH_OWN_HEAP = frozenset({"java", "node", "dotnet", "go"})
 """Runtimes that take their memory from the kernel without the C library's allocator."""
 _C_LIBRARY = re.compile(r"libc\.so\.6|libc-[\d.]+\.so")
@@ -159,11 +153,8 @@ def detect_runtime(file: str, modules: Iterable[str], *, is_go: bool) -> str:
     """Return the runtime of a program, from the files that it has mapped; empty for none."""
     if is_go:
         return "go"
-    names = {name.rpartition("/")[2] for name in (file, *modules)}
-    return next(
-        (runtime for runtime, name in _RUNTIME_LIBRARIES.items() if any(map(name.fullmatch, names))),
-        "",
-    )
+    found = find_runtime([file, *modules])
+    return found[0].value if found else ""
 
 
 def detect_allocator(modules: Iterable[str], runtime: str, static: str = "") -> str:

@@ -6,7 +6,6 @@ Python imports a module named ``sitecustomize`` as it starts. In one execution o
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,10 +14,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.contract.profile import PythonLine
+from runner.contract.runtimes import RuntimeName, find_runtime
 from runner.profile.stack_folding import make_relative
 from runner.system.tree_walk import remove_tree
 
-_PYTHON = re.compile(r"python[\d.]*|libpython[\w.]*\.so[\d.]*")
 _TRACER = Path(__file__).with_name("python_tracer.py")
 _FOLDER, _RESULT = ".faultwatch-lines", "lines.json"
 _MAX_BYTES = 1 << 20
@@ -65,7 +64,8 @@ class PythonLineRecorder:
 
 def executes_python(files: Iterable[Path]) -> bool:
     """Return whether one of the files of a program is a Python interpreter."""
-    return any(_PYTHON.fullmatch(file.name) for file in files)
+    found = find_runtime(str(file) for file in files)
+    return found is not None and found[0] is RuntimeName.PYTHON
 
 
 def parse_lines(content: bytes, root: str) -> tuple[PythonLine, ...]:

@@ -1,16 +1,13 @@
 """Chooses how the stacks of a program are unwound: by frame pointers or by unwind tables."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from runner.contract.runtimes import COMPILING_RUNTIMES, find_runtime
 from runner.measuring.trial import Trial
 from runner.profile.elf import choose_call_graph, find_go_file
 from runner.profile.recording_plan import CallGraph
 from runner.profile.stack_folding import make_relative
-
-_COMPILING_RUNTIME = re.compile(r"libjvm\.so|node|nodejs|libnode\.so[\d.]*|libcoreclr\.so")
-"""Files of the runtimes that compile functions with frame pointers, or are asked to, and have them themselves."""
 
 
 def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
@@ -28,7 +25,8 @@ def choose_unwinding(trial: Trial) -> tuple[CallGraph, tuple[str, ...]]:
 
 def find_compiling_runtime(files: Iterable[Path]) -> str:
     """Return the name of the first file that belongs to a runtime that compiles code; empty if there is none."""
-    return next((file.name for file in files if _COMPILING_RUNTIME.fullmatch(file.name)), "")
+    found = find_runtime(str(file) for file in files)
+    return found[1] if found and found[0] in COMPILING_RUNTIMES else ""
 
 
 def _format_remark(reason: str) -> str:

@@ -53,8 +53,8 @@ def explain_faults(outcome: GateOutcome) -> str:
         "<details><summary>What a page fault is</summary>\n\n"
         "The processor finds no memory behind an address, and the kernel has to step in: at the first touch of a page, "
         "at a copy on write, or because the program gave the page back. A minor fault costs about half a microsecond "
-        "of system time, a major one waits for storage. Base and head are executed interleaved on one host, so that even "
-        "one fault more is found if it repeats.\n\n</details>\n\n"
+        "of system time, a major one waits for storage. Base and head are executed interleaved on one host, so that "
+        "even one fault more is found if it repeats.\n\n</details>\n\n"
     )
 
 

@@ -6,6 +6,7 @@ import re
 from enum import StrEnum
 
 from runner.contract.profile import Profile
+from runner.contract.runtimes import RuntimeName, find_runtime
 
 
 class Runtime(StrEnum):
@@ -28,11 +29,11 @@ class Allocator(StrEnum):
     MUSL = "musl"
 
 
-_RUNTIME_FILES = {
-    Runtime.JVM: re.compile(r"libjvm\.so$"),
-    Runtime.V8: re.compile(r"(?:^|/)(?:node|nodejs|libnode\.so[\d.]*|libv8\.so[\d.]*|chrome|deno)$"),
-    Runtime.DOTNET: re.compile(r"libcoreclr\.so$"),
-    Runtime.PYTHON: re.compile(r"(?:^|/)(?:python[\d.]*|libpython[\w.]*\.so[\d.]*)$"),
+_RUNTIMES = {
+    RuntimeName.JAVA: Runtime.JVM,
+    RuntimeName.NODE: Runtime.V8,
+    RuntimeName.DOTNET: Runtime.DOTNET,
+    RuntimeName.PYTHON: Runtime.PYTHON,
 }
 _GO_FUNCTION = re.compile(r"runtime\.(?:mallocgc|mcall|main|goexit|gcBgMarkWorker|memclrNoHeapPointers|asmcgocall)\b.*")
 _ALLOCATOR_FILES = {
@@ -63,10 +64,9 @@ def _knows_files(profile: Profile) -> bool:
 
 def identify_runtime(profile: Profile) -> Runtime | None:
     """Return the runtime that manages the heap; None if there is none of those known here."""
-    files = list_mapped_files(profile)
-    for runtime, pattern in _RUNTIME_FILES.items():
-        if any(pattern.search(file) for file in files):
-            return runtime
+    found = find_runtime(list_mapped_files(profile))
+    if found and found[0] in _RUNTIMES:
+        return _RUNTIMES[found[0]]
     return Runtime.GO if any(_GO_FUNCTION.fullmatch(frame.function) for frame in profile.frames) else None
 
 

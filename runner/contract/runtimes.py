@@ -1,0 +1,45 @@
+"""Recognises the runtime of a language by the files that a process has mapped."""
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class RuntimeName(StrEnum):
+    """A language's runtime."""
+
+    JAVA = "java"
+    NODE = "node"
+    DOTNET = "dotnet"
+    PYTHON = "python"
+    RUBY = "ruby"
+
+
+_FILES: Mapping[RuntimeName, re.Pattern[str]] = MappingProxyType(
+    {
+        RuntimeName.JAVA: re.compile(r"libjvm\.so"),
+        RuntimeName.NODE: re.compile(r"node|nodejs|deno|chrome|libnode\.so[\d.]*|libv8\.so[\d.]*"),
+        RuntimeName.DOTNET: re.compile(r"libcoreclr\.so"),
+        RuntimeName.PYTHON: re.compile(r"python[\d.]*|libpython[\w.]*\.so[\d.]*"),
+        RuntimeName.RUBY: re.compile(r"ruby[\d.]*|libruby[\w.-]*\.so[\d.]*"),
+    }
+)
+"""The names of the files of a runtime, without their folders."""
+COMPILING_RUNTIMES = frozenset({RuntimeName.JAVA, RuntimeName.NODE, RuntimeName.DOTNET})
+"""Runtimes that compile functions while the program runs, with frame pointers, and have them themselves."""
+
+
+def find_runtime(files: Iterable[str]) -> tuple[RuntimeName, str] | None:
+    """Return the runtime to which one of some files belongs, and the file's name; None if none does.
+
+    Parameters
+    ----------
+    files
+        Paths or names. The first runtime in the order of :class:`RuntimeName` counts.
+    """
+    names = [file.rpartition("/")[2] for file in files]
+    for runtime, pattern in _FILES.items():
+        if name := next(filter(pattern.fullmatch, names), ""):
+            return runtime, name
+    return None
