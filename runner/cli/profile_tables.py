@@ -18,6 +18,7 @@ from runner.contract.profile import (
     Frame,
     Memory,
     Profile,
+    PythonLine,
     StackKind,
     StackProfile,
     Touch,
@@ -51,6 +52,8 @@ def show_anatomy_and_stacks(profile: Profile) -> None:
         console.print(escape_text(remark), style="yellow", highlight=False)
     if profile.anatomy:
         _show_anatomy(console, profile.anatomy)
+    if profile.python_lines:
+        _show_python_lines(console, profile.python_lines)
     for stacks in profile.stack_profiles:
         _show_stacks(console, profile, stacks)
     if profile.census:
@@ -85,9 +88,9 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
     )
     if anatomy.lost or anatomy.unplaced:
         console.print(f"  {anatomy.unplaced:,} of them unplaced, {anatomy.lost:,} records lost", style="yellow")
-    console.print(f"  memory: {_list_source_lines(anatomy.by_memory)}", highlight=False)
-    console.print(f"  touched: {_list_source_lines(anatomy.by_touch)}", highlight=False)
-    console.print(f"  access: {_list_source_lines(anatomy.by_access)}", highlight=False)
+    console.print(f"  memory: {_list_kinds(anatomy.by_memory)}", highlight=False)
+    console.print(f"  touched: {_list_kinds(anatomy.by_touch)}", highlight=False)
+    console.print(f"  access: {_list_kinds(anatomy.by_access)}", highlight=False)
     table = Table(box=None, padding=(0, 2, 0, 2))
     for name in ("faults", "memory", "touched", "where"):
         table.add_column(name, justify="right" if name == "faults" else "left", overflow="fold")
@@ -97,7 +100,17 @@ def _show_anatomy(console: Console, anatomy: Anatomy) -> None:
         console.print(table)
 
 
-def _list_source_lines(table: Mapping[Label, int]) -> str:
+def _show_python_lines(console: Console, lines: Sequence[PythonLine]) -> None:
+    """Print the lines of a Python program that fault most, with the libraries that they call."""
+    table = Table(box=None, padding=(0, 2, 0, 2))
+    table.add_column("faults", justify="right")
+    table.add_column("line of Python, with what it calls", overflow="fold")
+    for line in lines[:_MAX_SITES]:
+        table.add_row(f"{line.faults:,}", escape_text(f"{line.function}  {line.file}:{line.line}"))
+    console.print(table)
+
+
+def _list_kinds(table: Mapping[Label, int]) -> str:
     return ", ".join(f"{kind} {number:,}" for kind, number in table.items()) or "none"
 
 

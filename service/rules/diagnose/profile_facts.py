@@ -244,6 +244,10 @@ class Facts:
             counts = (f"{name} {call.calls:,}" for name, call in self.profile.census.calls.items())
             yield "system calls: " + (", ".join(counts) or "none that allocate or release memory")
         yield from self.top_function
+        if lines := self.profile.python_lines:
+            line = max(lines, key=lambda line: line.faults)
+            place = f"{line.file}:{line.line} in {line.function}"
+            yield f"the line of Python with the most faults is {place}: {line.faults:,}"
 
     def _format_refault_ratio(self) -> str:
         ratio = self.anatomy.refault_ratio

@@ -5,6 +5,8 @@ import pytest
 
 from runner.cli.profile import _parse_commits
 from runner.cli.profile_difference_tables import show_difference
+from runner.cli.profile_tables import show_anatomy_and_stacks
+from runner.contract.profile import PythonLine
 from tests.runner.contract.test_profile_difference import faulting
 
 
@@ -34,3 +36,9 @@ def test_the_line_that_grew_comes_first(capsys: pytest.CaptureFixture[str]) -> N
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines.index("+600 100 700 copy src/main.c:20") < lines.index("+40 50 90 other src/main.c:40")
     assert "+600 (100 → 700) copy ← main, in copy at src/main.c:20" in lines
+
+
+def test_the_lines_of_python_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    line = PythonLine(file="serve.py", function="<listcomp>", line=10, faults=9000)
+    show_anatomy_and_stacks(faulting({("main:9", "copy:20"): 1}).model_copy(update={"python_lines": (line,)}))
+    assert "9,000 <listcomp> serve.py:10" in " ".join(capsys.readouterr().out.split())
