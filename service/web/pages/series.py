@@ -9,11 +9,14 @@ from flask import jsonify, request
 from flask.typing import ResponseReturnValue
 
 from runner.contract import Kind, metric
+from runner.contract.nomination import Nomination
 from service.pipeline.comparison_power import read_power_of_series
 from service.pipeline.further_runs import FurtherRuns
+from service.pipeline.nominate_changes import list_nominations
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
+from service.store.series.series import SeriesFilter
 from service.store.series.sibling_series import Sibling
 from service.web import vendor
 from service.web.app_resources import get_database, is_published
@@ -56,6 +59,7 @@ def show(series_id: int) -> Page:
             "points": points,
             "doubts": _map_doubts(series),
             "restless": _explain_variation(series),
+            "suspected": _list_suspected(series),
             "power": _describe_power(series),
             "flagged": {drift.run_after: drift for drift in series.drifts},
             "total": len(series.points),
@@ -90,6 +94,17 @@ def _explain_variation(series: SeriesDetail) -> str:
     runs_after_drifts = {drift.run_after for drift in series.drifts}
     start = max((index for index, point in enumerate(path) if point.run_id in runs_after_drifts), default=0)
     return describe_level_variation([point.value for point in path[start:] if point.value is not None])
+
+
+def _list_suspected(series: SeriesDetail) -> list[Nomination]:
+    """Return the likely changes that no pairs have proven or refuted, and that are no drifts."""
+    if not series.judged:
+        return []
+    selected = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
+    with get_database().reading() as session:
+        nominations = list_nominations(session, selected).items
+    known = {drift.revision for drift in series.drifts}
+    return [nomination for nomination in nominations if nomination.likely and nomination.head not in known]
 
 
 def _describe_power(series: SeriesDetail) -> str:

@@ -39,6 +39,20 @@ def test_a_zigzag_that_is_no_drift_is_explained(tmp_path: Path) -> None:
         assert "The level is new" in text
 
 
+def test_a_staircase_that_was_not_compared_is_suspected_and_not_one_level(tmp_path: Path) -> None:
+    with application(tmp_path) as app:
+        client = app.test_client()
+        counts = [5000, 5256, 5512, 5768, 6024, 6024]
+        runs = [
+            history.with_faults(history.report(number, history.OLD), [count] * 3) for number, count in enumerate(counts)
+        ]
+        history.send(client, runs)
+        text = read(client, "/series/1")
+        assert "stays on one level" not in text
+        assert "No drift is certain, but 4 changes are suspected." in text
+        assert "5,512 faults → 5,768 faults" in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_a_series_says_beforehand_what_a_comparison_can_find(tmp_path: Path) -> None:
     with application(tmp_path) as app:
         client = app.test_client()
