@@ -25,9 +25,10 @@ def list_descendants(roots: Sequence[int]) -> set[int]:
 def list_children(process: int) -> set[int]:
     """Return the live children of a process, of all its threads."""
     children: set[int] = set()
-    for file in Path(f"/proc/{process}/task").glob("*/children"):
-        with suppress(OSError):
-            children.update(map(int, file.read_text(encoding="ascii").split()))
+    with suppress(OSError):  # the process has ended
+        for task in list(os.scandir(f"/proc/{process}/task")):
+            with suppress(OSError):  # the thread has
+                children.update(map(int, Path(task.path, "children").read_text(encoding="ascii").split()))
     return children
 
 
