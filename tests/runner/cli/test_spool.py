@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from runner.cli import history
 from runner.cli import spool as spool_command
+from runner.contract.nomination import NominationList
 from runner.contract.plan import Plan, PlannedRun, PlanRequest
 from runner.contract.report import Ref, Report, Revision
 from runner.errors import FaultwatchError, RequestRefused
@@ -66,6 +67,9 @@ class Fading:
 
     def connect_patiently(self, *_: object) -> "Fading":
         return self
+
+    def list_nominations(self, **_: str) -> NominationList:
+        return NominationList(items=())
 
     def list_drifts(self, **_: str) -> list[dict[str, Any]]:
         if self.away:
