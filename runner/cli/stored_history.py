@@ -10,8 +10,8 @@ from runner.cli.activity import show_activity
 from runner.cli.terminal import print_message, print_warning
 from runner.contract.report import Revision
 from runner.errors import FaultwatchError
+from runner.reporting import embedded
 from runner.reporting.client import Service
-from runner.reporting.embedded import connect_to_service
 from runner.reporting.spool import Spool
 from runner.run_store.sending import count_documents, send_store
 from runner.run_store.store import RunStore, is_branch, open_store
@@ -64,10 +64,10 @@ def keep_history(
     """
     with ExitStack() as stack:
         if store is None:
-            yield KeptHistory(stack.enter_context(connect_to_service(settings)), Spool(settings.spool))
+            yield KeptHistory(stack.enter_context(embedded.connect_to_service(settings)), Spool(settings.spool))
             return
         home = stack.enter_context(make_scratch_folder())
-        service = stack.enter_context(connect_to_service(settings, home))
+        service = stack.enter_context(embedded.connect_to_service(settings, home))
         send_whole_store(store, service, {repository.name})
         # Whatever ends the command, what was measured before is kept.
         stack.callback(store.finish)

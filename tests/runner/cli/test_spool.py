@@ -123,7 +123,8 @@ def test_a_history_goes_on_without_its_service_and_says_what_waits(fading: Fadin
 
 @pytest.mark.perf
 def test_the_next_command_sends_what_waited(fading: Fading, asked: list[str]) -> None:
-    CliRunner().invoke(history.command, asked)
+    history_run = CliRunner().invoke(history.command, asked)
+    assert len(fading.stored) == 1, history_run.output
     fading.away = False
     fading.send = fading.stored.append  # type: ignore[assignment, method-assign]
     done = CliRunner().invoke(spool_command.command, ["--flush"])
