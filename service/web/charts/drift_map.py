@@ -358,4 +358,5 @@ def _list_dates(columns: Columns) -> list[str]:
 
 
 def _shorten_text(text: str, letters: int) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1].rstrip()}…"
+    # What is shortened already ends with one.
+    return text if len(text) <= letters else f"{text[: letters - 1].rstrip(' …')}…"
