@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from runner.contract.profile import Profile
+from runner.contract.profile import Frame, Profile
 from runner.contract.runtimes import RuntimeName, find_runtime
 
 
@@ -86,6 +86,13 @@ def identify_allocator(profile: Profile) -> Allocator | None:
     if not _knows_files(profile) or any(_GLIBC.search(file) for file in files):
         return Allocator.GLIBC
     return Allocator.MUSL if any(_MUSL.search(file) for file in files) else None
+
+
+def is_allocator_frame(frame: Frame) -> bool:
+    """Return whether a frame is an allocator's own: of its library, or of one that is linked in."""
+    return any(pattern.search(frame.module) for pattern in _ALLOCATOR_FILES.values()) or any(
+        pattern.fullmatch(frame.function) for pattern in _ALLOCATOR_FUNCTIONS.values()
+    )
 
 
 def is_malloc_replaceable(profile: Profile) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from runner.contract.function_names import shorten_name
 from runner.contract.profile import Anatomy, Area, Memory, Profile, Site, StackProfile, Touch
 from runner.contract.profile_difference import find_own_line
+from service.rules.diagnose.process_contents import is_allocator_frame
 from service.text.numbers import format_number, format_quantity
 
 _FAULT_FUNCTION = re.compile(
@@ -30,7 +31,6 @@ _MALLOC_FUNCTION = re.compile(
     r"malloc_consolidate|sysmalloc|systrim|mtrim|heap_trim|(?:munmap|mremap)_chunk)(?:[.@].*)?|"
     r"operator (?:new|delete).*|_Zn[wa].*|_Zd[la].*"
 )
-_ALLOCATOR_FILE = re.compile(r"lib(?:jemalloc|tcmalloc|mimalloc)[\w.-]*\.so")
 _STORAGE_FUNCTION = re.compile(r"io_schedule(?:_timeout)?|folio_wait_bit.*|wait_on_page_bit.*|__(?:folio|page)_lock.*")
 _LIBRARY = re.compile(r"\.so(?:\.[\w.]+)?$")
 _EMPTY = Anatomy(counted=0, recorded=0, pages=0, by_memory={}, by_touch={}, by_access={})
@@ -328,7 +328,7 @@ def _is_mapped_by_program(profile: Profile) -> bool:
         return False
     mapping = _find_frames(profile, _MAPPING_FUNCTION)
     allocating = _find_frames(profile, _MALLOC_FUNCTION) | {
-        index for index, frame in enumerate(profile.frames) if _ALLOCATOR_FILE.search(frame.module)
+        index for index, frame in enumerate(profile.frames) if is_allocator_frame(frame)
     }
     calls = [stack for stack in on_cpu.stacks if not mapping.isdisjoint(stack.frames)]
     weight = sum(stack.weight for stack in calls)

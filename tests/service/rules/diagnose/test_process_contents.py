@@ -81,10 +81,12 @@ def test_a_static_go_program_is_not_offered_another_malloc() -> None:
         (("main", "operator delete(void*)"), "dwarf", False),
         (("main", "__GI___libc_realloc"), "dwarf", False),
         (("main", "malloc@@GLIBC_2.2.5"), "dwarf", False),
+        (("main", "je_arena_decay"), "dwarf", False),
         (("main",), "fp", False),
     ],
     ids=(
         *("the program", "malloc", "C++", "a local name of the C library", "a name with a version"),
+        "an allocator that is linked in",
         "frame pointers, which miss the function that called",
     ),
 )
