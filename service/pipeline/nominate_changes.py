@@ -33,6 +33,21 @@ class _RankedNomination(NamedTuple):
 
 def list_nominations(session: Session, selected: SeriesFilter) -> NominationList:
     """Return the nominations of the judged series that a filter selects, the most likely and largest first."""
+    ranked, paths = _rank_nominations(session, selected)
+    items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
+    return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
+
+
+def list_likely_changes(session: Session, selected: SeriesFilter) -> list[Nomination]:
+    """Return those nominations that are likelier than not, without what a comparison of the series can find."""
+    ranked, _ = _rank_nominations(session, selected)
+    return [entry.nomination for entry in ranked if entry.nomination.likely]
+
+
+def _rank_nominations(
+    session: Session, selected: SeriesFilter
+) -> tuple[list[_RankedNomination], list[tuple[SeriesHead, Points]]]:
+    """Return all nominations in their order, and the measured points of each series."""
     rows = series.list_judged(session, selected)
     ids = [row.id for row in rows]
     trends, proven = points.arrange_trends(session, ids), proofs.map_by_series(session, ids)
@@ -47,8 +62,7 @@ def list_nominations(session: Session, selected: SeriesFilter) -> NominationList
         ranked += _list_worthwhile(head, found, measured, unify_proofs(proven[row.id], trends[row.id].stand_ins))
         paths.append((head, measured))
     ranked.sort(key=lambda entry: entry.rank)
-    items = tuple(entry.nomination for entry in ranked[:MAX_NOMINATIONS])
-    return NominationList(items=items, powers=tuple(read_powers(session, paths)[:MAX_NOMINATIONS]))
+    return ranked, paths
 
 
 def _list_exact_steps(level: Points) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from runner.contract import Kind, metric
 from runner.contract.nomination import Nomination
 from service.pipeline.comparison_power import read_power_of_series
 from service.pipeline.further_runs import FurtherRuns
-from service.pipeline.nominate_changes import list_nominations
+from service.pipeline.nominate_changes import list_likely_changes
 from service.rules.series.level_variation import describe_level_variation
 from service.schemas.history import SeriesDetail
 from service.store.series import sibling_series
@@ -102,9 +102,9 @@ def _list_suspected(series: SeriesDetail) -> list[Nomination]:
         return []
     selected = SeriesFilter(series.subject, series.case, series.metric, series.host, series.definition)
     with get_database().reading() as session:
-        nominations = list_nominations(session, selected).items
+        nominations = list_likely_changes(session, selected)
     known = {drift.revision for drift in series.drifts}
-    return [nomination for nomination in nominations if nomination.likely and nomination.head not in known]
+    return [nomination for nomination in nominations if nomination.head not in known]
 
 
 def _describe_power(series: SeriesDetail) -> str:
