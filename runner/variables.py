@@ -14,11 +14,11 @@ class Variable(Struct, frozen=True):
     Attributes
     ----------
     name
-        Of the variable.
+        The name of the variable.
     meaning
         One or two sentences, in Markdown.
     default
-        What holds if the variable is not set, in Markdown.
+        What applies if the variable is not set, in Markdown.
     unit
         Unit of the value, and what it may be; empty for any text.
     """
@@ -104,7 +104,7 @@ def get_value(name: str) -> str:
     Raises
     ------
     KeyError
-        If the table does not contain the variable.
+        The table does not contain the variable.
     """
     if name not in _NAMES:
         raise KeyError(name)

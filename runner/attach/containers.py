@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
-from runner.attach.process_choice import Choice, choose_by_container_id, choose_by_pid
+from runner.attach.process_choice import ProcessChoice, choose_by_container_id, choose_by_pid
 from runner.attach.process_table import LiveProcess
 from runner.errors import FaultwatchError
 
@@ -12,7 +12,7 @@ _ENGINES = ("podman", "docker", "nerdctl")
 _TIMEOUT_SECONDS = 10.0
 
 
-def find_container(table: Mapping[int, LiveProcess], name: str) -> Choice:
+def find_container(table: Mapping[int, LiveProcess], name: str) -> ProcessChoice:
     """Choose all processes of a container.
 
     Raises
@@ -39,10 +39,10 @@ def _ask_for_process(engine: str, name: str) -> int | None:
     """Return the first process of a container; None if the engine does not know it, or it does not run."""
     command = [engine, "inspect", "--type", "container", "--format", "{{.State.Pid}}", "--", name]
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = done.stdout.strip()
-    return int(text) if not done.returncode and text.isdecimal() and int(text) else None
+    text = result.stdout.strip()
+    return int(text) if not result.returncode and text.isdecimal() and int(text) else None

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from runner.attach.background_recording import Recordings
 from runner.attach.live_program import LiveProgram
 from runner.attach.observe import LiveLine, Outcome
-from runner.attach.process_choice import Choice
+from runner.attach.process_choice import ProcessChoice
 from runner.cli.activity import format_time_spent
 from runner.contract import number_text
 
@@ -14,7 +14,7 @@ _MIN_UNKNOWN_SECONDS = 2.0
 """A process that was younger than this when its observation began has hardly a past that is unknown."""
 
 
-def format_heading(choice: Choice, program: LiveProgram, now: datetime) -> str:
+def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -> str:
     """Return what is observed: the program, its processes, its age, its allocator and runtime."""
     number = len(choice.pids)
     parts = [
@@ -39,7 +39,7 @@ def format_live_line(line: LiveLine) -> str:
         f"{used.faults / seconds / threads:9,.0f} a thread",
         f"{used.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
         f"lock {_format_percent(waits.lock, waits.samples)}, storage {_format_percent(waits.storage, waits.samples)}",
-        f"{_format_bytes(used.resident)} ({_format_growth(interval.grown)})",
+        f"{_format_bytes(used.resident)} ({_format_growth(interval.resident_growth)})",
         f"{used.threads} threads",
         f"cost {100 * line.cost:.2f} %",
     ]
@@ -57,12 +57,12 @@ def format_age(started_at: datetime, now: datetime) -> str:
 def describe_outcome(outcome: Outcome) -> list[str]:
     """Return what was observed for how long, what was recorded of it, and what that cost."""
     observation, recordings = outcome.observation, outcome.recordings
-    used = observation.used
+    interval = observation.interval
     end_reason = f" ({outcome.reason})" if outcome.reason else ""
     return [
-        f"Observed for {used.seconds:.1f} s{end_reason}: {used.used.faults:,} faults, {used.used.cpu:.1f} s of CPU "
-        f"time, {100 * used.system_share:.0f} % of it in the kernel.",
-        f"Recorded: {describe_recordings(recordings, used.seconds)}.",
+        f"Observed for {interval.seconds:.1f} s{end_reason}: {interval.used.faults:,} faults, "
+        f"{interval.used.cpu:.1f} s of CPU time, {100 * interval.system_share:.0f} % of it in the kernel.",
+        f"Recorded: {describe_recordings(recordings, interval.seconds)}.",
         f"Cost: {100 * outcome.cost:.2f} % of the process's CPU time, and {100 * outcome.own_share:.2f} % of the "
         "host's processors for perf and this command.",
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.gate_trial import GateTrial
     from runner.adoption.proposal import RunProposal
-    from runner.adoption.tried_command import Tried
+    from runner.adoption.tried_command import TriedCommand
     from runner.cli.init_choice import BuildAndRunChoice
     from runner.contract.report import Report, Revision
     from runner.settings import Settings
@@ -326,7 +326,7 @@ def _propose_workload(
     text = render_workload(
         first_measurement.sources.name, choice.proposal, choice.tried.run, timeout=timeout, caveat=caveat
     )
-    server = next((tried.run for tried in choice.failures if tried.run.lacks), None)
+    server = next((tried.run for tried in choice.failures if tried.run.obstacle), None)
     if server and not choice.tried.run.load:
         text += "\n" + "".join(f"{line}\n" for line in list_example_lines(server))
     remarks = [
@@ -343,31 +343,31 @@ def _describe_server(run: "RunProposal", failed_server: "RunProposal | None") ->
 
     if run.load:
         return "" if not run.ready_command else _FIXED_PORT_REMARK.format(run.command)
-    return _SERVER_REMARK.format(failed_server.lacks, HOW_TO) if failed_server else ""
+    return _SERVER_REMARK.format(failed_server.obstacle, HOW_TO) if failed_server else ""
 
 
-def _describe_weakness(tried: "Tried") -> str:
+def _describe_weakness(tried: "TriedCommand") -> str:
     """Return why the proposed command may not be worth measuring; empty if nothing suggests that."""
     run = tried.run
-    if tried.foreign:
+    if tried.is_foreign:
         return _FOREIGN_REMARK.format(run.command)
-    if not tried.worked:
-        printed_text = "its usage" if tried.usage else "what it is"
+    if not tried.did_work:
+        printed_text = "its usage" if tried.prints_usage else "what it is"
         return _ONLY_USAGE_REMARK.format(
             run.command, printed_text, run.command.removesuffix(" --version").removesuffix(" --help")
         )
-    if run.stand_in:
-        return _STAND_IN_REMARK.format(run.stand_in)
-    return _NO_INPUT_REMARK.format(run.command) if run.idle and not run.test else ""
+    if run.stand_in_file:
+        return _STAND_IN_REMARK.format(run.stand_in_file)
+    return _NO_INPUT_REMARK.format(run.command) if run.may_do_nothing and not run.is_test else ""
 
 
 def _describe_rejected_commands(choice: "BuildAndRunChoice") -> list[str]:
     """Return a remark on each command that failed or took too long but promises more work than the proposed one."""
     chosen = choice.tried
-    if chosen.worked and chosen.run.promising:
+    if chosen.did_work and chosen.run.is_promising:
         return []
     # That a file of the project is an input of this program was only a guess.
-    promising = [tried for tried in choice.failures if tried.run.promising and not tried.run.input]
+    promising = [tried for tried in choice.failures if tried.run.is_promising and not tried.run.input_file]
     failed = [tried for tried in promising if tried.run.command != chosen.run.command]
     return [_FAILED_REMARK.format(tried.problem) for tried in failed]
 

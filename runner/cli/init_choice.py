@@ -15,7 +15,7 @@ from runner.errors import FaultwatchError
 if TYPE_CHECKING:
     from runner.adoption.first_measurement import FirstMeasurement
     from runner.adoption.proposal import BuildProposal
-    from runner.adoption.tried_command import Tried
+    from runner.adoption.tried_command import TriedCommand
     from runner.subject.missing_packages import MissingPart
 
 _DRIVER_HINT = (
@@ -44,8 +44,8 @@ class BuildAndRunChoice(Struct, frozen=True):
     """
 
     proposal: "BuildProposal"
-    tried: "Tried"
-    failures: tuple["Tried", ...] = ()
+    tried: "TriedCommand"
+    failures: tuple["TriedCommand", ...] = ()
     start_faults: int = 0
 
 
@@ -78,8 +78,8 @@ def choose_build_and_run(
 
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
-    failures: list[Tried] = []
-    chosen: tuple[BuildProposal, Path, list[Tried]] | None = None
+    failures: list[TriedCommand] = []
+    chosen: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
             proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
@@ -91,7 +91,7 @@ def choose_build_and_run(
         failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
         chosen = (proposal, tree, tried) if programs_start and chosen is None else chosen
-        if any(result.worked for result in tried) or (programs_start and run):
+        if any(result.did_work for result in tried) or (programs_start and run):
             chosen = (proposal, tree, tried)
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
@@ -124,9 +124,9 @@ def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, progra
         Whether the programs start, but print only a version or their usage. Otherwise they fail.
     """
     if programs_start and other.runs:
-        return other.runs != built.runs and not other.runs[0].idle
+        return other.runs != built.runs and not other.runs[0].may_do_nothing
     # Another variant of the same programs would only take time. Another build system may build other programs.
-    return bool(other.runs) or other.system != built.system or other.tests
+    return bool(other.runs) or other.system != built.system or other.builds_tests
 
 
 def _list_proposals(
@@ -152,7 +152,7 @@ def _list_proposals(
                 {manager.variable: manager.folder for manager in package_managers}
                 | (GO_CACHE_VARIABLES if GO in package_managers else {})
                 | dict(git_version.variables),
-                least=next((proposal.least for proposal in proposals if proposal.least), {}),
+                min_versions=next((proposal.min_versions for proposal in proposals if proposal.min_versions), {}),
                 git=git_version.git,
             )
         ]
@@ -216,7 +216,7 @@ def _build_project(
             if isinstance(failure, BuildFailure) and failure.timed_out:
                 is_too_slow = True
                 # A build that includes the tests takes even longer.
-                proposals[:] = [other for other in proposals if not other.tests]
+                proposals[:] = [other for other in proposals if not other.builds_tests]
             elif build is None and part is None and (serial := make_serial(proposal)):
                 # Not every makefile is made for parallel builds.
                 proposals.insert(0, serial)
@@ -229,7 +229,7 @@ def _build_project(
                 else f"this does not build: {problem}"
             )
             continue
-        if build is not None or run is not None or first_measurement.list_runs(proposal, tree):
+        if build is not None or run is not None or first_measurement.list_run_proposals(proposal, tree):
             print_message(
                 f"built in {build_result.seconds:.1f} s" + (", from the cache" if build_result.cached else "")
             )
@@ -259,16 +259,16 @@ def _suggest_remedy(build: str | None, missing_submodules: tuple[str, ...]) -> s
 
 def _try_commands(
     first_measurement: "FirstMeasurement", proposal: "BuildProposal", tree: Path, run: str | None
-) -> list["Tried"]:
+) -> list["TriedCommand"]:
     """Try the commands that can be measured."""
     from runner.adoption.proposal import RunProposal
 
-    runs = [RunProposal(run)] if run else first_measurement.list_runs(proposal, tree)
-    tried: list[Tried] = []
+    runs = [RunProposal(run)] if run else first_measurement.list_run_proposals(proposal, tree)
+    tried: list[TriedCommand] = []
     with show_activity("trying what was built") as show_progress:
         for result in first_measurement.try_runs(proposal, runs, tree, show_progress):
             count_text = (
-                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.usage else ''}"
+                f"{_format_range(result.faults)} minor faults{_ONLY_PRINTS_USAGE if result.prints_usage else ''}"
                 if result.faults
                 else ""
             )
@@ -277,15 +277,15 @@ def _try_commands(
     return tried
 
 
-def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchError:
+def _explain_failure(failures: "list[TriedCommand]", run: str | None) -> FaultwatchError:
     """Return the error that no program could be measured, with the most likely remedy."""
     from runner.adoption.printed_text import find_missing_module, needs_terminal
     from runner.adoption.server_proposals import list_example_lines
 
     failure = failures[0]
-    if server := next((tried.run for tried in failures if tried.run.lacks), None):
+    if server := next((tried.run for tried in failures if tried.run.obstacle), None):
         return FaultwatchError(
-            f"no program could be measured: {server.lacks}",
+            f"no program could be measured: {server.obstacle}",
             "write a workload.toml with the tables of a server, and a load generator or a script as its load:\n"
             + "\n".join(f"    {line}" for line in list_example_lines(server)),
         )
@@ -305,7 +305,7 @@ def _explain_failure(failures: "list[Tried]", run: str | None) -> FaultwatchErro
     return FaultwatchError(f"no program could be measured, such as {failure.run.command}: {failure.problem}", tip)
 
 
-def _ask_user(questions: Questions, tried: "list[Tried]", run: str | None) -> "Tried":
+def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None) -> "TriedCommand":
     """Let the user choose which of the working commands is measured, unless --run names it."""
     from runner.adoption.command_choice import choose_best
 

@@ -50,7 +50,9 @@ def command(store_location: str, site: Path, with_details: bool, repo: str | Non
     with make_scratch_folder() as home:
         with connect_to_service(settings, home) as service:
             if not send_whole_store(store, service):
-                raise FaultwatchError(f"{store.files.place} has no runs", "`faultwatch history --store` measures some")
+                raise FaultwatchError(
+                    f"{store.files.description} has no runs", "`faultwatch history --store` measures some"
+                )
         _run_service(home, site, with_details=with_details)
 
 

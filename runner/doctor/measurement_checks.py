@@ -58,8 +58,8 @@ def check_canary(host: HostProbe) -> CheckResult:
     if outcome.canary is None:
         return make_unknown(outcome.problem, "install a C compiler (cc), and perf of version 5.10 or later")
     if outcome.canary.holds:
-        left_out = "".join(f"; no {kind}: {why}" for kind, why in outcome.canary.left_out.items())
-        return make_ok(f"exact: {outcome.canary.finding}{left_out}")
+        left_out_kinds = "".join(f"; no {kind}: {reason}" for kind, reason in outcome.canary.left_out.items())
+        return make_ok(f"exact: {outcome.canary.finding}{left_out_kinds}")
     return make_problem(
         f"counts from this host cannot be trusted: {outcome.canary.finding}",
         "fix the other findings and try again; some sandboxes and emulators handle faults differently",

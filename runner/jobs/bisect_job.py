@@ -47,12 +47,20 @@ def _describe_state(search: Search) -> str:
     """Return in words what a search has found."""
     match search.answer:
         case Found(culprits=culprits):
-            movers = [culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS]
-            suspects = [culprit for culprit in culprits if culprit not in movers]
+            proven_culprits = [
+                culprit for culprit in culprits if culprit.proof and culprit.proof.state is ProofState.STANDS
+            ]
+            unproven_culprits = [culprit for culprit in culprits if culprit not in proven_culprits]
             sentences = (
-                [f"{_join_names(movers)} {'moves' if len(movers) == 1 else 'move'} the metric."] if movers else []
+                [f"{_join_names(proven_culprits)} {'moves' if len(proven_culprits) == 1 else 'move'} the metric."]
+                if proven_culprits
+                else []
             )
-            sentences += [f"{_join_names(suspects)} may move the metric, but no proof confirms it."] if suspects else []
+            sentences += (
+                [f"{_join_names(unproven_culprits)} may move the metric, but no proof confirms it."]
+                if unproven_culprits
+                else []
+            )
             return " ".join(sentences) or "No commit of the range moves the metric."
         case NothingToFind(sentence=text):
             return text
@@ -91,8 +99,8 @@ class _ProgressReporter:
         self._job.announce_runs()
 
     def on_run_stored(self, state: Search, report: Report) -> None:
-        left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
-        self._job.report_measured(_describe_run(report, self._metric), left)
+        runs_left = state.answer.left - 1 if isinstance(state.answer, Measure) else None
+        self._job.report_measured(_describe_run(report, self._metric), runs_left)
 
     def on_proof_start(self, state: Search) -> None:
         """Announce the two runs of a proof, and report it as progress."""

@@ -17,7 +17,7 @@ from runner.contract.metrics import Kind, metric
 from runner.contract.other_builds import OtherBuild, OtherPlace
 from runner.contract.proof_power import MAX_PAIRS
 from runner.contract.report import Report, Sample
-from runner.dependencies.lookup_answers import Place
+from runner.dependencies.lookup_answers import ProgramTree
 from runner.dependencies.tree_difference import find_tree_differences
 from runner.measuring.environment_change import SpoiledSession
 from runner.measuring.trial import Trial
@@ -154,9 +154,9 @@ def compare_interleaved(
                 base, head, decide, pairs=pairs, cases=cases, judging=judging, deadline=deadline, progress=progress
             )
     if build_in_place:
-        places = base.answered_lookups.place, head.answered_lookups.place
+        program_trees = base.answered_lookups.program_tree, head.answered_lookups.program_tree
         result = _compare_in_other_place(
-            result, build_in_place, places, decide, cases=cases, judging=judging, progress=progress
+            result, build_in_place, program_trees, decide, cases=cases, judging=judging, progress=progress
         )
     return compare_other_builds(result, build_further_trials, decide, cases=cases, judging=judging, progress=progress)
 
@@ -284,7 +284,7 @@ def _can_run_alone(trial: Trial) -> bool:
 def _compare_in_other_place(
     result: ComparisonResult,
     build_in_place: BuildInPlace,
-    places: tuple[Place, Place],
+    program_trees: tuple[ProgramTree, ProgramTree],
     decide: Decide,
     *,
     cases: int,
@@ -294,7 +294,7 @@ def _compare_in_other_place(
     """Measure base in the place of head, if the service asks for it."""
     if not result.comparison or not result.comparison.wants_other_place:
         return result
-    differences = find_tree_differences(*places)
+    differences = find_tree_differences(*program_trees)
     samples = []
     try:
         with build_in_place() as trial, raise_priority():

@@ -270,7 +270,7 @@ class Trial:
     def _leaves_files(self, lookups: Lookups) -> bool:
         """Return whether an execution has made files that stay, so that the next one may do less work."""
         prefix = f"{self._tree.resolve()}/"
-        created_files = (path.removeprefix(prefix) for path in lookups.made if path.startswith(prefix))
+        created_files = (path.removeprefix(prefix) for path in lookups.made_paths if path.startswith(prefix))
         return any(name != self._keep_rules.result and self._keep_rules.keeps(name) for name in created_files)
 
     def execute_untraced(self) -> Sample:
@@ -307,7 +307,7 @@ class Trial:
         case = self.subject.case.name
         if case in reasons:
             return self._execute_traced(None), make_untraced(reasons[case])
-        with LookupTracer(launched=True, counted=True) as tracer:
+        with LookupTracer(is_launched=True, is_counted=True) as tracer:
             try:
                 return self._execute_traced(tracer), tracer.read_lookups()
             except ExecutionFailure as failure:
@@ -500,7 +500,7 @@ class Trial:
         """Return a report of the trial with everything that is known about its session."""
         caveat = (self.workload.workload.caveat,) if samples and self.workload.workload.caveat else ()
         files_remarks = self._files.list_remarks() if samples else ()
-        if samples and (changes := self._restorer.describe(self._files.lookups.missed)):
+        if samples and (changes := self._restorer.describe(self._files.lookups.missed_paths)):
             files_remarks = (changes[:1000], *files_remarks)
         was_built = not (failure and failure.stage is Stage.BUILD)
         return Report(

@@ -115,12 +115,12 @@ class Builder(Struct, frozen=True):
     ----------
     places
         Where the builds are kept.
-    machine
+    machine_settings
         The settings besides the build's tools that influence their output: the processor, the C library.
     sandbox
         The sandbox of the build, if any. Sandboxed builds are cached separately: what code in a sandbox leaves in its
         tree must not be executed outside a sandbox.
-    say
+    report_repeated_build
         Called with a line about a build that is repeated.
     retry_failed
         Build a revision again whose build failed.
@@ -129,9 +129,9 @@ class Builder(Struct, frozen=True):
     """
 
     places: BuildPlaces
-    machine: Mapping[str, str]
+    machine_settings: Mapping[str, str]
     sandbox: Sandbox | None = None
-    say: Callable[[str], None] = lambda _: None
+    report_repeated_build: Callable[[str], None] = lambda _: None
     retry_failed: bool = False
     traces_lookups: bool = False
     reveals_host: bool = False
@@ -190,7 +190,7 @@ class Builder(Struct, frozen=True):
             It does not build again.
         """
         place = tree.parent
-        aside = move_aside(place)
+        moved_build = move_aside(place)
         try:
             place.mkdir()
             # Without a record, so that the tree is not taken for the build of the other revision if this process is
@@ -202,7 +202,7 @@ class Builder(Struct, frozen=True):
             yield tree
         finally:
             remove_tree(place)
-            aside.rename(place)
+            moved_build.rename(place)
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
@@ -217,16 +217,16 @@ class Builder(Struct, frozen=True):
         The builds are the same if the commits differ only in files that the build has not read. None if the commit must
         be built.
         """
-        changed = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
-        if changed is None:
+        changed_files = self.find_unread_changes(repository, built_commit, commit, workload, known_commit=built_commit)
+        if changed_files is None:
             return None
         tree, build = self.build(repository, built_commit, workload)
-        if changed:
+        if changed_files:
             checkout = tree.with_name(_CHECKOUT)
             try:
                 remove_tree(checkout)
                 self._write_files(repository, commit, workload, checkout)
-                overlay_files(tree, checkout, changed, commit)
+                overlay_files(tree, checkout, changed_files, commit)
             except BuildFailure:
                 return None
             finally:
@@ -239,11 +239,11 @@ class Builder(Struct, frozen=True):
         """Return the files that differ between two commits; None if the build of a known commit reads one of them."""
         if not _may_reuse(workload):
             return None
-        changed = find_changed_files(repository, before, after)
-        if changed is None:
+        changed_files = find_changed_files(repository, before, after)
+        if changed_files is None:
             return None
         inputs = Inputs(self.places.get_first_place(self._compute_key(repository, known_commit, workload)))
-        return None if any(map(inputs.may_depend_on, changed)) else changed
+        return None if any(map(inputs.may_depend_on, changed_files)) else changed_files
 
     def has_build(self, repository: Repository, commit: str, workload: Workload) -> bool:
         """Return whether the cache seems to have a build; its tree is not checked."""
@@ -272,7 +272,7 @@ class Builder(Struct, frozen=True):
                 restore_original_tree(place / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.say(f"the build in {place} is repeated: {damage.what}")
+            self.report_repeated_build(f"the build in {place} is repeated: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
@@ -282,11 +282,11 @@ class Builder(Struct, frozen=True):
         tools = read_build_settings(
             workload.build.command or (), workload.build.needs, path, workload.build.environment
         )
-        host = {**self.machine, **read_library_settings(Tree()), **tools}
+        host_settings = {**self.machine_settings, **read_library_settings(Tree()), **tools}
         # The result file is excluded from the tree's fingerprint. Nothing else in [run] affects a build.
-        made_by = [workload.build.identity, workload.run.output_file]
+        build_definition = [workload.build.identity, workload.run.output_file]
         readable = self.sandbox.readable if self.sandbox else None
-        recipe = [commit, repository.name, made_by, host, readable]
+        recipe = [commit, repository.name, build_definition, host_settings, readable]
         if workload.build_uses_own_folder:
             recipe.append(workload.own_digest)
         if workload.build.git:
@@ -343,16 +343,16 @@ class Builder(Struct, frozen=True):
             It failed for a reason that must not be cached.
         """
         if not self.traces_lookups or not _may_reuse(workload):
-            built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-            return (*built, make_untraced("the file lookups of the build were not traced"))
-        with LookupTracer(launched=self.sandbox is not None, counted=False) as tracer, suppress(BuildFailure):
+            result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+            return (*result, make_untraced("the file lookups of the build were not traced"))
+        with LookupTracer(is_launched=self.sandbox is not None, is_counted=False) as tracer, suppress(BuildFailure):
             failure, build = run_build_command(workload, tree, self.sandbox, tracer, reveals_host=self.reveals_host)
             if not failure:
                 return "", build, tracer.read_lookups()
         remove_tree(tree)
         self._write_files(repository, commit, workload, tree)
-        built = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
-        return (*built, make_untraced("it fails while it is traced"))
+        result = run_build_command(workload, tree, self.sandbox, reveals_host=self.reveals_host)
+        return (*result, make_untraced("it fails while it is traced"))
 
     def _write_files(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> None:
         """Write the files of a commit, or of the workload's folder, into the tree."""
@@ -361,7 +361,11 @@ class Builder(Struct, frozen=True):
             return
         try:
             write_commit(
-                repository, commit, tree, bounded=self.sandbox is not None, whole=not workload.build.incomplete
+                repository,
+                commit,
+                tree,
+                refuse_large=self.sandbox is not None,
+                refuse_incomplete=not workload.build.incomplete,
             )
             if workload.build.git:
                 write_git_directory(repository, commit, tree)
@@ -398,10 +402,10 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
     if not missing:
         return ""
-    elsewhere = filter(None, (suggest_path(name, path) for name in missing))
+    path_hints = filter(None, (suggest_path(name, path) for name in missing))
     remedies = dict.fromkeys(part.remedy for name in missing if (part := name_missing_tool(name)).packages)
-    lacks = f"this host does not have {', '.join(missing)}, which the build needs"
-    return next(elsewhere, f"{lacks}: {'; '.join(remedies)}" if remedies else lacks)
+    message = f"this host does not have {', '.join(missing)}, which the build needs"
+    return next(path_hints, f"{message}: {'; '.join(remedies)}" if remedies else message)
 
 
 def run_build_command(
@@ -427,7 +431,7 @@ def run_build_command(
     command = get_build_command(workload)
     if command is None:
         return "", Build()
-    written = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
+    command_text = shlex.join(workload.build.command or ())  # as the user wrote it, with placeholders
     environment = get_build_variables(workload, str(tree))
     log_command(command, tree, "in a sandbox" if sandbox else "")
     if sandbox:
@@ -435,7 +439,7 @@ def run_build_command(
         sandbox = replace(sandbox, empty=list_masked_cache_folders(environment, sandbox))
         if workload.build_uses_own_folder:
             sandbox = sandbox.add_readable(provide_own_folder(workload))
-    before = _read_children_cpu_seconds()
+    cpu_seconds_before = _read_children_cpu_seconds()
     try:
         timeout = workload.build.timeout
         if sandbox:
@@ -454,13 +458,13 @@ def run_build_command(
                 directory=tree,
                 environment=environment,
                 timeout=timeout,
-                merge=True,
-                inherited=tracer.inherited if tracer else (),
+                merge_streams=True,
+                inherited=tracer.inherited_descriptors if tracer else (),
             )
     except (FileNotFoundError, PermissionError) as error:
-        what = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
+        defect = "does not exist" if isinstance(error, FileNotFoundError) else "is not executable"
         if "/" in command[0]:  # a file of the checkout, which other revisions may have
-            return f"`{written}` cannot be executed: {command[0]} {what}", Build(command=command)
+            return f"`{command_text}` cannot be executed: {command[0]} {defect}", Build(command=command)
         advice = suggest_path(command[0], environment["PATH"]) if reveals_host or not sandbox else ""
         raise FaultwatchError(
             f"{workload.path}: [build] command: {command[0]!r} is not installed",
@@ -470,7 +474,7 @@ def run_build_command(
     build = Build(
         command=command,
         seconds=result.seconds,
-        cpu_seconds=_read_children_cpu_seconds() - before,
+        cpu_seconds=_read_children_cpu_seconds() - cpu_seconds_before,
         log=hide_secrets(result.output, os.environ)[-MAX_LOG_CHARACTERS:],
     )
     if not result.problem:
@@ -487,7 +491,7 @@ def run_build_command(
         )
     # Outside a sandbox, this is the build's own message, and the failure may be temporary.
     offline = "" if hint or sandbox else _explain_missing_network(result.output)
-    failure = f"`{written}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
+    failure = f"`{command_text}` {result.problem}{f': {hint or offline}' if hint or offline else ''}"
     if hint or is_temporary(result):  # the hint suggests a change outside the revision, so the failure may be temporary
         raise BuildFailure(failure, build, temporary=True, timed_out=result.timed_out)
     return failure, build

@@ -24,9 +24,10 @@ from runner.system.path_length import compute_path_length, pad_path
 from runner.system.tree_walk import remove_tree
 
 _MAX_PLACES_PER_BUILD = 10
-"""Places of one build, for sessions of several processes at once."""
+"""The largest number of places of one build, for sessions of several processes at once."""
 _MAX_HELD_PLACES = 8
-"""Places that a process holds: a session uses one or two trees, and a history thousands one after the other."""
+"""The largest number of places that a process holds: a session uses one or two trees, and a history
+thousands one after the other."""
 _DAY_SECONDS = 86_400.0
 _ASIDE_SUFFIX = ".aside"
 _held_locks: OrderedDict[Path, int] = OrderedDict()
@@ -42,17 +43,17 @@ class BuildPlaces(Struct, frozen=True):
         The folder of all stores.
     store
         The store. A build of one kind of code is never executed for another kind.
-    most_bytes
+    max_bytes
         The maximum size of the builds of the store in bytes; beyond it, the least recently used builds are removed.
         None for no limit.
-    most_days
+    max_days
         Days after which an unused build is removed; None for no limit.
     """
 
     folder: Path
     store: BuildStore = BuildStore.TRUSTED
-    most_bytes: int | None = None
-    most_days: float | None = None
+    max_bytes: int | None = None
+    max_days: float | None = None
 
     def acquire_place(self, key: str) -> Path:
         """Return the place of a build, which may not exist yet, and keep it for this process.
@@ -87,18 +88,18 @@ class BuildPlaces(Struct, frozen=True):
         now = time.time()
         total = 0
         self.remove_unfinished()
-        for place, used, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
+        for place, last_use, size in sorted(self._list_builds(), key=lambda build: build[1], reverse=True):
             total += size
-            too_old = self.most_days is not None and now - used > self.most_days * _DAY_SECONDS
-            too_many = self.most_bytes is not None and total > self.most_bytes
+            too_old = self.max_days is not None and now - last_use > self.max_days * _DAY_SECONDS
+            too_many = self.max_bytes is not None and total > self.max_bytes
             if (too_old or too_many) and self._remove_place(place):
                 total -= size
 
     def remove_unfinished(self) -> None:
         """Remove the leftovers of interrupted builds: unused places without a record, and those moved aside."""
         for aside in (self.folder / self.store).glob(f"*{_ASIDE_SUFFIX}"):
-            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as free:
-                if free:
+            with _lock_briefly(_get_lock_file(aside.with_suffix(""))) as is_free:
+                if is_free:
                     remove_tree(aside)
         for lock in (self.folder / self.store).glob("*.lock"):
             place = lock.with_suffix("")
@@ -114,14 +115,14 @@ class BuildPlaces(Struct, frozen=True):
 
     def _remove_place(self, place: Path) -> bool:
         """Remove a build and its record, unless another process uses it; return whether it is gone."""
-        with _lock_briefly(_get_lock_file(place)) as free:
-            if free:
+        with _lock_briefly(_get_lock_file(place)) as is_free:
+            if is_free:
                 remove_record(place)
                 remove_tree(place)
                 if place.exists():
                     return False
                 _get_lock_file(place).unlink(missing_ok=True)
-            return free
+            return is_free
 
 
 def release_all() -> None:

@@ -25,10 +25,10 @@ def write_inputs(tree: Path, lookups: Lookups) -> None:
     """Write a list of the files that a build has looked up, beside its tree; no list if the lookups are incomplete."""
     file = tree.parent / _NAMES_FILE
     file.unlink(missing_ok=True)
-    if lookups.untraced:
+    if lookups.untraced_reason:
         return
-    paths = {path for _, path in lookups.entries} | lookups.made
-    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed)]
+    paths = {path for _, path in lookups.entries} | lookups.made_paths
+    rows = [*_select_paths_below(tree, paths), "", *_select_paths_below(tree, lookups.changed_paths)]
     file.write_bytes(b"\0".join(map(os.fsencode, rows)))
 
 

@@ -41,9 +41,9 @@ class BuildRecord(Strict):
     bytes: int = 0
     """The disk space of the tree and its copy."""
 
-    def is_usable(self, again: bool) -> bool:
+    def is_usable(self, retry_failed: bool) -> bool:
         """Return whether the build can be used: a failed one only if failed builds are not to be built again."""
-        return not (self.failure and again)
+        return not (self.failure and retry_failed)
 
 
 def read_record(place: Path) -> BuildRecord | None:
@@ -66,9 +66,9 @@ def read_record(place: Path) -> BuildRecord | None:
 
 def write_record(place: Path, record: BuildRecord) -> None:
     """Write the record, so that a power cut leaves the old one, the new one, or none."""
-    part = place / f"{RECORD_FILE}.partial"
-    part.write_text(record.model_dump_json(), encoding="utf-8")
-    rename_durably(part, place / RECORD_FILE)
+    partial_file = place / f"{RECORD_FILE}.partial"
+    partial_file.write_text(record.model_dump_json(), encoding="utf-8")
+    rename_durably(partial_file, place / RECORD_FILE)
 
 
 def remove_record(place: Path) -> None:

@@ -171,10 +171,10 @@ class _CommitTree(Struct, frozen=True):
         tree = self.scratch / self.commit
         if not tree.exists():
             try:
-                write_commit(self.repository, self.commit, tree, bounded=True, whole=False)
+                write_commit(self.repository, self.commit, tree, refuse_large=True, refuse_incomplete=False)
             except TooLargeCheckout as error:
                 raise FaultwatchError(f"{self.commit[:10]} cannot be checked out: {error}") from None
         return tree
 
     def _run_git(self, *words: str) -> str:
-        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, paths=True)
+        return self.repository.git(*words, variables={"GIT_LITERAL_PATHSPECS": "1"}, decode_paths=True)

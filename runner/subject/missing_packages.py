@@ -212,9 +212,9 @@ def find_missing_dependency(log: str, files: Collection[str] = ()) -> MissingPar
         return MissingPart(library, _PACKAGES_BY_LIBRARY.get(library.lower()))
     for match in _CONFIGURE_ERROR.finditer(log):
         for word in re.findall(r"[\w.+-]*\w", match[1]):
-            known = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
-            if known and len(word) > 2 and word not in _ORDINARY_WORDS:
-                return MissingPart(word, known)
+            packages = _TOOLS.get(word) or _PACKAGES_BY_LIBRARY.get(word.lower())
+            if packages and len(word) > 2 and word not in _ORDINARY_WORDS:
+                return MissingPart(word, packages)
     return None
 
 

@@ -40,14 +40,14 @@ class KeptCopy(Struct, frozen=True):
     ----------
     folder
         The copy.
-    later
+    later_files
         The files of a later commit that replace those of the copy; None if there are none.
     record
         The record of the build; None while it is not written, so that nothing is known about the tree.
     """
 
     folder: Path
-    later: Path | None = None
+    later_files: Path | None = None
     record: BuildRecord | None = None
 
     def is_unchanged(self, tree: Path) -> bool:
@@ -184,18 +184,18 @@ def restore_tree(tree: Path) -> None:
         return
     if _compute_fingerprint(place / COPY_FOLDER / TREE_FOLDER, None) != record.copy_of_tree:
         raise DamagedBuild("the copy of its tree is damaged")
-    fresh = place / f"{TREE_FOLDER}.partial"
-    for old in (fresh, tree):
-        remove_tree(old)
+    new_tree = place / f"{TREE_FOLDER}.partial"
+    for tree_to_remove in (new_tree, tree):
+        remove_tree(tree_to_remove)
     if tree.is_symlink() or tree.exists():
         raise FaultwatchError(f"{tree} cannot be removed", "remove it by hand")
-    _copy_tree(place / COPY_FOLDER / TREE_FOLDER, fresh)
+    _copy_tree(place / COPY_FOLDER / TREE_FOLDER, new_tree)
     if record.later_commit:
         if _compute_fingerprint(place / _LATER_FILES_FOLDER, None) != record.later_files:
             raise DamagedBuild("the files of a later commit are damaged")
-        _replace_files(fresh, place / _LATER_FILES_FOLDER)
-    _flush_to_storage(fresh)
-    fresh.rename(tree)
+        _replace_files(new_tree, place / _LATER_FILES_FOLDER)
+    _flush_to_storage(new_tree)
+    new_tree.rename(tree)
     write_record(place, record.model_copy(update={"tree": compute_fingerprint(tree, record.ignored)}))
 
 
@@ -246,5 +246,5 @@ def _flush_to_storage(tree: Path) -> None:
     for entry in walk_tree(tree):
         file = Path(entry.path)
         if entry.is_file(follow_symlinks=False) and (os.access(file, os.X_OK) or ".so" in file.suffixes):
-            with open_regular(file, links=False) as stream:
+            with open_regular(file, may_be_link=False) as stream:
                 os.fsync(stream.fileno())

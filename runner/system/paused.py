@@ -18,18 +18,18 @@ def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     stopped: set[int] = set()
     try:
         for _ in range(_MAX_ROUNDS):
-            new = list_descendants(roots) - stopped
-            if not new:
+            new_processes = list_descendants(roots) - stopped
+            if not new_processes:
                 break
-            for pid in new:
+            for pid in new_processes:
                 _send_signal(pid, signal.SIGSTOP)
-            stopped |= new
+            stopped |= new_processes
         yield
     finally:
         for pid in stopped:
             _send_signal(pid, signal.SIGCONT)
 
 
-def _send_signal(process: int, number: signal.Signals) -> None:
+def _send_signal(process: int, signal_number: signal.Signals) -> None:
     with suppress(ProcessLookupError, PermissionError):
-        os.kill(process, number)
+        os.kill(process, signal_number)
