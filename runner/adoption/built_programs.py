@@ -94,10 +94,10 @@ def find_known_servers(tree: Path, tracked: Collection[str], programs: Iterable[
             is_tracked = name in tracked_files
             if not (is_tracked and is_auxiliary(name)):
                 ranks[name] = _ServerRank(True, is_tracked, name.count("/"), name)
-    chosen: dict[str, str] = {}
+    chosen_programs: dict[str, str] = {}
     for name in sorted((name for name in ranks if not is_third_party(name)), key=ranks.__getitem__):
-        chosen.setdefault(PurePosixPath(name).name, name)
-    return list(chosen.values())
+        chosen_programs.setdefault(PurePosixPath(name).name, name)
+    return list(chosen_programs.values())
 
 
 def _is_candidate_name(name: str) -> bool:

@@ -95,9 +95,9 @@ def _reads_more(with_input: TriedCommand, without_input: TriedCommand) -> bool:
     )
 
 
-def _is_steadier(first: TriedCommand, second: TriedCommand) -> bool:
+def _is_steadier(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether the count of the first command repeats, and that of the second varies."""
-    return len(set(first.faults)) == 1 < len(set(second.faults))
+    return len(set(first_command.faults)) == 1 < len(set(second_command.faults))
 
 
 def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
@@ -105,9 +105,9 @@ def adds_little(with_input: TriedCommand, start_faults: int) -> bool:
     return min(with_input.faults) - start_faults < start_faults * _MIN_ADDED_SHARE
 
 
-def count_start_faults(chosen: TriedCommand, tried: Sequence[TriedCommand]) -> int:
+def count_start_faults(chosen_command: TriedCommand, tried: Sequence[TriedCommand]) -> int:
     """Return the faults of a command's program without any input; 0 if that does not work."""
-    program = _get_program_or_script(chosen.run)
+    program = _get_program_or_script(chosen_command.run)
     start_commands = (other for other in tried if other.faults and other.run.may_do_nothing and not other.run.is_test)
     return min(
         (min(start.faults) for start in start_commands if _get_program_or_script(start.run) == program), default=0
@@ -177,12 +177,12 @@ def _get_program_or_script(run: RunProposal) -> str:
     return scripts[0] if scripts and not run.file else words[0]
 
 
-def _opens_other_files(first: TriedCommand, second: TriedCommand) -> bool:
+def _opens_other_files(first_command: TriedCommand, second_command: TriedCommand) -> bool:
     """Return whether two executions of a program may have opened different files of the build."""
-    return first.own_bytes != second.own_bytes or not first.own_bytes
+    return first_command.own_bytes != second_command.own_bytes or not first_command.own_bytes
 
 
-def _have_distinct_counts(first: Sequence[int], second: Sequence[int]) -> bool:
+def _have_distinct_counts(first_counts: Sequence[int], second_counts: Sequence[int]) -> bool:
     """Return whether the counts of two commands lie clearly apart."""
-    gap = max(min(first) - max(second), min(second) - max(first))
-    return gap > max(max(first) - min(first), max(second) - min(second))
+    gap = max(min(first_counts) - max(second_counts), min(second_counts) - max(first_counts))
+    return gap > max(max(first_counts) - min(first_counts), max(second_counts) - min(second_counts))

@@ -40,7 +40,7 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
         toolchain = choose_toolchain(installed, build.min_versions.get(tool, ""))
         if toolchain is None:
             continue
-        alternatives = [other for other in installed if other is not toolchain]
+        alternatives = [alternative for alternative in installed if alternative is not toolchain]
         description = f"{toolchain}" + (
             f"; also {', '.join(map(_describe_toolchain, alternatives))}" if alternatives else ""
         )
@@ -54,8 +54,8 @@ def describe_tools(build: BuildProposal) -> tuple[str, str]:
     return "", ""
 
 
-def _describe_toolchain(other: Toolchain) -> str:
-    return f"{other.version or '(unknown version)'} at {other.file}"
+def _describe_toolchain(alternative: Toolchain) -> str:
+    return f"{alternative.version or '(unknown version)'} at {alternative.file}"
 
 
 def _get_path(build: BuildProposal) -> str:

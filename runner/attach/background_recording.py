@@ -37,7 +37,7 @@ class TimedRecording(Struct):
 
     recorder: LiveRecorder
     seconds: float
-    used: Figures
+    used_figures: Figures
     guards: tuple[Mapped, ...] = ()
     """The guards below the stacks of threads: perf does not record those of processes that are older than it."""
 
@@ -186,13 +186,13 @@ class LiveRecording:
         guards = tuple(guard for pid in self._list_pids() for guard in read_guards(Tree(), pid))
         recorder.enable()
         started_at, before = time.monotonic(), self._read_figures()
-        used = Figures()
-        while time.monotonic() < end and used.faults < max_faults:
+        used_figures = Figures()
+        while time.monotonic() < end and used_figures.faults < max_faults:
             if self.stop.wait(min(_POLL_SECONDS, max(0.0, end - time.monotonic()))):
                 break
-            used = _subtract_figures(self._read_figures(), before)
+            used_figures = _subtract_figures(self._read_figures(), before)
         timed_recording = self._finish_recorder(
-            recorder, started_at, before, lambda used: used.faults * SECONDS_PER_FAULT / period
+            recorder, started_at, before, lambda used_figures: used_figures.faults * SECONDS_PER_FAULT / period
         )
         return replace(timed_recording, guards=guards)
 
@@ -211,14 +211,19 @@ class LiveRecording:
                 switches,
                 started_at,
                 before,
-                lambda used: used.switches * (SECONDS_PER_SWITCH + stack_seconds / budget.switch_period),
+                lambda used_figures: (
+                    used_figures.switches * (SECONDS_PER_SWITCH + stack_seconds / budget.switch_period)
+                ),
             )
         self.stop.wait(max(0.0, deadline - time.monotonic()))
         self.recordings.stacks = self._finish_recorder(
             stacks,
             started_at,
             before,
-            lambda used: stack_seconds * (used.faults / budget.fault_period + used.cpu * 1e9 / budget.clock_period),
+            lambda used_figures: (
+                stack_seconds
+                * (used_figures.faults / budget.fault_period + used_figures.cpu * 1e9 / budget.clock_period)
+            ),
         )
 
     def _start(self, options: Sequence[str]) -> LiveRecorder:
@@ -233,14 +238,14 @@ class LiveRecording:
         after, seconds = self._read_figures(), time.monotonic() - started_at
         with suppress(AttachError):
             recorder.finish()
-        used = _subtract_figures(after, before)
-        self.cost_seconds += compute_cost(used)
-        return TimedRecording(recorder, seconds, used)
+        used_figures = _subtract_figures(after, before)
+        self.cost_seconds += compute_cost(used_figures)
+        return TimedRecording(recorder, seconds, used_figures)
 
 
 def _compute_rates(before: Figures, after: Figures, seconds: float) -> Rates:
-    used = _subtract_figures(after, before)
-    return Rates(used.faults / seconds, used.switches / seconds, max(used.cpu, 0.001) / seconds)
+    used_figures = _subtract_figures(after, before)
+    return Rates(used_figures.faults / seconds, used_figures.switches / seconds, max(used_figures.cpu, 0.001) / seconds)
 
 
 def _subtract_figures(after: Figures, before: Figures) -> Figures:

@@ -72,9 +72,11 @@ class Waits(Struct, frozen=True):
     lock: int = 0
     storage: int = 0
 
-    def add(self, other: "Waits") -> "Waits":
+    def add(self, other_waits: "Waits") -> "Waits":
         """Return the sum of two."""
-        return Waits(self.samples + other.samples, self.lock + other.lock, self.storage + other.storage)
+        return Waits(
+            self.samples + other_waits.samples, self.lock + other_waits.lock, self.storage + other_waits.storage
+        )
 
 
 class Interval(Struct, frozen=True):
@@ -180,14 +182,16 @@ def list_stable_threads(tree: Tree, pids: Sequence[int]) -> list[int]:
     A young thread may be that of a connection, which ends soon. The next one is recorded with the thread that starts
     it. If all are young, all are returned.
     """
-    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
+    now_ticks = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS_PER_SECOND
     start_ticks: dict[int, int] = {}
     for pid in pids:
         for name in list_threads(tree, pid):
             fields = (tree.read_text(f"proc/{pid}/task/{name}/stat") or "").rpartition(")")[2].split()
             if len(fields) > _START_FIELD and fields[0] not in "ZX":
                 start_ticks[int(name)] = int(fields[_START_FIELD])
-    stable = [thread for thread, ticks in start_ticks.items() if now - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND]
+    stable = [
+        thread for thread, ticks in start_ticks.items() if now_ticks - ticks >= _STABLE_SECONDS * _TICKS_PER_SECOND
+    ]
     return stable or list(start_ticks)
 
 

@@ -196,8 +196,8 @@ def catch_interrupt() -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, previous_handler)
 
 
-def _compute_share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
+def _compute_share(part: float, total: float) -> float:
+    return part / total if total > 0 else 0.0
 
 
 def _read_own_seconds() -> float:

@@ -85,7 +85,7 @@ class ProfileBuilder(Struct):
         FaultwatchError
             perf's output cannot be read.
         """
-        observation, used = self.observation, self.observation.interval.used
+        observation, used_figures = self.observation, self.observation.interval.used
         anatomy, census = self._read_addresses()
         faults, on_cpu = self._read_stacks()
         off_cpu = self._read_switches()
@@ -112,7 +112,7 @@ class ProfileBuilder(Struct):
             faults=faults,
             on_cpu=on_cpu,
             off_cpu=off_cpu,
-            anatomy=scale_anatomy(anatomy, max(used.faults, 1)) if anatomy else None,
+            anatomy=scale_anatomy(anatomy, max(used_figures.faults, 1)) if anatomy else None,
             census=census,
             remarks=tuple(remark[:1000] for remark in (*self.recordings.problems, *self.remarks)[:100]),
         )
@@ -150,13 +150,17 @@ class ProfileBuilder(Struct):
         if timed_recording is None or budget is None:
             return None, None
         groups = split_events(self._read_events(timed_recording, *STACK_FIELDS))
-        used = self.observation.interval.used
+        used_figures = self.observation.interval.used
         return (
             self._build_stacks(
-                StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recording, used.faults
+                StackKind.FAULTS, groups["page-faults"], budget.fault_period, timed_recording, used_figures.faults
             ),
             self._build_stacks(
-                StackKind.ON_CPU, groups["cpu-clock"], budget.clock_period, timed_recording, round(used.cpu * 1e9)
+                StackKind.ON_CPU,
+                groups["cpu-clock"],
+                budget.clock_period,
+                timed_recording,
+                round(used_figures.cpu * 1e9),
             ),
         )
 
@@ -212,8 +216,8 @@ class ProfileBuilder(Struct):
 def _describe_recorded(anatomy: Anatomy, timed_recording: TimedRecording, interval: Interval) -> str:
     """Return on how many recorded faults the tables stand."""
     part = f"{anatomy.recorded:,} faults were recorded with their addresses, in {timed_recording.seconds:.1f} s"
-    if anatomy.recorded * 2 < timed_recording.used.faults and timed_recording.seconds >= _MIN_SECONDS:
-        part += f", of {timed_recording.used.faults:,}: threads that perf could not attach to are missing"
+    if anatomy.recorded * 2 < timed_recording.used_figures.faults and timed_recording.seconds >= _MIN_SECONDS:
+        part += f", of {timed_recording.used_figures.faults:,}: threads that perf could not attach to are missing"
     return f"{part}; the memory, touch and place tables are scaled to the {interval.used.faults:,} of the whole time"
 
 
@@ -230,15 +234,15 @@ def split_events(events: Iterator[Event]) -> Mapping[str, WeightedStacks]:
 
 def build_readings(interval: Interval) -> dict[str, Reading]:
     """Return what processes used as readings of metrics."""
-    used = interval.used
+    used_figures = interval.used
     values: dict[str, int | float] = {
-        "page-faults": used.faults,
-        "minor-faults": used.minor,
-        "major-faults": used.major,
-        "context-switches": used.switches,
-        "task-clock": used.cpu,
-        "user-time": used.user,
-        "sys-time": used.system,
+        "page-faults": used_figures.faults,
+        "minor-faults": used_figures.minor,
+        "major-faults": used_figures.major,
+        "context-switches": used_figures.switches,
+        "task-clock": used_figures.cpu,
+        "user-time": used_figures.user,
+        "sys-time": used_figures.system,
         "elapsed": interval.seconds,
     }
     return {name: Reading(value=value) for name, value in values.items()}

@@ -29,18 +29,18 @@ def format_heading(choice: ProcessChoice, program: LiveProgram, now: datetime) -
 
 def format_live_line(line: LiveLine) -> str:
     """Return the figures of one second."""
-    interval, used = line.interval, line.interval.used
+    interval, used_figures = line.interval, line.interval.used
     seconds = max(0.001, interval.seconds)
     waits = interval.waits
-    threads = max(1, used.threads)
+    threads = max(1, used_figures.threads)
     parts = [
         f"{line.elapsed:4.0f} s",
-        f"{used.minor / seconds:10,.0f} minor {used.major / seconds:6,.0f} major faults/s",
-        f"{used.faults / seconds / threads:9,.0f} a thread",
-        f"{used.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
+        f"{used_figures.minor / seconds:10,.0f} minor {used_figures.major / seconds:6,.0f} major faults/s",
+        f"{used_figures.faults / seconds / threads:9,.0f} a thread",
+        f"{used_figures.cpu / seconds:5.2f} CPUs, {100 * interval.system_share:3.0f} % system",
         f"lock {_format_percent(waits.lock, waits.samples)}, storage {_format_percent(waits.storage, waits.samples)}",
-        f"{_format_bytes(used.resident)} ({_format_growth(interval.resident_growth)})",
-        f"{used.threads} threads",
+        f"{_format_bytes(used_figures.resident)} ({_format_growth(interval.resident_growth)})",
+        f"{used_figures.threads} threads",
         f"cost {100 * line.cost:.2f} %",
     ]
     return "  ".join(parts)
@@ -98,8 +98,8 @@ def describe_unknown(program: LiveProgram, started_at: datetime) -> str:
     )
 
 
-def _format_percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "–"
+def _format_percent(part: int, total: int) -> str:
+    return f"{100 * part / total:.0f} %" if total else "–"
 
 
 def _format_bytes(byte_count: int) -> str:

@@ -79,25 +79,25 @@ def choose_build_and_run(
     # Build one way after the other until a program does some work.
     proposals = _list_proposals(first_measurement, build, run, missing_submodules)
     failures: list[TriedCommand] = []
-    chosen: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
+    working_build: tuple[BuildProposal, Path, list[TriedCommand]] | None = None
     while proposals:
         try:
             proposal, tree = _build_project(first_measurement, questions, proposals, build, run, missing_submodules)
         except FaultwatchError:
-            if chosen or failures:
+            if working_build or failures:
                 break
             raise
         tried = _try_commands(first_measurement, proposal, tree, run)
         failures += [result for result in tried if not result.faults]
         programs_start = any(result.faults for result in tried)
-        chosen = (proposal, tree, tried) if programs_start and chosen is None else chosen
+        working_build = (proposal, tree, tried) if programs_start and working_build is None else working_build
         if any(result.did_work for result in tried) or (programs_start and run):
-            chosen = (proposal, tree, tried)
+            working_build = (proposal, tree, tried)
             break
         proposals = [other for other in proposals if _may_run_more_work(other, proposal, programs_start=programs_start)]
-    if chosen is None:
+    if working_build is None:
         raise _explain_failure(failures, run)
-    proposal, tree, tried = chosen
+    proposal, tree, tried = working_build
     # Choose the command, and the variables under which its count repeats.
     chosen_command = _ask_user(questions, tried, run)
     stable_command = first_measurement.find_stable_environment(proposal, chosen_command, tree)
@@ -115,7 +115,9 @@ def choose_build_and_run(
     return BuildAndRunChoice(proposal, stable_command, tuple(failures), count_start_faults(chosen_command, tried))
 
 
-def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, programs_start: bool) -> bool:
+def _may_run_more_work(
+    other_proposal: "BuildProposal", built_proposal: "BuildProposal", *, programs_start: bool
+) -> bool:
     """Return whether another build may provide a program that does more work than those of a finished build.
 
     Parameters
@@ -123,10 +125,10 @@ def _may_run_more_work(other: "BuildProposal", built: "BuildProposal", *, progra
     programs_start
         Whether the programs start, but print only a version or their usage. Otherwise they fail.
     """
-    if programs_start and other.runs:
-        return other.runs != built.runs and not other.runs[0].may_do_nothing
+    if programs_start and other_proposal.runs:
+        return other_proposal.runs != built_proposal.runs and not other_proposal.runs[0].may_do_nothing
     # Another variant of the same programs would only take time. Another build system may build other programs.
-    return bool(other.runs) or other.system != built.system or other.builds_tests
+    return bool(other_proposal.runs) or other_proposal.system != built_proposal.system or other_proposal.builds_tests
 
 
 def _list_proposals(
@@ -309,13 +311,13 @@ def _ask_user(questions: Questions, tried: "list[TriedCommand]", run: str | None
     """Let the user choose which of the working commands is measured, unless --run names it."""
     from runner.adoption.command_choice import choose_best
 
-    chosen = choose_best(tried)
-    assert chosen
-    working = [chosen, *(result for result in tried if result.faults and result is not chosen)]
+    chosen_command = choose_best(tried)
+    assert chosen_command
+    working = [chosen_command, *(result for result in tried if result.faults and result is not chosen_command)]
     if run is None:
         number = questions.choose("What is measured?", [result.run.command for result in working])
-        chosen = working[number]
-    return chosen
+        chosen_command = working[number]
+    return chosen_command
 
 
 def _format_range(counts: tuple[int, ...]) -> str:

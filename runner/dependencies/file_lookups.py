@@ -50,14 +50,14 @@ class Lookups(Struct, frozen=True):
         """The paths that were opened or executed, whether they exist or not."""
         return frozenset(path for kind, path in self.entries if kind == "c")
 
-    def combine(self, other: Self) -> "Lookups":
+    def combine(self, other_lookups: Self) -> "Lookups":
         """Combine the lookups of two executions of one command in the same tree."""
         return Lookups(
-            self.entries | other.entries,
-            self.made_paths | other.made_paths,
-            self.changed_paths | other.changed_paths,
-            self.untraced_reason or other.untraced_reason,
-            self.missed_paths | other.missed_paths,
+            self.entries | other_lookups.entries,
+            self.made_paths | other_lookups.made_paths,
+            self.changed_paths | other_lookups.changed_paths,
+            self.untraced_reason or other_lookups.untraced_reason,
+            self.missed_paths | other_lookups.missed_paths,
         )
 
 

@@ -111,23 +111,25 @@ def move_lookups(lookups: Lookups, tree: Path, other_tree: Path) -> Lookups:
         return new_tree + path[len(old_tree) :] if path == old_tree or path.startswith(f"{old_tree}/") else path
 
     entries = frozenset((kind, move_path(path)) for kind, path in lookups.entries)
-    made, changed = (frozenset(map(move_path, paths)) for paths in (lookups.made_paths, lookups.changed_paths))
-    return Lookups(entries, made, changed, lookups.untraced_reason)
+    made_paths, changed_paths = (
+        frozenset(map(move_path, paths)) for paths in (lookups.made_paths, lookups.changed_paths)
+    )
+    return Lookups(entries, made_paths, changed_paths, lookups.untraced_reason)
 
 
 class _AnswerReader:
     """Looks paths up as the kernel does, component by component, and notes each link on the way."""
 
-    def __init__(self, program_tree: ProgramTree, made: Iterable[str]) -> None:
+    def __init__(self, program_tree: ProgramTree, made_paths: Iterable[str]) -> None:
         self._program_tree = program_tree
         self._tree = str(program_tree.tree)
-        made = [os.path.normpath(path) for path in made]
-        self._missing = frozenset(() if program_tree.is_fresh else made)
+        made_paths = [os.path.normpath(path) for path in made_paths]
+        self._missing = frozenset(() if program_tree.is_fresh else made_paths)
         """Files that exist only because the program has made them."""
-        self._folders_of_made: dict[str, list[str]] = {}
-        for path in made:
+        self._made_names_by_folder: dict[str, list[str]] = {}
+        for path in made_paths:
             folder, _, name = path.rpartition("/")
-            self._folders_of_made.setdefault(folder, []).append(name)
+            self._made_names_by_folder.setdefault(folder, []).append(name)
         self._real_paths: dict[str, str | None] = {"/": "/"}
         """The real path of each folder that was looked up; None if it does not exist."""
         self._now_ns = time.time_ns()
@@ -258,13 +260,13 @@ class _AnswerReader:
 
     def _answer_about_folder(self, kind: str, real_path: str, state: os.stat_result) -> Answer:
         """Return the answer about a folder of the build: its entries or its state."""
-        made = self._folders_of_made.get(real_path, [])
+        made_names = self._made_names_by_folder.get(real_path, [])
         if kind == "d":
             with os.scandir(real_path) as entries:
                 names = ((entry.name, stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)) for entry in entries)
-                return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made))
+                return tuple(sorted(name for name in names if self._program_tree.is_fresh or name[0] not in made_names))
         # The entries that the program makes itself change the rest.
-        return (state.st_mode,) if kind == "c" or made else self._build_answer(state)
+        return (state.st_mode,) if kind == "c" or made_names else self._build_answer(state)
 
     def _normalize_time(self, time_ns: int) -> object:
         """Return a time, or ``built`` for any time since the build began."""

@@ -87,7 +87,7 @@ def apply_fixes(host: HostProbe) -> FixReport:
     _store_values_before_fix(host, before)
     fix_report = FixReport()
     answer = host.run(build_installed_command("pyperf", "system", "tune"))
-    _record_pyperf_reset(host, needed=_has_changed_services(answer.text))
+    _record_pyperf_reset(host, is_needed=_has_changed_services(answer.text))
     # pyperf lowers the maximum sample rate to one event per second, which would ruin profiles.
     _write_values(host, {_SAMPLE_RATE: before[_SAMPLE_RATE]} if _SAMPLE_RATE in before else {}, fix_report)
     _write_values(host, {OWN_FIXES[name].file: OWN_FIXES[name].value for name in fixable_names}, fix_report)
@@ -175,9 +175,9 @@ def _store_values_before_fix(host: HostProbe, values: Mapping[str, str]) -> None
         ) from None
 
 
-def _record_pyperf_reset(host: HostProbe, *, needed: bool) -> None:
+def _record_pyperf_reset(host: HostProbe, *, is_needed: bool) -> None:
     """Record that ``pyperf system reset`` is a part of undoing the fixes."""
-    if needed:
+    if is_needed:
         write_record(get_undo_file(host), read_record(get_undo_file(host)) | {"reset": True})
 
 

@@ -17,25 +17,26 @@ _GIB = 1 << 30
 
 def check_compilers(host: HostProbe) -> CheckResult:
     """Check that C, C++ and Fortran can be compiled."""
-    missing = [command for command in _COMPILERS if host.read_version(command) is None]
-    if not missing:
+    missing_commands = [command for command in _COMPILERS if host.read_version(command) is None]
+    if not missing_commands:
         return make_ok(host.read_version("cc") or "")
-    packages = " ".join(_COMPILERS[command] for command in missing)
+    packages = " ".join(_COMPILERS[command] for command in missing_commands)
     return make_warning(
-        f"not found: {', '.join(missing)}; workloads in these languages do not build", f"sudo apt install {packages}"
+        f"not found: {', '.join(missing_commands)}; workloads in these languages do not build",
+        f"sudo apt install {packages}",
     )
 
 
 def check_allocators(host: HostProbe) -> CheckResult:
     """Check that the allocators that workloads compare are installed as shared libraries."""
     paths = {family: next(libraries.find_libraries(host.tree, f"lib{family}*.so.*"), None) for family in _ALLOCATORS}
-    missing = [family for family, library in paths.items() if library is None]
+    missing_families = [family for family, library in paths.items() if library is None]
     installed = ", ".join(library.name for library in paths.values() if library)
-    if not missing:
+    if not missing_families:
         return make_ok(installed)
-    packages = " ".join(_ALLOCATORS[family] for family in missing)
+    packages = " ".join(_ALLOCATORS[family] for family in missing_families)
     return make_warning(
-        f"found: {installed or 'none'}; not found: {', '.join(missing)}; cases that preload them cannot run",
+        f"found: {installed or 'none'}; not found: {', '.join(missing_families)}; cases that preload them cannot run",
         f"sudo apt install {packages}",
     )
 

@@ -71,12 +71,12 @@ def read_run_settings(tree: Tree, command: Sequence[str], path: str, own_folder:
         The copy of the workload's folder, whose scripts are the same for all revisions.
     """
     file = _find_program(command[0], path)
-    needed = loaded_libraries.list_needed(file) if file else ()
+    needed_libraries = loaded_libraries.list_needed(file) if file else ()
     further_programs = {name: _find_program(name, path) for name in _find_further_programs(command, path, own_folder)}
     return {
         "program": _identify_program(file) if file else None,
         **{f"program.{name}"[:200]: _identify_program(file) for name, file in sorted(further_programs.items()) if file},
-        **read_library_settings(tree, needed),
+        **read_library_settings(tree, needed_libraries),
     }
 
 
@@ -107,9 +107,9 @@ def _read_own_scripts(command: Sequence[str], own_folder: Path) -> Iterator[str]
                 yield script
 
 
-def read_library_settings(tree: Tree, needed: Iterable[str] = ()) -> SettingValues:
+def read_library_settings(tree: Tree, needed_libraries: Iterable[str] = ()) -> SettingValues:
     """Return the libraries that compilers add to programs, other required libraries, and those preloaded for all."""
-    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed))
+    loaded = loaded_libraries.resolve_dependencies(tree, (*RUNTIME_LIBRARIES, *needed_libraries))
     return {
         "loader.preload": " ".join(_list_preloaded(tree)) or None,
         **{f"library.{name}"[:200]: _describe_library(file) for name, file in loaded.items()},

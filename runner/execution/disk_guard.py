@@ -109,15 +109,15 @@ class FreeResources(Struct, frozen=True):
         return cls(state.f_bfree * state.f_frsize, state.f_ffree, state.f_files > 0, _read_available_memory())
 
 
-def describe_shortage(at_start: FreeResources, now: FreeResources) -> str:
+def describe_shortage(at_start: FreeResources, at_end: FreeResources) -> str:
     """Return which resource of the host has run short, as the second half of a sentence; empty if none has."""
-    if now.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
+    if at_end.bytes < min(MIN_FREE_BYTES, at_start.bytes // 2):
         return "left too little free space on the disk"
-    if now.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
+    if at_end.memory < min(MIN_FREE_MEMORY_BYTES, at_start.memory // 4):
         return "left too little memory on the machine"
-    if at_start.has_files and now.files < min(MIN_FREE_FILES, at_start.files // 2):
+    if at_start.has_files and at_end.files < min(MIN_FREE_FILES, at_start.files // 2):
         return "left too few free files (inodes) on the disk"
-    if at_start.has_files and at_start.files - now.files > MAX_FILES:
+    if at_start.has_files and at_start.files - at_end.files > MAX_FILES:
         return f"made more than {MAX_FILES:,} files"
     return ""
 

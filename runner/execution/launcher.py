@@ -72,14 +72,14 @@ class SimultaneousStart(Struct):
         """Make a launch wait for the others; the last one starts all of them."""
         self._waiting.append(launch)
         if len(self._waiting) == self.launch_count:
-            for waiting in self._waiting:
-                waiting.start_program()
+            for waiting_launch in self._waiting:
+                waiting_launch.start_program()
 
     def cancel(self) -> None:
         """Cancel the start of all programs, because one of them cannot be started."""
         self.launch_count = 0
-        for waiting in self._waiting:
-            waiting.close()
+        for waiting_launch in self._waiting:
+            waiting_launch.close()
 
 
 class Launch:

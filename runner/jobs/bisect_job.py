@@ -22,7 +22,7 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
     """Search; further observers can follow."""
     question = job.question
     assert isinstance(question, BisectQuestion)
-    first, revisions = resolve_range(job.repository, question.good, question.bad)
+    good_commit, revisions = resolve_range(job.repository, question.good, question.bad)
     searcher = CulpritSearcher(
         repository=job.repository,
         workload=job.workload,
@@ -35,7 +35,9 @@ def search_commits(job: ClaimedJob, *observers: SearchObserver) -> Search:
         build_jobs=job.settings.build_jobs,
     )
     observer = _SearchObservers(_ProgressReporter(job, question.metric), *observers)
-    return searcher.search(first, revisions, question.metric, observer, least=question.least, prove=question.prove)
+    return searcher.search(
+        good_commit, revisions, question.metric, observer, least=question.least, prove=question.prove
+    )
 
 
 def build_result(search: Search) -> JobResult:

@@ -161,11 +161,11 @@ class CountedProgram:
 
     def make_program_result(self, finished: ProgramResult) -> ProgramResult:
         """Return the launcher's result as that of the program: with the program's status, and why it was killed."""
-        why = self._guard.problem if self._guard else ""
+        problem = self._guard.problem if self._guard else ""
         ending = self.launch.ending
         has_own_status = ending is not None and finished.status is not None  # None: it was ended at the deadline
         return replace(
-            finished, explanation=why, status=ending.status if ending and has_own_status else finished.status
+            finished, explanation=problem, status=ending.status if ending and has_own_status else finished.status
         )
 
     def _attach_counters(self, pid: int) -> None:

@@ -205,10 +205,10 @@ class Service:
         """Send planned or measured cells of a nightly run; return its digest."""
         return self._request_model(NightlyDigest, "PUT", f"/nightly-runs/{name}", part)
 
-    def find_nightly_run(self, name: str, *, judged: bool = True) -> NightlyDigest:
-        """Return the digest of a nightly run; with ``judged``, only after all of its runs are judged."""
+    def find_nightly_run(self, name: str, *, only_judged: bool = True) -> NightlyDigest:
+        """Return the digest of a nightly run; with ``only_judged``, only after all of its runs are judged."""
         return self._request_model(
-            NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if judged else None
+            NightlyDigest, "GET", f"/nightly-runs/{name}", params={"judged": "true"} if only_judged else None
         )
 
     def clone_connection(self, retry_seconds: float = 0) -> "Service":

@@ -158,22 +158,22 @@ class Builder(Struct, frozen=True):
         FaultwatchError
             The disk is full or the build tool is not installed: not the fault of the revision.
         """
-        if missing := find_missing_programs(workload, self._hiding_sandbox):
-            raise BuildFailure(missing, Build(), temporary=True, lacks_programs=True)
+        if missing_programs := find_missing_programs(workload, self._hiding_sandbox):
+            raise BuildFailure(missing_programs, Build(), temporary=True, lacks_programs=True)
         self.turn.give_way()
-        place = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
-        record = self._find_usable(place)
+        build_folder = self.places.acquire_place(self._compute_key(repository, commit, workload, number))
+        record = self._find_usable(build_folder)
         cached = record is not None
         if record is None:
             with self.turn.pause():
-                record = self._build_in_place(repository, commit, workload, place)
+                record = self._build_in_place(repository, commit, workload, build_folder)
             self.places.evict()
         if cached:
-            log_step("uses the build of %s in %s", commit[:10], place)
+            log_step("uses the build of %s in %s", commit[:10], build_folder)
         build = record.build.model_copy(update={"cached": cached})
         if record.failure:
             raise BuildFailure(record.failure, build)
-        return place / TREE_FOLDER, build
+        return build_folder / TREE_FOLDER, build
 
     @contextmanager
     def build_in_other_place(
@@ -189,10 +189,10 @@ class Builder(Struct, frozen=True):
         BuildFailure
             It does not build again.
         """
-        place = tree.parent
-        moved_build = move_aside(place)
+        build_folder = tree.parent
+        moved_build = move_aside(build_folder)
         try:
-            place.mkdir()
+            build_folder.mkdir()
             # Without a record, so that the tree is not taken for the build of the other revision if this process is
             # killed.
             with self.turn.pause():
@@ -201,8 +201,8 @@ class Builder(Struct, frozen=True):
                 raise BuildFailure(record.failure, record.build)
             yield tree
         finally:
-            remove_tree(place)
-            moved_build.rename(place)
+            remove_tree(build_folder)
+            moved_build.rename(build_folder)
 
     @property
     def _hiding_sandbox(self) -> Sandbox | None:
@@ -262,17 +262,17 @@ class Builder(Struct, frozen=True):
         except DamagedBuild:
             return None
 
-    def _find_usable(self, place: Path) -> BuildRecord | None:
+    def _find_usable(self, build_folder: Path) -> BuildRecord | None:
         """Return the record of a usable build, with its tree in the built state; None if there is none."""
         try:
-            record = read_record(place)
+            record = read_record(build_folder)
             if record is None or not record.is_usable(self.retry_failed):
                 return None
             if not record.failure:
-                restore_original_tree(place / TREE_FOLDER)
+                restore_original_tree(build_folder / TREE_FOLDER)
             return record
         except DamagedBuild as damage:
-            self.report_repeated_build(f"the build in {place} is repeated: {damage.what}")
+            self.report_repeated_build(f"the build in {build_folder} is repeated: {damage.what}")
             return None
 
     def _compute_key(self, repository: Repository, commit: str, workload: Workload, number: int = 0) -> str:
@@ -296,26 +296,28 @@ class Builder(Struct, frozen=True):
         # The commit is for people, and abbreviated because the path of a build has to be short.
         return f"{commit[:12]}-{hash_document(recipe)}"
 
-    def _build_in_place(self, repository: Repository, commit: str, workload: Workload, place: Path) -> BuildRecord:
+    def _build_in_place(
+        self, repository: Repository, commit: str, workload: Workload, build_folder: Path
+    ) -> BuildRecord:
         """Build in the folder in which the program will run, because build systems write its path into what they make.
 
         So a program finds its own shared libraries (the run path of CMake), scripts their interpreter (virtual
         environments), and libtool's wrappers the program behind them.
         """
-        make_empty_folder(place)
+        make_empty_folder(build_folder)
         try:
-            record = self._run_and_record(repository, commit, workload, place / TREE_FOLDER)
+            record = self._run_and_record(repository, commit, workload, build_folder / TREE_FOLDER)
             if record.failure:
-                make_empty_folder(place)
-            write_record(place, record)
+                make_empty_folder(build_folder)
+            write_record(build_folder, record)
         except BaseException:
-            remove_tree(place)
+            remove_tree(build_folder)
             raise
         return record
 
     def _run_and_record(self, repository: Repository, commit: str, workload: Workload, tree: Path) -> BuildRecord:
         """Build a commit into a tree, and return the record of success or failure."""
-        began = time.time_ns()
+        began_at_ns = time.time_ns()
         self._write_files(repository, commit, workload, tree)
         failure, build, lookups = self._run_build(repository, commit, workload, tree)
         if not failure and (objection := explain_unusable_tree(tree)):
@@ -326,7 +328,7 @@ class Builder(Struct, frozen=True):
         if self.sandbox:
             self.sandbox.change_owner(tree)
         try:
-            return keep_copy(tree.parent, build, workload.run.output_file, began)
+            return keep_copy(tree.parent, build, workload.run.output_file, began_at_ns)
         except UnreadableTree as error:
             return BuildRecord(build=build, failure=f"the tree {error}")
 
@@ -377,8 +379,8 @@ class Builder(Struct, frozen=True):
             if is_disk_full(error.what):
                 raise
             # This commit is damaged, or a partial clone lacks its files; another commit may be complete.
-            what = f"{error.what}: {error.remedy}" if error.remedy else error.what
-            raise BuildFailure(what, Build(), temporary=True, stage=Stage.CHECKOUT) from None
+            message = f"{error.what}: {error.remedy}" if error.remedy else error.what
+            raise BuildFailure(message, Build(), temporary=True, stage=Stage.CHECKOUT) from None
 
 
 def _may_reuse(workload: Workload) -> bool:
@@ -397,14 +399,16 @@ def find_missing_programs(workload: Workload, hidden_from: Sandbox | None = None
     path = get_build_path(workload)
     if hidden_from:
         visible_path = hidden_from.select_visible_path(path)
-        missing = [name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)]
-        return f"the sandbox has no {', '.join(missing)}, which the build needs" if missing else ""
-    missing = [name for name in workload.build.needs if not shutil.which(name, path=path)]
-    if not missing:
+        missing_programs = [
+            name for name in workload.build.needs if "/" in name or not shutil.which(name, path=visible_path)
+        ]
+        return f"the sandbox has no {', '.join(missing_programs)}, which the build needs" if missing_programs else ""
+    missing_programs = [name for name in workload.build.needs if not shutil.which(name, path=path)]
+    if not missing_programs:
         return ""
-    path_hints = filter(None, (suggest_path(name, path) for name in missing))
-    remedies = dict.fromkeys(part.remedy for name in missing if (part := name_missing_tool(name)).packages)
-    message = f"this host does not have {', '.join(missing)}, which the build needs"
+    path_hints = filter(None, (suggest_path(name, path) for name in missing_programs))
+    remedies = dict.fromkeys(part.remedy for name in missing_programs if (part := name_missing_tool(name)).packages)
+    message = f"this host does not have {', '.join(missing_programs)}, which the build needs"
     return next(path_hints, f"{message}: {'; '.join(remedies)}" if remedies else message)
 
 

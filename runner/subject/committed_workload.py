@@ -113,8 +113,8 @@ class _CommitTree(Struct, frozen=True):
 
     def find_path(self, name: str) -> str:
         """Return the path of the workload file with a name, the one nearest to the top; empty if there is none."""
-        listed = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
-        files = [path for path in listed if PurePosixPath(path).name == WORKLOAD_FILE]
+        tracked_files = self._run_git("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit).split("\0")
+        files = [path for path in tracked_files if PurePosixPath(path).name == WORKLOAD_FILE]
         for path in sorted(files, key=lambda path: (path.count("/"), path))[:_MAX_FILES]:
             with suppress(FaultwatchError):
                 if self._load_workload(path).name == name:
@@ -144,8 +144,8 @@ class _CommitTree(Struct, frozen=True):
         try:
             return load_workload(file)
         except FaultwatchError as error:
-            what = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
-            raise FaultwatchError(what, error.remedy) from None
+            message = error.what.replace(str(file), f"{path} of {self.commit[:10]}")
+            raise FaultwatchError(message, error.remedy) from None
 
     def _has_same_folder(self, file: str) -> bool:
         """Return whether the folder of a workload file is the same in the commit that is checked out."""

@@ -173,12 +173,12 @@ class Repository(Struct, frozen=True):
         The HEAD of a remote is left out, because it only names one of the branches, and so are names that are too long.
         """
         fields = "%(refname)%00%(objectname)%00%(*objectname)%00%(objecttype)%00%(*objecttype)"
-        listed = self.git(
+        listing = self.git(
             *("for-each-ref", f"--format={fields}", "--sort=-creatordate:unix", f"--count={_MAX_REFS}"),
             *("refs/tags", "refs/heads", "refs/remotes"),
         )
         names = []
-        for line in filter(None, listed.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
+        for line in filter(None, listing.split("\n")):  # A name can hold what str.splitlines() takes for a line's end.
             name, own_hash, tagged, kind, tagged_kind = line.split("\0")
             commit = tagged if tagged_kind == "commit" else own_hash if kind == "commit" else ""
             folder, _, short = name.removeprefix("refs/").partition("/")
@@ -321,11 +321,11 @@ def open_repository(location: str, cache: Path, *, explicit: bool = True) -> Rep
     else:
         make_private_folder(cache)
         with make_scratch_folder(cache) as scratch:
-            partial = scratch / "clone"
-            run_git("clone", "--quiet", "--bare", "--", location, str(partial))
-            run_git("remote", "set-url", "origin", shown_location, git_dir=str(partial))
+            new_clone = scratch / "clone"
+            run_git("clone", "--quiet", "--bare", "--", location, str(new_clone))
+            run_git("remote", "set-url", "origin", shown_location, git_dir=str(new_clone))
             with suppress(OSError):  # Another command has cloned it meanwhile.
-                rename_folder_durably(partial, clone)
+                rename_folder_durably(new_clone, clone)
     return Repository(clone, name, bare=True)
 
 

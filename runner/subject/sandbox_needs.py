@@ -123,12 +123,14 @@ def describe_sandbox_failure(  # noqa: PLR0917 - what a build consists of
         return f"{NO_NETWORK}{remedy}"
     if hidden:
         return f"the sandbox does not show {_join_folders(hidden)}: {_suggest_setting(sandbox, hidden)}"
-    missing = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
-    if not missing:
+    missing_needs = [need for need in needs if any(str(path) in log for path in _list_missing_parents(need.folder))]
+    if not missing_needs:
         return ""
-    managers = [_MANAGER_BY_VARIABLE[need.needed_by] for need in missing if need.needed_by in _MANAGER_BY_VARIABLE]
+    managers = [
+        _MANAGER_BY_VARIABLE[need.needed_by] for need in missing_needs if need.needed_by in _MANAGER_BY_VARIABLE
+    ]
     remedy = managers[0].describe_filling(command) if managers else "create it on this host"
-    return f"this host lacks {_join_folders(missing)}, which a build in the sandbox cannot create: {remedy}"
+    return f"this host lacks {_join_folders(missing_needs)}, which a build in the sandbox cannot create: {remedy}"
 
 
 def _explain_missing_packages(
@@ -162,9 +164,9 @@ def _explain_missing_packages(
 
 def _list_package_needs(managers: Iterable[PackageManager], folder: Path) -> list[Need]:
     return [
-        Need(place, manager.variable)
+        Need(package_folder, manager.variable)
         for manager in managers
-        for place in manager.list_package_folders(folder) or [folder]
+        for package_folder in manager.list_package_folders(folder) or [folder]
     ]
 
 

@@ -34,10 +34,10 @@ class FileState(Struct, frozen=True):
         """Whether it is a folder, and no link to one."""
         return stat.S_ISDIR(self.mode)
 
-    def is_changed_to(self, other: "FileState") -> bool:
+    def is_changed_to(self, new_state: "FileState") -> bool:
         """Return whether another state is that of a changed file; the time of a folder changes with its files."""
-        return (self.mode, self.size) != (other.mode, other.size) or (
-            not self.is_folder and self.modified != other.modified
+        return (self.mode, self.size) != (new_state.mode, new_state.size) or (
+            not self.is_folder and self.modified != new_state.modified
         )
 
 

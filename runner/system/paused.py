@@ -15,18 +15,18 @@ _MAX_ROUNDS = 10
 def pause_descendants(processes: Iterable[int]) -> Iterator[None]:
     """Stop the descendants of some processes for the duration of a context; the processes themselves keep running."""
     roots = list(processes)
-    stopped: set[int] = set()
+    stopped_processes: set[int] = set()
     try:
         for _ in range(_MAX_ROUNDS):
-            new_processes = list_descendants(roots) - stopped
+            new_processes = list_descendants(roots) - stopped_processes
             if not new_processes:
                 break
             for pid in new_processes:
                 _send_signal(pid, signal.SIGSTOP)
-            stopped |= new_processes
+            stopped_processes |= new_processes
         yield
     finally:
-        for pid in stopped:
+        for pid in stopped_processes:
             _send_signal(pid, signal.SIGCONT)
 
 
