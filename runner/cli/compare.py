@@ -205,7 +205,14 @@ def _explain_regressions(
         if remaining <= 0:
             break
         activity(f"explaining {results[index].head.case.name}")
-        regressed = RegressedCase(*trials_by_index[index], verdicts_by_index[index], changed_lines)
+        result = results[index]
+        regressed = RegressedCase(
+            *trials_by_index[index],
+            verdicts_by_index[index],
+            base_sample=None if result.base_stored else result.base.samples[-1],
+            head_sample=result.head.samples[-1],
+            changed_lines=changed_lines,
+        )
         explanation = explain_regression(regressed, service, seconds=remaining, progress=activity)
         explained_results[index] = replace(results[index], explanation=explanation)
     return explained_results
