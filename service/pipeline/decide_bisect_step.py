@@ -28,7 +28,7 @@ def search_commits(session: Session, request: SearchRequest) -> Search | None:
         return None
     observations = bisect_inputs.read_observations(session, request)
     inside = {question.good, *(node.commit for node in question.commits)}
-    question = count_variation.choose_rules(question, observations)
+    question = count_variation.apply_noise_rules_if_varying(question, observations)
     answer = _decide_next_step(session, request, question, observations)
     return Search(
         commits=len(question.commits),
