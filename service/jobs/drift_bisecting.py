@@ -78,7 +78,7 @@ class DriftBisector:
                 open_jobs, lambda host: next_bisect.is_idle(hosts.find_last_seen(session, host), now, self.idle), now
             )
             for job_id, action in decided.items():
-                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.why, now)
+                jobs.move_to_next_state(rows[job_id], action.action, SERVICE, action.reason, now)
         if decided:
             self.scheduler.wake()
 
@@ -90,7 +90,7 @@ class DriftBisector:
     def _order_bisect(self, session: Session, subject: str) -> JobOrder | None:
         """Return the order of the next bisect of a subject; None if no drift needs one."""
         drift, runs = next_bisect.choose_drift_to_order(
-            session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, idle=self.idle
+            session, subject, self.scheduler.now(), runs_a_day=self.runs_a_day, min_idle_time=self.idle
         )
         question = (
             build_bisect_question(drift, points.find_settings(session, drift.environment_after)) if drift else None
@@ -127,6 +127,6 @@ def _build_open_job(session: Session, row: Job) -> OpenJob:
         created_at=row.created_at,
         by_service=by_service,
         was_paused=by_service and row.state is State.PAUSED and last.get("by") == SERVICE,
-        withdrawn=withdrawn,
-        settled=settled,
+        is_withdrawn=withdrawn,
+        settled_reason=settled,
     )

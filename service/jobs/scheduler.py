@@ -203,7 +203,7 @@ class JobScheduler:
             due = self._find_due_action(row) if row else None
             if row is None or due is None:
                 return False
-            jobs.move_to_next_state(row, due.action, SERVICE, due.why, self.now())
+            jobs.move_to_next_state(row, due.action, SERVICE, due.reason, self.now())
             dispatched = jobs.build_view(row) if due.action is Action.DISPATCH else None
         if dispatched is not None:
             self._start_job(dispatched)

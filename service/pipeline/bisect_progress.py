@@ -47,8 +47,8 @@ def read_progress(session: Session, job: Job) -> BisectProgress | None:
     question = None if request is None else bisect_inputs.read_question(session, request)
     if request is None or question is None:
         return None
-    inside = set(question.graph.names)
-    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in inside]
+    commits_of_range = set(question.graph.names)
+    observations = [run for run in bisect_inputs.read_observations(session, request) if run.commit in commits_of_range]
     question = apply_noise_rules_if_varying(question, observations)
     search = result or (decide_bisect_step.search_commits(session, request) if question.exact else None)
     if search is None:

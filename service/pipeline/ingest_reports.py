@@ -95,16 +95,16 @@ def store_reports(session: Session, reports: Sequence[PreparedReport]) -> Ingest
     new_reports: dict[UUID, PreparedReport] = {}
     conflicting: list[UUID] = []
     for report in reports:
-        first = new_reports.setdefault(report.report.run_id, report)
-        if not is_same_report(report.document, first.document):
+        first_report = new_reports.setdefault(report.report.run_id, report)
+        if not is_same_report(report.document, first_report.document):
             conflicting.append(report.report.run_id)
     for chunk in bulk.split_into_chunks(list(new_reports), _IDS_PER_QUERY):
-        stored = (
+        stored_query = (
             select(Run.id, StoredReport.document, StoredReport.thinned, StoredReport.reduced)
             .join(StoredReport, StoredReport.run_number == Run.number)
             .where(Run.id.in_(chunk))
         )
-        for run_id, document, thinned, reduced in session.execute(stored):
+        for run_id, document, thinned, reduced in session.execute(stored_query):
             if not is_same_report(new_reports.pop(run_id).document, document, thinned=thinned, reduced=reduced):
                 conflicting.append(run_id)
     new_runs.insert_reports(session, list(new_reports.values()))

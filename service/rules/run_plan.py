@@ -28,18 +28,18 @@ class Orders:
     ----------
     cross_measured
         Revisions to measure in the environment of the request, for a cross-measurement.
-    unsure
+    in_doubt
         Whether the level of the newest runs in that environment is uncertain.
     revision_before
         The newest revision on the previous level, if fewer runs show that level than the new one; else None.
-    elsewhere
+    measured_elsewhere
         Revisions that other hosts have measured.
     """
 
     cross_measured: frozenset[str] = frozenset()
-    unsure: bool = False
+    in_doubt: bool = False
     revision_before: str | None = None
-    elsewhere: frozenset[str] = frozenset()
+    measured_elsewhere: frozenset[str] = frozenset()
 
 
 _NO_ORDERS = Orders()
@@ -88,7 +88,7 @@ def make_plan(
     for index, case in _remove_repeated_cases(request.cases):
         # Missing revisions.
         runs = [run for run in stored.get(index, ()) if not (request.measure_all and run.reused)]
-        settled = list_settled_revisions(runs, request.environment.hash, again=request.again)
+        settled = list_settled_revisions(runs, request.environment.hash, retry_failures=request.again)
         missing = [revision for revision in revisions if revision not in settled]
         stored_runs += len(revisions) - len(missing)
         requested = [(revision, Reason.MISSING) for revision in missing]
@@ -108,17 +108,17 @@ def make_plan(
     return Plan(runs=ordered_runs, stored=stored_runs, note=_describe_plan(ordered_runs))
 
 
-def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again: bool = False) -> set[str]:
+def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, retry_failures: bool = False) -> set[str]:
     """Return the revisions that need no other run in an environment: measured, or failed for good.
 
     Parameters
     ----------
-    again
+    retry_failures
         Whether to try every failure again.
     """
     runs_here = [run for run in runs if run.environment == environment]
     measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
-    if again:
+    if retry_failures:
         return measured
     attempts = Counter(run.revision for run in runs_here if run.temporary)
     given_up = {revision for revision, number in attempts.items() if number >= MAX_ATTEMPTS}
@@ -127,8 +127,8 @@ def list_settled_revisions(runs: Iterable[StoredRun], environment: str, *, again
 
 def _remove_repeated_cases(cases: Iterable[Case]) -> list[tuple[int, Case]]:
     """Leave out repeated cases. A case is compared as text, since its parameters are a dict and not hashable."""
-    first = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
-    return sorted(first.values(), key=lambda entry: entry[0])
+    first_of_text = {case.model_dump_json(): (index, case) for index, case in reversed(list(enumerate(cases)))}
+    return sorted(first_of_text.values(), key=lambda entry: entry[0])
 
 
 def _choose_anchor(
@@ -170,8 +170,8 @@ def _choose_cross_measured(
     revisions = set(order.cross_measured)
     missing = [positions[revision] for revision, reason in ordered if reason is Reason.MISSING]
     if missing and not any(True for _ in runs):
-        before = [revision for revision in order.elsewhere if positions[revision] < min(missing)]
-        revisions |= set(sorted(before, key=lambda revision: positions[revision])[-1:])
+        earlier_revisions = [revision for revision in order.measured_elsewhere if positions[revision] < min(missing)]
+        revisions |= set(sorted(earlier_revisions, key=lambda revision: positions[revision])[-1:])
     revisions -= settled | {revision for revision, _ in ordered}
     return [(revision, Reason.CROSS_MEASUREMENT) for revision in sorted(revisions)]
 
@@ -196,7 +196,7 @@ def _choose_rerun(
     """
     runs_here = [run for run in runs if run.environment == environment]
     measured = {run.revision for run in runs_here if run.outcome is Outcome.MEASURED}
-    if not order.unsure or not measured:
+    if not order.in_doubt or not measured:
         return []
     newest = max(measured, key=lambda revision: positions[revision])
     if any(positions[revision] > positions[newest] for revision in missing):
@@ -218,7 +218,7 @@ class DriftEnd:
         Of the first run at the new level.
     position
         Of its revision in the subject's history.
-    unsure
+    in_doubt
         Whether the drift is in doubt.
     revision_before
         As :attr:`Orders.revision_before`.
@@ -227,7 +227,7 @@ class DriftEnd:
     series: int
     environment: str
     position: int
-    unsure: bool
+    in_doubt: bool
     revision_before: str | None = None
 
 
@@ -236,13 +236,13 @@ def find_series_in_doubt(drifts: Iterable[DriftEnd]) -> list[DriftEnd]:
 
     More runs of the newest revision say nothing about a drift after which the level has changed again.
     """
-    last: dict[tuple[int, str], DriftEnd] = {}
+    newest_drifts: dict[tuple[int, str], DriftEnd] = {}
     for drift in drifts:
         key = drift.series, drift.environment
-        newest = last.get(key)
-        if newest is None or (newest.position, newest.unsure) < (drift.position, drift.unsure):
-            last[key] = drift
-    return [drift for drift in last.values() if drift.unsure]
+        newest = newest_drifts.get(key)
+        if newest is None or (newest.position, newest.in_doubt) < (drift.position, drift.in_doubt):
+            newest_drifts[key] = drift
+    return [drift for drift in newest_drifts.values() if drift.in_doubt]
 
 
 def _describe_plan(planned: Iterable[PlannedRun]) -> str:

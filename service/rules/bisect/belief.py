@@ -1,9 +1,9 @@
 """Computes how probable each hypothesis about noisy measurements is.
 
 A *test* is what can be measured: a commit, or a mixture of settings. A *hypothesis* states for each test whether it
-lies before or after a step of unknown size. The measurements are normal around unknown levels, with an unknown spread; all
-three unknowns are integrated out. So is a slow drift of the host, if there is one: a sum of waves along the order of
-the measurements.
+lies before or after a step of unknown size. The measurements are normal around unknown levels, with an unknown spread;
+all three unknowns are integrated out. So is a slow drift of the host, if there is one: a sum of waves along the order
+of the measurements.
 """
 
 from __future__ import annotations

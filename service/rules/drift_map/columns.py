@@ -55,7 +55,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def find(self, committed_at: datetime) -> int:
+    def find_column(self, committed_at: datetime) -> int:
         """Return the column of a commit that was not measured: that of its time."""
         return _find_column(self.starts, committed_at)
 
@@ -94,20 +94,20 @@ def _count_periods(unit: Unit, first: datetime, last: datetime) -> int:
 
 def _number_period(unit: Unit, moment: datetime) -> int:
     """Return the number of the period that a moment lies in; successive periods have successive numbers."""
-    at = moment.astimezone(UTC)
+    utc_moment = moment.astimezone(UTC)
     match unit:
         case Unit.HOUR:
-            return at.toordinal() * 24 + at.hour
+            return utc_moment.toordinal() * 24 + utc_moment.hour
         case Unit.WEEK:
-            return (at.toordinal() - 1) // 7  # the first day of the calendar is a Monday
+            return (utc_moment.toordinal() - 1) // 7  # the first day of the calendar is a Monday
         case Unit.MONTH:
-            return at.year * 12 + at.month - 1
+            return utc_moment.year * 12 + utc_moment.month - 1
         case Unit.QUARTER:
-            return (at.year * 12 + at.month - 1) // 3
+            return (utc_moment.year * 12 + utc_moment.month - 1) // 3
         case Unit.YEAR:
-            return at.year
+            return utc_moment.year
         case _:
-            return at.toordinal()
+            return utc_moment.toordinal()
 
 
 def _find_start(unit: Unit, number: int) -> datetime:

@@ -69,7 +69,7 @@ class _Span:
     last: int
     proof: Proof
 
-    def holds(self, other: _Span | SeriesDrift) -> bool:
+    def contains(self, other: _Span | SeriesDrift) -> bool:
         """Return whether another span, or the range of a drift, lies within this one."""
         first, last = _get_ends(other)
         return self.first <= first and last <= self.last
@@ -97,27 +97,28 @@ def apply_proofs(drifts: Sequence[SeriesDrift], proofs: Iterable[Proof], trend: 
     """
     points = trend.measured
     spans = _locate_proofs(proofs, points)
-    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
+    changed_spans = [span for span in spans if span.proof.verdict is Verdict.CHANGED]
     refuting_spans = [span for span in spans if span.proof.verdict is Verdict.SAME]
-    narrowest = [
+    narrowest_spans = [
         span
-        for span in changed
+        for span in changed_spans
         if not any(
-            span is not inner and span.holds(inner) and span.proof.goes_up == inner.proof.goes_up for inner in changed
+            span is not inner and span.contains(inner) and span.proof.goes_up == inner.proof.goes_up
+            for inner in changed_spans
         )
     ]
-    settled: list[SeriesDrift] = []
-    used: list[_Span] = []
+    settled_drifts: list[SeriesDrift] = []
+    used_spans: list[_Span] = []
     for drift in drifts:
-        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest, *refuting_spans], points):
-            settled.append(result)
-            used += [span] if span else []
-    for span in narrowest:
-        if span not in used and not any(
-            _overlaps_drift(span, drift) and _has_same_direction(span, drift) for drift in settled
+        for result, span in _apply_proofs_to_drift(drift, drifts, [*narrowest_spans, *refuting_spans], points):
+            settled_drifts.append(result)
+            used_spans += [span] if span else []
+    for span in narrowest_spans:
+        if span not in used_spans and not any(
+            _overlaps_drift(span, drift) and _has_same_direction(span, drift) for drift in settled_drifts
         ):
-            settled += _make_drifts(span, points)
-    return sorted(settled, key=lambda drift: drift.up_to_position)
+            settled_drifts += _make_drifts(span, points)
+    return sorted(settled_drifts, key=lambda drift: drift.up_to_position)
 
 
 def is_covered(first: PathPoint, last: PathPoint, proofs: Iterable[Proof], points: Points) -> bool:
@@ -157,22 +158,26 @@ def _apply_proofs_to_drift(
         yield drift, None  # pairs in one environment say nothing about an environment change
         return
     spans = [span for span in spans if span.proof.environment == environment]
-    changed = [span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)]
+    confirming_spans = [
+        span for span in spans if span.proof.verdict is Verdict.CHANGED and _has_same_direction(span, drift)
+    ]
     size = abs(drift.change.after - drift.change.before)
     refuting_spans = [span for span in spans if span.proof.excludes(size)]
-    others = [span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in changed] + refuting_spans
+    contradicting_spans = [
+        span for span in spans if span.proof.verdict is Verdict.CHANGED and span not in confirming_spans
+    ] + refuting_spans
 
     # Pairs within its range that differ: each of them is a drift of its own.
-    inner = [span for span in changed if span.lies_within(drift)]
-    if inner:
-        for span in inner:
-            yield _build_proven_drift(drift, span, points, is_whole=len(inner) == 1), span
+    inner_spans = [span for span in confirming_spans if span.lies_within(drift)]
+    if inner_spans:
+        for span in inner_spans:
+            yield _build_proven_drift(drift, span, points, is_whole=len(inner_spans) == 1), span
         return
 
     # Pairs around it, and around no other drift.
-    outer = [span for span in changed if span.holds(drift) and _is_alone(drift, span, drifts)]
-    if outer:
-        span = min(outer, key=lambda span: span.last - span.first)
+    outer_spans = [span for span in confirming_spans if span.contains(drift) and _is_alone(drift, span, drifts)]
+    if outer_spans:
+        span = min(outer_spans, key=lambda span: span.last - span.first)
         yield (
             _build_proven_drift(drift, span, points, is_whole=True)
             if drift.change.wants_rerun
@@ -180,12 +185,14 @@ def _apply_proofs_to_drift(
             span,
         )
         return
-    refuting = next((span for span in others if span.holds(drift) and _is_alone(drift, span, drifts)), None)
-    if refuting is None:
+    refuting_span = next(
+        (span for span in contradicting_spans if span.contains(drift) and _is_alone(drift, span, drifts)), None
+    )
+    if refuting_span is None:
         yield _narrow_drift(drift, refuting_spans), None
     elif not drift.change.wants_rerun:
-        words = f"; {refuting.proof.pairs} interleaved pairs of the two commits do not show it"
-        yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, words)), None
+        evidence_clause = f"; {refuting_span.proof.pairs} interleaved pairs of the two commits do not show it"
+        yield replace(drift, cause=Cause.UNKNOWN, change=_append_evidence(drift.change, evidence_clause)), None
 
 
 def _has_same_direction(span: _Span, drift: SeriesDrift) -> bool:
@@ -201,8 +208,8 @@ def _overlaps_drift(span: _Span, drift: SeriesDrift) -> bool:
     return span.first < drift.up_to_position and drift.after_position < span.last
 
 
-def _append_evidence(change: LevelChange, words: str) -> LevelChange:
-    return replace(change, evidence=change.evidence + words)
+def _append_evidence(change: LevelChange, clause: str) -> LevelChange:
+    return replace(change, evidence=change.evidence + clause)
 
 
 def _confirm_drift(drift: SeriesDrift, span: _Span) -> SeriesDrift:
@@ -259,17 +266,17 @@ def _get_position(point: PathPoint) -> tuple[int, datetime]:
     return point.position, point.measured_at
 
 
-def _narrow_drift(drift: SeriesDrift, same: Sequence[_Span]) -> SeriesDrift:
+def _narrow_drift(drift: SeriesDrift, refuting_spans: Sequence[_Span]) -> SeriesDrift:
     """Return a drift without the ends of its range between which pairs do not differ."""
     first, last = drift.after_position, drift.up_to_position
     old, new = drift.suspects
     while True:
-        head = next((span for span in same if span.first <= first < span.last < last), None)
-        tail = next((span for span in same if first < span.first < last <= span.last), None)
-        if head:
-            first, old = head.last, head.proof.head
-        elif tail:
-            last, new = tail.first, tail.proof.base
+        covering_start = next((span for span in refuting_spans if span.first <= first < span.last < last), None)
+        covering_end = next((span for span in refuting_spans if first < span.first < last <= span.last), None)
+        if covering_start:
+            first, old = covering_start.last, covering_start.proof.head
+        elif covering_end:
+            last, new = covering_end.first, covering_end.proof.base
         else:
             return replace(drift, after_position=first, up_to_position=last, suspects=(old, new))
 
