@@ -69,11 +69,11 @@ def _format_commit(commit: str, links: Links) -> str:
 
 def _describe_host_and_settings(cases: tuple[CaseOutcome, ...]) -> list[str]:
     """Return the host, and its settings in a few words, of the first case that was measured; and how many others."""
-    measured = [case.case.head for case in cases if case.comparison is not None]
-    if not measured:
+    measured_heads = [case.case.head for case in cases if case.comparison is not None]
+    if not measured_heads:
         return []
-    hosts = list(dict.fromkeys(head.host.name for head in measured))
-    environment_names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured))
+    hosts = list(dict.fromkeys(head.host.name for head in measured_heads))
+    environment_names = list(dict.fromkeys(name_environment(head.environment.settings) for head in measured_heads))
     further_hosts = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
     other_environments = (
         f", and {len(environment_names) - 1} other environment{'s' if len(environment_names) > 2 else ''}"

@@ -62,8 +62,8 @@ def describe_judge(outcome: GateOutcome, escape: Escape) -> str:
     parts = []
     if report.changes:
         changes = "; ".join(_describe_judging_change(change, escape) for change in report.changes[:_MAX_NAMED_CHANGES])
-        others = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
-        parts.append(f"This pull request changes how it is judged: {changes}{others}.")
+        others_clause = _describe_others(len(report.changes) - _MAX_NAMED_CHANGES, "change")
+        parts.append(f"This pull request changes how it is judged: {changes}{others_clause}.")
         if outcome.changes_to_accept:
             parts.append("Somebody must accept that." if outcome.accepted is None else "Somebody has accepted that.")
         if report.judged_by is JudgeSource.TARGET:
@@ -139,10 +139,9 @@ def _describe_clear_moves(outcome: GateOutcome, escape: Escape) -> str:
     ]
     if not rows:
         return ""
-    others = _describe_others(len(rows) - 1, "metric")
-    return (
-        f" Not judged, but clearly worse: {describe_levels(rows[0].metric_verdict)} in {escape(rows[0].case)}{others}."
-    )
+    others_clause = _describe_others(len(rows) - 1, "metric")
+    levels = describe_levels(rows[0].metric_verdict)
+    return f" Not judged, but clearly worse: {levels} in {escape(rows[0].case)}{others_clause}."
 
 
 def _describe_unchanged(outcome: GateOutcome, escape: Escape) -> str:
@@ -159,8 +158,8 @@ def _describe_unmeasured(outcome: GateOutcome, escape: Escape) -> str:
     """Return which case was not measured, and which side of it failed."""
     states = {GateState.UNMEASURED} if outcome.state is GateState.NOTHING else {outcome.state}
     cases = [case for case in outcome.cases if case.state in states]
-    worst_case, others = cases[0], _describe_others(len(cases) - 1, "case")
-    case_names = f"{escape(worst_case.name)}{others}"
+    worst_case, others_clause = cases[0], _describe_others(len(cases) - 1, "case")
+    case_names = f"{escape(worst_case.name)}{others_clause}"
     is_nothing_measured = outcome.state is GateState.NOTHING
     if worst_case.first_failure is None:
         opening = "Nothing was measured" if is_nothing_measured else "A case was not measured"
@@ -192,8 +191,8 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
     """Describe the change of the faults, even where another metric is undecided, and name what is undecided."""
     open_rows = [row for row in outcome.metrics if row.is_open]
     faults_open = any(row.is_count for row in open_rows)
-    changed = next(outcome.list_changed_metrics(), None)
-    if changed is not None:
+    first_changed = next(outcome.list_changed_metrics(), None)
+    if first_changed is not None:
         opening = _describe_changes(outcome, escape)
     else:
         has_count = any(row.metric_verdict.counts and row.is_count for row in outcome.metrics)
@@ -204,12 +203,12 @@ def _describe_undecided(outcome: GateOutcome, escape: Escape) -> str:
 
 def _describe_open(rows: Sequence[MetricOutcome], escape: Escape) -> str:
     """Return what is missing or needs more runs: what is missing first."""
-    missing = [row for row in rows if row.metric_verdict.rule == "absent"]
+    missing_rows = [row for row in rows if row.metric_verdict.rule == "absent"]
     head_lacks = [row for row in rows if row.lacks_head_samples]
-    metrics = missing or head_lacks or rows
+    metrics = missing_rows or head_lacks or rows
     titles, case_names = describe_rows(metrics, escape)
-    if missing:
-        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing}
+    if missing_rows:
+        clauses = {_describe_side_without_value(row.metric_verdict) for row in missing_rows}
         return f"{clauses.pop() if len(clauses) == 1 else 'one side lacks'} {titles} in {case_names}"
     if head_lacks:
         return f"some executions of head lack {titles} in {case_names}"

@@ -215,12 +215,12 @@ class _Cells:
 
     def _format_text(self, cell: GridCell) -> str:
         """Return the settings in which a cell differs from the default, as text."""
-        changed = [
+        changed_texts = [
             f"{setting_names.format_title(axis.name)} {setting_names.format_value(axis.name, cell.values[axis.name])}"
             for axis in (*self.grid.rows, *self.grid.columns)
             if cell.values[axis.name] != axis.default
         ]
-        return ", ".join(changed) or "default"
+        return ", ".join(changed_texts) or "default"
 
     def estimate_cost(self, n_cells: int) -> LabCost:
         """Return what it costs to measure some cells, each interleaved with the default."""
@@ -272,9 +272,9 @@ class _Cells:
         if cell.default:
             return None, "The default is measured together with every other cell."
         defaults = self.default.settings
-        changed = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
+        changed_settings = {name: value for name, value in cell.values.items() if value != defaults.get(name)}
         objection = next(
-            filter(None, (job_settings.explain_objection(name, value) for name, value in changed.items())), ""
+            filter(None, (job_settings.explain_objection(name, value) for name, value in changed_settings.items())), ""
         )
         if objection:
             return None, f"{objection[:1].upper()}{objection[1:]}."
@@ -286,7 +286,7 @@ class _Cells:
                     case=self.target.case,
                     host=self.target.host,
                     revision=self.target.commit,
-                    settings=changed,
+                    settings=changed_settings,
                     definition=self.target.definition,
                     variables=select_settable(variables),
                     samples=self.pairs,

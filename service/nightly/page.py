@@ -206,14 +206,14 @@ def _label_columns(part: NightlyGrid, settings: dict[str, dict[str, str]]) -> li
     for _, columns_of_host in groupby(part.columns, key=lambda column: column.host):
         columns = [[settings.get(environment, {}) for environment in column.environments] for column in columns_of_host]
         # What differs within a column tells its cases apart, not the columns.
-        differing = {
+        varying_settings = {
             name
             for environments in columns
             for name in set(chain(*environments))
             if _differs_within_column(name, environments)
         }
         settings_per_column = (
-            {name: value for name, value in environments[0].items() if name not in differing}
+            {name: value for name, value in environments[0].items() if name not in varying_settings}
             for environments in columns
         )
         labels += label_columns(list(settings_per_column))

@@ -109,7 +109,9 @@ def _prove_culprit(
     """Return the culprit with its proof, if it was measured interleaved with its parent."""
     pair = culprit_proof.find_interleaved_runs(culprit, observations)
     base, head = (
-        (runs.find_report(session, side.run) if side.run else None for side in pair or ()) if pair else (None, None)
+        (runs.find_report(session, observation.run) if observation.run else None for observation in pair or ())
+        if pair
+        else (None, None)
     )
     if base is None or head is None:
         return culprit

@@ -144,14 +144,14 @@ def _list_paths(session: Session, suite: Suite, metric: str) -> list[tuple[Point
         trends = points.arrange_trends(session, chunk, window_start)
         if window_start is not None:
             start = window_start.position
-            undecided = [
+            undecided_series = [
                 undecided_id
                 for undecided_id in chunk
                 if not suite_shift_drift.has_enough_points(
                     trends[undecided_id], start, last_drift_position.get(undecided_id, -1)
                 )
             ]
-            trends |= points.arrange_trends(session, undecided)
+            trends |= points.arrange_trends(session, undecided_series)
         for series_id, trend in trends.items():
             path = trend.path
             if (

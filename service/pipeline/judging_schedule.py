@@ -105,18 +105,18 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
     Judging can take long, so it happens outside of the write lock. If a series changes meanwhile, the result is
     dropped and the series is judged again.
     """
-    stale = stale_at_start = _find_stale_series(database, filters)
-    while stale:
-        for batch in _split_into_batches(stale):
+    stale_series = stale_at_start = _find_stale_series(database, filters)
+    while stale_series:
+        for batch in _split_into_batches(stale_series):
             if time.monotonic() > deadline:
                 return False
             with database.reading() as session:
                 results, failed_ids = judge_series(session, batch)
-            _failed.setdefault(database, {}).update((entry, stale[entry].version) for entry in failed_ids)
+            _failed.setdefault(database, {}).update((entry, stale_series[entry].version) for entry in failed_ids)
             if results:  # otherwise another process was faster
                 with database.writing({entry.subject for entry in results}) as session:
                     _store_results(session, results)
-        stale = {
+        stale_series = {
             series_id: entry
             for series_id, entry in _find_stale_series(database, filters).items()
             if series_id in stale_at_start and entry.judged_version < stale_at_start[series_id].version
@@ -124,32 +124,34 @@ def _judge_stale_series_until(deadline: float, database: Database, filters: Coll
     return True
 
 
-def _may_judge_at_once(stale: Mapping[int, StaleSeries]) -> bool:
+def _may_judge_at_once(stale_series: Mapping[int, StaleSeries]) -> bool:
     """Return whether stale series are few enough to be judged before the request is answered."""
-    return len(stale) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale.values()) <= MAX_POINTS
+    return (
+        len(stale_series) <= MAX_SERIES_AT_ONCE and sum(entry.n_points for entry in stale_series.values()) <= MAX_POINTS
+    )
 
 
 def _find_stale_series(database: Database, filters: Collection[SeriesFilter] = _ALL_SERIES) -> dict[int, StaleSeries]:
     """Return the series that have changed since they were judged, except those that this process cannot judge."""
     with database.reading() as session:
-        stale = series.list_stale_series(session, filters)
+        stale_series = series.list_stale_series(session, filters)
     failed = _failed.get(database, {})
-    return {series_id: entry for series_id, entry in stale.items() if failed.get(series_id) != entry.version}
+    return {series_id: entry for series_id, entry in stale_series.items() if failed.get(series_id) != entry.version}
 
 
-def _split_into_batches(stale: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
+def _split_into_batches(stale_series: Mapping[int, StaleSeries]) -> Iterator[list[int]]:
     """Split series into batches. Neighbours are often metrics of one case."""
-    sorted_ids = sorted(stale)
+    sorted_ids = sorted(stale_series)
     # Several processes may do this at once: each begins elsewhere, and skips what another one has done.
     start = random.randrange(len(sorted_ids))  # noqa: S311 - guards nothing
     batch: list[int] = []
     remaining_points = _POINTS_AT_ONCE
     for series_id in sorted_ids[start:] + sorted_ids[:start]:
-        if batch and (stale[series_id].n_points > remaining_points or len(batch) == _SERIES_AT_ONCE):
+        if batch and (stale_series[series_id].n_points > remaining_points or len(batch) == _SERIES_AT_ONCE):
             yield batch
             batch, remaining_points = [], _POINTS_AT_ONCE
         batch.append(series_id)
-        remaining_points -= stale[series_id].n_points
+        remaining_points -= stale_series[series_id].n_points
     yield batch
 
 

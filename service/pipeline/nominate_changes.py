@@ -114,10 +114,10 @@ def _list_worthwhile_changes(
     if nomination:
         index_pairs.append((nomination.low - 1, nomination.high))
     index_pairs.append((0, len(level) - 1))
-    for first, last in dict.fromkeys(index_pairs):
-        base_point, head_point = level[first], level[last]
+    for base_index, head_index in dict.fromkeys(index_pairs):
+        base_point, head_point = level[base_index], level[head_index]
         if base_point.revision != head_point.revision and not is_covered(base_point, head_point, known_proofs, level):
-            likely = (first, last) in exact_steps and _is_final_step(level, first)
+            likely = (base_index, head_index) in exact_steps and _is_final_step(level, base_index)
             yield _build_ranked_nomination(
                 head, base_point.revision, head_point.revision, base_point.value, head_point.value, likely=likely
             )

@@ -100,15 +100,15 @@ def find_unmeasured_commit(
     after = _find_nearest(
         session, newer_query, lambda neighbour: _count_commits_between(parents, commit.commit, neighbour)
     )
-    nearest = [side.commit for side in (before, after) if side is not None]
-    if not nearest:
+    nearest_commits = [side.commit for side in (before, after) if side is not None]
+    if not nearest_commits:
         return None
     failed_runs_query = (
         select(Run).join(Run.revision).where(Revision.subject_id == subject_id, Revision.commit == commit.commit)
     )
     failed_runs_query = failed_runs_query.where(Run.outcome != Outcome.MEASURED).order_by(Run.started_at.desc())
     failed_run = session.scalars(failed_runs_query.limit(1)).first()
-    cases = _map_cases(session, subject_id, nearest, host, workload)
+    cases = _map_cases(session, subject_id, nearest_commits, host, workload)
     report = range_runs.find_newest_report(session, CaseOnHost(commit.subject, cases[0], host)) if cases else None
     return UnmeasuredCommit(
         commit=commit,

@@ -150,17 +150,17 @@ def _rebuild_events(session: Session, subject: Subject, updated: event_drifts.Dr
     is_stale = _carry_decisions(session, assembled, events)
     results = bisect_results.map_results_by_event(session, subject.name)
     _summarise_events(
-        session, assembled, events, now, stored=stored_drifts, refreshed=updated.refreshed, results=results
+        session, assembled, events, now, stored_drifts=stored_drifts, refreshed=updated.refreshed, results=results
     )
     _decide_automatically(session, subject_id, assembled, events, now)
     _log_withdrawals(session, events, was_certain, now)
     return is_stale, reassigned_drifts
 
 
-def _read_known_events(stored: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
+def _read_known_events(stored_drifts: Iterable[LocatedDrift], events: Mapping[str, Event]) -> dict[str, KnownEvent]:
     """Return the stored events with their drifts as the rules read them, by the event's id."""
     by_event: dict[str | None, list[LocatedDrift]] = defaultdict(list)
-    for drift in stored:
+    for drift in stored_drifts:
         by_event[drift.event].append(drift)
     return {
         name: KnownEvent(by_event[name], event.number, alive=event.found, state=event.state)
@@ -198,14 +198,14 @@ def _assign_drifts(
     session: Session,
     assembled: AssembledEvents,
     new_rows: Mapping[str, EventDriftRow],
-    stored: Iterable[LocatedDrift],
+    stored_drifts: Iterable[LocatedDrift],
     events: Mapping[str, Event],
 ) -> set[str]:
     """Assign each drift to its event, and move the drifts of merged events.
 
     Returns the drifts that have another event than before, or one for the first time.
     """
-    previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored}
+    previous_assignments = {drift.drift_id: (drift.event, drift.returned) for drift in stored_drifts}
     reassigned_drifts: set[str] = set()
     for name, members in assembled.members.items():
         for member in members:
@@ -253,13 +253,13 @@ def _summarise_events(
     events: Mapping[str, Event],
     now: datetime,
     *,
-    stored: Iterable[LocatedDrift],
+    stored_drifts: Iterable[LocatedDrift],
     refreshed: Set[str],
     results: Mapping[str, BisectResult],
 ) -> None:
     """Update the summaries of the events of which a drift is new, changed or gone."""
     previous_drifts: dict[str | None, set[str]] = defaultdict(set)
-    for drift in stored:
+    for drift in stored_drifts:
         previous_drifts[drift.event].add(drift.drift_id)
     for name, event in events.items():
         members = assembled.members.get(name, [])

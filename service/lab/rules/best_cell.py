@@ -39,13 +39,13 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
     other_cells = [cell for cell in cells if not cell.default]
     compared_cells = [cell for cell in other_cells if (entry := _find_faults(cell)) and entry.effect is not Effect.OPEN]
     better_cells = [cell for cell in compared_cells if _get_metric(cell, FAULTS).effect is Effect.BETTER]
-    undecided = _describe_undecided(other_cells, compared_cells)
+    undecided_sentence = _describe_undecided(other_cells, compared_cells)
     if not other_cells:
         return BestCell(None, "Choose settings to compare with the default.")
     if not compared_cells:
-        return BestCell(None, f"No cell has been compared with the default yet.{undecided}")
+        return BestCell(None, f"No cell has been compared with the default yet.{undecided_sentence}")
     if not better_cells:
-        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided}")
+        return BestCell(None, f"No cell is certain to have fewer page faults than the default.{undecided_sentence}")
     best_cell = min(better_cells, key=lambda cell: _get_metric(cell, FAULTS).high or 0)
     rivals = [cell for cell in better_cells if cell is not best_cell and not _is_below(best_cell, cell)]
     caveat = f" Note that {other_work} changes what the program does." if other_work else ""
@@ -55,7 +55,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
             f"; and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
         )
         sentence = f"No single cell is the best. {len(names)} cells have equally few page faults: {listed_names}."
-        return BestCell(None, sentence + caveat + undecided)
+        return BestCell(None, sentence + caveat + undecided_sentence)
     best_faults = _get_metric(best_cell, FAULTS)
     percent_clause = f" ({format_percent(best_faults.percent)})" if best_faults.percent is not None else ""
     sentence = (
@@ -63,7 +63,7 @@ def choose_best_cell(cells: Sequence[LabCell], *, other_work: str = "") -> BestC
         f"fewer than the default{percent_clause}. "
         f"{_describe_price(best_cell)}"
     )
-    return BestCell(best_cell.key, sentence + caveat + undecided)
+    return BestCell(best_cell.key, sentence + caveat + undecided_sentence)
 
 
 def _describe_undecided(other_cells: Sequence[LabCell], compared_cells: Sequence[LabCell]) -> str:
@@ -98,12 +98,12 @@ def _describe_price(cell: LabCell) -> str:
 
 def _format_change(entry: LabMetric) -> str:
     """Return the change of a metric in percent or in its unit, with its bounds."""
-    size = (
+    formatted_change = (
         format_percent(entry.percent)
         if entry.percent is not None
         else format_difference(entry.change or 0, _get_unit(entry))
     )
-    return f"{size}, {_format_interval(entry)}" if entry.bounds else size
+    return f"{formatted_change}, {_format_interval(entry)}" if entry.bounds else formatted_change
 
 
 def _format_interval(entry: LabMetric) -> str:

@@ -136,28 +136,28 @@ def choose_default_run(runs: Iterable[LabRun], case_key: str, environment: str =
 
 
 def find_settings(
-    runs: Sequence[LabRun], default: Mapping[str, str], added: Mapping[str, Sequence[Value]]
+    runs: Sequence[LabRun], default: Mapping[str, str], added_values: Mapping[str, Sequence[Value]]
 ) -> list[Setting]:
     """Return the settings in which runs differ from the default, and those that a person added: these first.
 
     What only follows from another setting is left out.
     """
-    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added.items()}
+    values_of: dict[str, dict[Value, None]] = {name: dict.fromkeys(values) for name, values in added_values.items()}
     for run in runs:
         for name in run.settings.keys() | default.keys():
             if run.settings.get(name) != default.get(name):
                 values_of.setdefault(name, {})[run.settings.get(name)] = None
     parameters = [name for name in values_of if name.startswith(PARAMETER)]
-    settings_of_parameter = {name: _list_dependent_settings(runs, name, values_of, added) for name in parameters}
+    settings_of_parameter = {name: _list_dependent_settings(runs, name, values_of, added_values) for name in parameters}
     implied_names = {name for names_of_parameter in settings_of_parameter.values() for name in names_of_parameter}
     if PRELOAD in values_of or ALLOCATOR in implied_names:
         implied_names.add(ALLOCATOR)
     settings = [
         Setting(name, _sort_values(values, default.get(name)), settings_of_parameter.get(name, ()))
         for name, values in values_of.items()
-        if name in added or name not in implied_names
+        if name in added_values or name not in implied_names
     ]
-    index_by_name = {name: number for number, name in enumerate(added)}
+    index_by_name = {name: number for number, name in enumerate(added_values)}
     return sorted(
         settings,
         key=lambda setting: (index_by_name.get(setting.name, len(index_by_name)), _rank_setting(setting), setting.name),
@@ -172,9 +172,11 @@ def choose_axes(
     A parameter that changes the work is an axis only if it is chosen.
     """
     by_name = {setting.name: setting for setting in settings}
-    chosen = [tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)]
-    if chosen[0] or chosen[1]:
-        return chosen[0], tuple(setting for setting in chosen[1] if setting not in chosen[0])
+    chosen_axes = [
+        tuple(by_name[name] for name in dict.fromkeys(names) if name in by_name) for names in (rows, columns)
+    ]
+    if chosen_axes[0] or chosen_axes[1]:
+        return chosen_axes[0], tuple(setting for setting in chosen_axes[1] if setting not in chosen_axes[0])
     job_settings = [setting for setting in settings if setting.per_run and not setting.changes_the_work]
     return tuple(job_settings[:1]), tuple(job_settings[1:2])
 
@@ -313,13 +315,13 @@ def _find_dependent_settings(runs: Iterable[LabRun], parameters: Sequence[str]) 
 
 
 def _list_dependent_settings(
-    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added: Collection[str]
+    runs: Sequence[LabRun], parameter: str, names: Iterable[str], added_names: Collection[str]
 ) -> tuple[str, ...]:
     """Return which settings have one value for each value of a parameter, and not one for all."""
     history_runs = [run for run in runs if not run.is_outside_history]
     dependent_names = []
     for name in names:
-        if name in added or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
+        if name in added_names or name.startswith(PARAMETER) or not (is_per_run(name) or name == ALLOCATOR):
             continue
         values: dict[Value, set[Value]] = defaultdict(set)
         for run in history_runs:

@@ -209,13 +209,13 @@ def compute_beliefs(
         (1 + (d² Sxx − 2 d Sxy) ∕ Syy)^(−(n − g)∕2)
     """
     # Only measured tests say anything; each belongs to one group.
-    measured = np.flatnonzero(data.counts)
+    measured_tests = np.flatnonzero(data.counts)
     groups = np.zeros(len(after_step), dtype=np.intp) if groups is None else np.unique(groups, return_inverse=True)[1]
-    membership = (groups[measured, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
-    after = after_step[measured].astype(np.float64)
+    membership = (groups[measured_tests, None] == np.arange(groups.max(initial=0) + 1)).astype(np.float64)
+    after = after_step[measured_tests].astype(np.float64)
 
     # Sums of squares and products within the groups, by hypothesis.
-    n, total = data.counts[measured], data.sums[measured]
+    n, total = data.counts[measured_tests], data.sums[measured_tests]
     group_n, group_total = np.maximum(membership.T @ n, 1), membership.T @ total
     after_n = (membership * n[:, None]).T @ after
     after_total = (membership * total[:, None]).T @ after
@@ -223,7 +223,7 @@ def compute_beliefs(
     sums = _GroupSums(
         xx=(after_n * (1 - share)).sum(axis=0),
         xy=(after_total - share * group_total[:, None]).sum(axis=0),
-        yy=float(data.square_sums[measured].sum() - (group_total**2 / group_n).sum()),
+        yy=float(data.square_sums[measured_tests].sum() - (group_total**2 / group_n).sum()),
         degrees_of_freedom=max(1.0, float(n.sum()) - len(group_n)),
     )
     # The same without the waves; from here on, the first axis of the arrays is the number of waves.
@@ -235,14 +235,14 @@ def compute_beliefs(
     fit = np.divide(xy**2, xx * yy, out=np.zeros_like(k), where=(xx > 1e-9) & (yy > 0)).clip(0, 1) * shrink
     log_factor = -0.5 * np.log1p(k) - degrees_of_freedom / 2 * np.log1p(-fit)
     if step_size is not None:
-        up, down = (
+        log_factor_up, log_factor_down = (
             # What is left of the squares is not negative; rounding can make it so where the noise is almost nothing.
             -degrees_of_freedom
             / 2
             * np.log1p(((step_size**2 * xx - sign * 2 * step_size * xy) / np.maximum(yy, 1e-300)).clip(-1 + 1e-12))
             for sign in (1, -1)
         )
-        log_factor = np.logaddexp(up, down) - np.log(2)
+        log_factor = np.logaddexp(log_factor_up, log_factor_down) - np.log(2)
     log_factor[:, list(excluded)] = -np.inf
 
     # Posterior probabilities of no step (first column) and of each hypothesis, and the evidence of the whole model.
@@ -259,7 +259,7 @@ def compute_beliefs(
     step = np.divide(xy, xx, out=np.zeros_like(k), where=xx > 1e-9) * shrink
     square = step**2
     if step_size is not None:
-        step, square = step_size * np.tanh((up - down) / 2), np.full_like(step, step_size**2)
+        step, square = step_size * np.tanh((log_factor_up - log_factor_down) / 2), np.full_like(step, step_size**2)
     noise_variance = (yy * (1 - (weights[:, 1:] * fit).sum(axis=1, keepdims=True)) / degrees_of_freedom).clip(0, None)[
         :, 0
     ]
@@ -295,14 +295,14 @@ def _subtract_waves(
         return rows * sums.xx, rows * sums.xy, rows * sums.yy, rows * sums.degrees_of_freedom
 
     # Products of the waves with each other, the regressors and the values, within the groups.
-    measured = np.flatnonzero(data.counts)
+    measured_tests = np.flatnonzero(data.counts)
     by_test, with_values = data.sum_waves_by_test(max_waves)
-    by_test = by_test[:, measured]
-    by_group = by_test @ membership / np.maximum(membership.T @ data.counts[measured], 1)
+    by_test = by_test[:, measured_tests]
+    by_group = by_test @ membership / np.maximum(membership.T @ data.counts[measured_tests], 1)
     n_measurements = len(data.values)
     with_each_other = np.eye(max_waves) * n_measurements / 2 - by_group @ (by_test @ membership).T
-    with_regressors = by_test @ after - by_group @ (membership * data.counts[measured][:, None]).T @ after
-    with_values = with_values - by_group @ (membership.T @ data.sums[measured])
+    with_regressors = by_test @ after - by_group @ (membership * data.counts[measured_tests][:, None]).T @ after
+    with_values = with_values - by_group @ (membership.T @ data.sums[measured_tests])
 
     # The same for waves that are orthonormal, each to the earlier ones. A wave that the groups and the earlier waves
     # explain is one of rounding errors, which the small addition keeps near 0.
@@ -312,9 +312,9 @@ def _subtract_waves(
     is_free = np.diagonal(triangle)[:, None] ** 2 > 10 * n_measurements * MIN_WAVE_SHARE
 
     # What the first waves take out, for each number of them.
-    parts = (shared**2, shift * shared, shift**2, is_free)
+    wave_sums = (shared**2, shift * shared, shift**2, is_free)
     explained_by_waves = [
-        np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in parts
+        np.concatenate((np.zeros((1, part.shape[1])), part.cumsum(axis=0)))[list(wave_counts)] for part in wave_sums
     ]
     return (
         (sums.xx - explained_by_waves[0]).clip(0, None),

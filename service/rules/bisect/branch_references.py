@@ -70,13 +70,13 @@ class BranchReferences:
         if commit not in self._base_of:
             return self._old_end
         base, contained = self._base_of[commit], self._ancestry_of[commit]
-        earlier = [
+        earlier_measured = [
             other
             for other in self._measured_by_base[base]
             if other != commit and contained >> self._graph.index_of[other] & 1
         ]
-        if earlier:
-            return max(earlier, key=lambda other: (self._ancestry_of[other].bit_count(), other))
+        if earlier_measured:
+            return max(earlier_measured, key=lambda other: (self._ancestry_of[other].bit_count(), other))
         return self._fork_of_base[base]
 
     def find_branch_start(self, commit: str) -> str | None:

@@ -141,11 +141,13 @@ class _Gap:
     def choose_commits(self, n_commits: int, measured_commits: Collection[str]) -> list[str]:
         """Return up to ``n_commits`` commits to measure beside those that are measured already or will be."""
         shares = [self.n_tested_by_commit.get(commit, 0) / self.n_suspects for commit in self.suspects]
-        measurable = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
-        allowed = [index for index in measurable if self.suspects[index] not in measured_commits]
-        measured = [index for index in measurable if self.suspects[index] in measured_commits]
-        chosen = choose_positions(shares, self.failed, n_commits, candidates=allowed, measured=measured)
-        return [self.suspects[index] for index in chosen]
+        measurable_indices = [index for index, commit in enumerate(self.suspects) if commit in self.n_tested_by_commit]
+        allowed_indices = [index for index in measurable_indices if self.suspects[index] not in measured_commits]
+        measured_indices = [index for index in measurable_indices if self.suspects[index] in measured_commits]
+        chosen_indices = choose_positions(
+            shares, self.failed, n_commits, candidates=allowed_indices, measured=measured_indices
+        )
+        return [self.suspects[index] for index in chosen_indices]
 
 
 def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded_commits: Collection[str]) -> list[str]:
@@ -166,13 +168,13 @@ def _choose_commits_inside_gaps(gaps: Iterable[_Gap], max_commits: int, excluded
                 key=lambda index: (gaps[index].n_suspects / (n_chosen[index] + n_measured[index] + 1), -index),
             )
         ] += 1
-    chosen = [
+    chosen_commits = [
         commit
         for gap, n_commits in zip(gaps, n_chosen, strict=True)
         if n_commits
         for commit in gap.choose_commits(n_commits, excluded_commits)
     ]
-    return list(dict.fromkeys(chosen))
+    return list(dict.fromkeys(chosen_commits))
 
 
 @dataclass
@@ -197,7 +199,7 @@ class _ExactSearch:
         """Return whether two levels differ by as much as matters."""
         return level != other and abs(other - level) >= self.least
 
-    def find_culprits_between(self, old: str, new: str) -> bool:
+    def find_culprits_between(self, old_end: str, new_end: str) -> bool:
         """Add the culprits between two commits whose levels differ to :attr:`culprits`.
 
         A measured commit between the two divides the range, and each part whose ends differ is searched again. Where
@@ -205,30 +207,32 @@ class _ExactSearch:
 
         Parameters
         ----------
-        old, new
-            The commits. ``new`` descends from ``old``, and both have known levels.
+        old_end, new_end
+            The commits. ``new_end`` descends from ``old_end``, and both have known levels.
 
         Returns
         -------
         bool
             Whether the measurements explain the whole difference; False if more have to be measured.
         """
-        if (old, new) not in self._is_explained:
-            suspects = self._collect_commits_between(old, new)
-            middle = self._find_middle(old, new, suspects)
-            if middle is None:
-                complete = self._explain_gap_without_middle(old, new, suspects)
+        if (old_end, new_end) not in self._is_explained:
+            suspects = self._collect_commits_between(old_end, new_end)
+            dividing_commit = self._find_dividing_commit(old_end, new_end, suspects)
+            if dividing_commit is None:
+                complete = self._explain_undivided_gap(old_end, new_end, suspects)
             else:
                 halves = [
-                    (low, high) for low, high in ((old, middle), (middle, new)) if self._do_levels_differ(low, high)
+                    (low, high)
+                    for low, high in ((old_end, dividing_commit), (dividing_commit, new_end))
+                    if self._do_levels_differ(low, high)
                 ]
                 # All of them, so that all gaps open.
                 results = [self.find_culprits_between(low, high) for low, high in halves]
                 complete = all(results)
-            self._is_explained[old, new] = complete
+            self._is_explained[old_end, new_end] = complete
             if complete:
                 self._commits_in_explained_gaps |= suspects
-        return self._is_explained[old, new]
+        return self._is_explained[old_end, new_end]
 
     def explain_inner_commits(self, good: str) -> bool:
         """Add the culprits that only commits inside the range show; return whether no more measurements are needed.
@@ -302,18 +306,18 @@ class _ExactSearch:
         )
         return any(commits & group and group & ~commits for group in candidates)
 
-    def open_first_gap(self, old: str, new: str) -> None:
+    def open_first_gap(self, old_end: str, new_end: str) -> None:
         """Open the gap between two commits that are not measured yet."""
-        suspects = self._collect_commits_between(old, new)
-        self._open_gap(suspects, self._count_tested_on_line(old, new, suspects))
+        suspects = self._collect_commits_between(old_end, new_end)
+        self._open_gap(suspects, self._count_tested_on_line(old_end, new_end, suspects))
 
-    def _collect_commits_between(self, old: str, new: str) -> int:
-        """Return as a bit set the commits that ``new`` contains and ``old`` does not."""
-        return self.graph.collect_ancestry(new) & ~self.graph.collect_ancestry(old)
+    def _collect_commits_between(self, old_end: str, new_end: str) -> int:
+        """Return as a bit set the commits that ``new_end`` contains and ``old_end`` does not."""
+        return self.graph.collect_ancestry(new_end) & ~self.graph.collect_ancestry(old_end)
 
-    def _do_levels_differ(self, old: str, new: str) -> bool:
+    def _do_levels_differ(self, old_end: str, new_end: str) -> bool:
         """Return whether the levels of both ends of a gap differ by as much as matters."""
-        return self.do_differ(self._get_level_of_gap(old), self._get_level_of_gap(new))
+        return self.do_differ(self._get_level_of_gap(old_end), self._get_level_of_gap(new_end))
 
     def _get_level_of_gap(self, commit: str) -> Number:
         """Return the level with which a gap was opened: culprits that are found within it may put it in doubt again."""
@@ -333,8 +337,8 @@ class _ExactSearch:
         suspected = self._suspected_commits
         levels = (
             self.values[low]
-            for low, between in self._agreements
-            if between & bit and contained >> self.graph.index_of[low] & 1 and not between & suspected
+            for low, bits_between in self._agreements
+            if bits_between & bit and contained >> self.graph.index_of[low] & 1 and not bits_between & suspected
         )
         return next(levels, None)
 
@@ -348,55 +352,55 @@ class _ExactSearch:
             measured_ancestors, key=lambda name: (graph.collect_ancestry(name).bit_count(), graph.index_of[name])
         )
 
-    def _find_middle(self, old: str, new: str, suspects: int) -> str | None:
+    def _find_dividing_commit(self, old_end: str, new_end: str, suspects: int) -> str | None:
         """Return a measured commit that divides a gap: at the level of one end, as near to the other as possible."""
-        graph, start = self.graph, 1 << self.graph.index_of[old]
-        inner = [
+        graph, start = self.graph, 1 << self.graph.index_of[old_end]
+        inner_commits = [
             commit
             for commit in self.values
-            if commit != new and suspects >> graph.index_of[commit] & 1 and graph.collect_ancestry(commit) & start
+            if commit != new_end and suspects >> graph.index_of[commit] & 1 and graph.collect_ancestry(commit) & start
         ]
-        if not inner:
+        if not inner_commits:
             return None
-        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner}
-        on_new_level = [commit for commit in inner if not self._do_levels_differ(commit, new)]
-        on_old_level = [commit for commit in inner if not self._do_levels_differ(old, commit)]
+        n_contained = {commit: (graph.collect_ancestry(commit) & suspects).bit_count() for commit in inner_commits}
+        on_new_level = [commit for commit in inner_commits if not self._do_levels_differ(commit, new_end)]
+        on_old_level = [commit for commit in inner_commits if not self._do_levels_differ(old_end, commit)]
         if on_new_level:
             return min(on_new_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
         if on_old_level:
             return max(on_old_level, key=lambda commit: (n_contained[commit], graph.index_of[commit]))
-        half = suspects.bit_count() / 2
-        return min(inner, key=lambda commit: (abs(n_contained[commit] - half), graph.index_of[commit]))
+        half_size = suspects.bit_count() / 2
+        return min(inner_commits, key=lambda commit: (abs(n_contained[commit] - half_size), graph.index_of[commit]))
 
-    def _explain_gap_without_middle(self, old: str, new: str, suspects: int) -> bool:
+    def _explain_undivided_gap(self, old_end: str, new_end: str, suspects: int) -> bool:
         """Name the culprit of a gap without a measured commit inside, or open it; return whether it is explained."""
         # A long line: divide it, which is cheap to count.
         if suspects.bit_count() > MAX_SUSPECTS_OF_ALL_LINES and (
-            n_tested_by_commit := self._count_tested_on_line(old, new, suspects)
+            n_tested_by_commit := self._count_tested_on_line(old_end, new_end, suspects)
         ):
             return self._open_gap(suspects, n_tested_by_commit)
         # Culprits within measured branches explain the gap if they move the metric by as much.
         innocent = self._innocent_commits
         references = BranchReferences(
             self.graph,
-            old,
+            old_end,
             suspects,
             self.values.keys(),
             innocent_commits=innocent,
             known_effects=innocent | self._sole_candidates,
         )
-        complete, cleared = self._explain_branches(new, suspects, references)
+        complete, cleared = self._explain_branches(new_end, suspects, references)
         if not complete:
             return False
-        expected_level = self._get_level_of_gap(old) + self._sum_effects(suspects)
-        if not self.do_differ(expected_level, self._get_level_of_gap(new)):
+        expected_level = self._get_level_of_gap(old_end) + self._sum_effects(suspects)
+        if not self.do_differ(expected_level, self._get_level_of_gap(new_end)):
             return True
         # Otherwise measure the suspects that can be compared.
         remaining = suspects & ~cleared
         innocent = self._innocent_commits
-        if not innocent >> self.graph.index_of[new] & 1:  # Otherwise changes cancel each other somewhere.
+        if not innocent >> self.graph.index_of[new_end] & 1:  # Otherwise changes cancel each other somewhere.
             remaining &= ~innocent | self._failed_commits
-        if n_tested_by_commit := self._count_tested_by_commit(new, remaining, references):
+        if n_tested_by_commit := self._count_tested_by_commit(new_end, remaining, references):
             return self._open_gap(remaining, n_tested_by_commit)
         # Or what makes others comparable, or the parents.
         useful_commit = references.choose_most_useful_commit(
@@ -405,39 +409,39 @@ class _ExactSearch:
         commits_to_measure = (
             [useful_commit]
             if useful_commit is not None
-            else self._list_unmeasured_parents(old, new, suspects, references)
+            else self._list_unmeasured_parents(old_end, new_end, suspects, references)
         )
         if commits_to_measure:
             self.required_commits += commits_to_measure
             return False
         # Nothing is left to measure: name the culprit with the commits that cannot be told from it.
         moved_within = self._sum_effects(suspects)
-        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new, suspects))
+        is_unclear = moved_within != 0 or (remaining.bit_count() == 1 and self._has_level_of_branch(new_end, suspects))
         candidates = suspects if is_unclear else remaining
-        if failed := self._list_failed_before(new):  # No parent vouches for what only agreeing levels cleared.
+        if failed := self._list_failed_before(new_end):  # No parent vouches for what only agreeing levels cleared.
             candidates |= suspects & ~cleared | failed
-        parent = old
-        if old not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
-            parent = self._find_newest_measured_ancestor(old)
-            candidates |= self._collect_commits_between(parent, new) & ~self.graph.older_commits
-        self.culprits[new] = Culprit(
-            commit=new,
+        parent = old_end
+        if old_end not in self.values:  # It cannot be measured: all commits since the last one that can are in doubt.
+            parent = self._find_newest_measured_ancestor(old_end)
+            candidates |= self._collect_commits_between(parent, new_end) & ~self.graph.older_commits
+        self.culprits[new_end] = Culprit(
+            commit=new_end,
             parent=parent,
-            before=self._get_level_of_gap(old),
-            after=self._get_level_of_gap(new),
+            before=self._get_level_of_gap(old_end),
+            after=self._get_level_of_gap(new_end),
             candidates=tuple(self.graph.list_members(candidates)),
             brought=moved_within,
         )
         return True
 
-    def _has_level_of_branch(self, new: str, suspects: int) -> bool:
+    def _has_level_of_branch(self, merge: str, suspects: int) -> bool:
         """Return whether a merge has the level of a merged branch.
 
         Then it changed nothing itself, and two commits cancel each other in the branch, but not in the line.
         """
-        parents = [parent for parent in self.graph.parents[new] if parent in self.values]
+        parents = [parent for parent in self.graph.parents[merge] if parent in self.values]
         merged = [parent for parent in parents if suspects >> self.graph.index_of[parent] & 1]
-        return any(not self.do_differ(self.values[parent], self.values[new]) for parent in merged)
+        return any(not self.do_differ(self.values[parent], self.values[merge]) for parent in merged)
 
     def _list_failed_before(self, commit: str) -> int:
         """Return, as a bit set, the unmeasurable commits from which only unmeasurable commits lead to this one."""
@@ -462,7 +466,9 @@ class _ExactSearch:
         Two that agree around a culprit say nothing: another commit between them undoes it.
         """
         suspected = self._suspected_commits
-        in_agreement = reduce(or_, (between for _, between in self._agreements if not between & suspected), 0)
+        in_agreement = reduce(
+            or_, (bits_between for _, bits_between in self._agreements if not bits_between & suspected), 0
+        )
         return (in_agreement | self._commits_in_explained_gaps) & ~suspected
 
     @property
@@ -486,46 +492,54 @@ class _ExactSearch:
         """
         graph, agreements = self.graph, []
         for low, level in self.values.items():
-            later = [
+            later_commits = [
                 high
-                for high, other in self.values.items()
+                for high, other_level in self.values.items()
                 if high != low
                 and graph.collect_ancestry(high) >> graph.index_of[low] & 1
-                and not self.do_differ(level, other)
+                and not self.do_differ(level, other_level)
             ]
-            differing = sum(
-                1 << graph.index_of[name] for name, other in self.values.items() if self.do_differ(level, other)
+            differing_bits = sum(
+                1 << graph.index_of[name]
+                for name, other_level in self.values.items()
+                if self.do_differ(level, other_level)
             )
-            betweens = (self._collect_commits_between(low, high) for high in later)
-            agreements += [(low, between) for between in betweens if not between & (graph.older_commits | differing)]
+            bits_of_pairs = (self._collect_commits_between(low, high) for high in later_commits)
+            agreements += [
+                (low, bits_between)
+                for bits_between in bits_of_pairs
+                if not bits_between & (graph.older_commits | differing_bits)
+            ]
         return agreements
 
-    def _list_unmeasured_parents(self, old: str, new: str, suspects: int, references: BranchReferences) -> list[str]:
+    def _list_unmeasured_parents(
+        self, old_end: str, new_end: str, suspects: int, references: BranchReferences
+    ) -> list[str]:
         """Return what is to be measured before a culprit is named: its parents, and where merged branches started."""
         index_of = self.graph.index_of
-        parents = [parent for parent in self.graph.parents[new] if parent in index_of]
+        parents = [parent for parent in self.graph.parents[new_end] if parent in index_of]
         comparable_parents = [
             parent
             for parent in parents
             if suspects >> index_of[parent] & 1 and references.find_reference(parent) is not None
         ]
         starts = [start for parent in comparable_parents if (start := references.find_branch_start(parent)) is not None]
-        needed_commits = dict.fromkeys([*comparable_parents, *starts, old])
+        needed_commits = dict.fromkeys([*comparable_parents, *starts, old_end])
         return [name for name in needed_commits if name not in self.values and name not in self.failed]
 
-    def _explain_branches(self, new: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
+    def _explain_branches(self, new_end: str, suspects: int, references: BranchReferences) -> tuple[bool, int]:
         """Search the measured parts of merged branches; return whether that is complete, and the commits in them."""
-        complete, searched = True, 0
+        complete, searched_bits = True, 0
         for commit in self.graph.list_members(suspects):
-            reference = references.find_reference(commit) if commit in self.values and commit != new else None
+            reference = references.find_reference(commit) if commit in self.values and commit != new_end else None
             if reference is None or self._find_level(reference) is None:
                 continue
             level = self._get_level_of_gap(reference)
-            part = self._collect_commits_between(reference, commit)
-            if self.do_differ(level + self._sum_effects(part), self.values[commit]):
+            part_bits = self._collect_commits_between(reference, commit)
+            if self.do_differ(level + self._sum_effects(part_bits), self.values[commit]):
                 complete &= self.find_culprits_between(reference, commit)
-            searched |= part
-        return complete, searched
+            searched_bits |= part_bits
+        return complete, searched_bits
 
     def _sum_effects(self, commits: int) -> Number:
         """Return how much the culprits found so far among some commits moved the metric."""
@@ -533,13 +547,13 @@ class _ExactSearch:
             culprit.own_change for name, culprit in self.culprits.items() if commits >> self.graph.index_of[name] & 1
         )
 
-    def _count_tested_by_commit(self, new: str, suspects: int, references: BranchReferences) -> dict[str, int]:
+    def _count_tested_by_commit(self, new_end: str, suspects: int, references: BranchReferences) -> dict[str, int]:
         """Return by commit how many suspects its level would test: those that its reference commit does not contain."""
         n_tested_by_commit: dict[str, int] = {}
         has_level: dict[str, bool] = {}
         for commit in self.graph.list_members(suspects):
             reference = references.find_reference(commit)
-            if commit != new and commit not in self.failed and reference is not None:
+            if commit != new_end and commit not in self.failed and reference is not None:
                 if reference not in has_level:
                     has_level[reference] = self._find_level(reference) is not None
                 if has_level[reference]:
@@ -548,9 +562,9 @@ class _ExactSearch:
                     ).bit_count()
         return n_tested_by_commit
 
-    def _count_tested_on_line(self, old: str, new: str, suspects: int) -> dict[str, int]:
+    def _count_tested_on_line(self, old_end: str, new_end: str, suspects: int) -> dict[str, int]:
         """Return the tests of the commits on one line between two commits, which are cheap to count."""
-        graph, line = self.graph, self.graph.find_line_between(old, new) or ()
+        graph, line = self.graph, self.graph.find_line_between(old_end, new_end) or ()
         n_tested_by_commit: dict[str, int] = {}
         counted_commits: set[str] = set()
         for commit in line[1:-1]:

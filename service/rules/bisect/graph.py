@@ -44,16 +44,16 @@ class Graph:
         """
         return self.find_line_between(self.good, self.bad)
 
-    def find_line_between(self, old: str, new: str) -> tuple[str, ...] | None:
-        """Return the commits from ``old`` to ``new`` like :attr:`line`; None if ``new`` does not descend from it."""
-        descendants = {old}
+    def find_line_between(self, old_end: str, new_end: str) -> tuple[str, ...] | None:
+        """Return the commits from one to another like :attr:`line`; None if ``new_end`` is no descendant."""
+        descendants = {old_end}
         for commit, parents in self.parents.items():
             if not descendants.isdisjoint(parents):
                 descendants.add(commit)
-        if new not in descendants:
+        if new_end not in descendants:
             return None
-        line = [new]
-        while line[-1] != old:
+        line = [new_end]
+        while line[-1] != old_end:
             line.append(next(parent for parent in self.parents[line[-1]] if parent in descendants))
         return tuple(reversed(line))
 

@@ -42,7 +42,7 @@ def choose_positions(
     """
     success_probabilities = estimate_success_probabilities(len(shares), failed)
     remaining = list(candidates)
-    chosen: list[int] = []
+    chosen_positions: list[int] = []
     for target in choose_target_shares([shares[position] for position in measured], min(n_positions, len(remaining))):
         best = max(
             remaining,
@@ -52,8 +52,8 @@ def choose_positions(
             ),
         )
         remaining.remove(best)
-        chosen.append(best)
-    return sorted(chosen)
+        chosen_positions.append(best)
+    return sorted(chosen_positions)
 
 
 def choose_target_shares(shares: Iterable[float], n_targets: int) -> list[float]:

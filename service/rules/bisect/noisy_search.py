@@ -79,7 +79,7 @@ class _Measurements:
         """Return the measurements of single runs: the runs of proofs are left out."""
         graph = question.graph
         values: dict[str, list[Number]] = {}
-        measured: list[tuple[int, float]] = []
+        test_values: list[tuple[int, float]] = []
         failed: set[str] = set()
         for observation in observations:
             # Interleaved runs serve the proof. They are repeated for as long as their comparison takes, so their
@@ -91,10 +91,10 @@ class _Measurements:
                 failed.add(commit)
             else:
                 values.setdefault(commit, []).append(value)
-                measured.append((graph.index_of[commit], float(value)))
+                test_values.append((graph.index_of[commit], float(value)))
         failed_tests = frozenset(graph.index_of[name] for name in failed - values.keys())
         cleared = frozenset(graph.index_of[name] - 1 for name in question.cleared if name in graph)
-        return cls(graph, Data.from_pairs(len(graph.names), measured), values, failed_tests, cleared)
+        return cls(graph, Data.from_pairs(len(graph.names), test_values), values, failed_tests, cleared)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,11 +175,11 @@ class _Measurements:
     def _list_undecidable(self, groups: npt.NDArray[np.intp]) -> list[int]:
         """Return the hypotheses that no run can decide about: no group has a test on both sides of them."""
         tests = self.measurable_tests
-        sides = self.after_step[tests]
-        has_both_sides = np.zeros(sides.shape[1], dtype=bool)
+        is_after = self.after_step[tests]
+        has_both_sides = np.zeros(is_after.shape[1], dtype=bool)
         for group in np.unique(groups[tests]):
-            of_group = sides[groups[tests] == group]
-            has_both_sides |= of_group.any(axis=0) & ~of_group.all(axis=0)
+            is_after_in_group = is_after[groups[tests] == group]
+            has_both_sides |= is_after_in_group.any(axis=0) & ~is_after_in_group.all(axis=0)
         return np.flatnonzero(~has_both_sides).tolist()
 
     def map_to_first_indistinguishable(self) -> npt.NDArray[np.intp]:
@@ -245,10 +245,10 @@ def _find_certain_culprits(
         if best is None:
             return culprits, belief
         culprits.append(best)
-        for earlier in culprits[:-1]:
-            other_culprits = [culprit for culprit in culprits if culprit != earlier]
+        for earlier_culprit in culprits[:-1]:
+            other_culprits = [culprit for culprit in culprits if culprit != earlier_culprit]
             belief_without, probabilities, _ = measurements.compute_belief_with_waves(other_culprits)
-            if _find_certain_hypothesis(probabilities, representatives, confidence) != earlier:
+            if _find_certain_hypothesis(probabilities, representatives, confidence) != earlier_culprit:
                 return other_culprits, belief_without
     return culprits, None
 
@@ -264,13 +264,13 @@ def _was_complete(question: Question, observations: Sequence[Observation], culpr
     if len(run_indices) >= MIN_RUNS_TO_END_AT_ONCE:
         return True
     last_runs = set(run_indices[-CONFIRMING_RUNS:])
-    earlier = _Measurements.from_observations(
+    earlier_measurements = _Measurements.from_observations(
         question, [run for index, run in enumerate(observations) if index not in last_runs]
     )
-    if min(earlier.data.counts[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
+    if min(earlier_measurements.data.counts[[0, question.graph.index_of[question.bad]]]) < MIN_RUNS_PER_END:
         return False
     earlier_culprits, belief = _find_certain_culprits(
-        earlier, earlier.map_to_first_indistinguishable(), question.confidence
+        earlier_measurements, earlier_measurements.map_to_first_indistinguishable(), question.confidence
     )
     return set(earlier_culprits) == set(culprits) and _is_complete(earlier_culprits, belief)
 
@@ -334,13 +334,13 @@ def _build_culprit(
     tests = [int(hypothesis) + 1 for hypothesis in indistinguishable if int(hypothesis) + 1 not in measurements.failed]
     commit = tests[-1] if tests else int(indistinguishable[-1]) + 1
     parent = _find_parent(measurements, commit, set(candidates))
-    sides = measurements.after_step[:, list(culprits)]
+    is_after = measurements.after_step[:, list(culprits)]
     belief = measurements.compute_belief_in_next_culprit([other for other in culprits if other != culprit])
     return Culprit(
         commit=measurements.names[commit],
         parent=measurements.names[parent],
-        before=_estimate_level(measurements, sides, parent),
-        after=_estimate_level(measurements, sides, commit),
+        before=_estimate_level(measurements, is_after, parent),
+        after=_estimate_level(measurements, is_after, commit),
         candidates=tuple(candidates),
         probability=min(1.0, float(belief.probabilities[indistinguishable].sum())),
     )
@@ -355,9 +355,9 @@ def _find_parent(measurements: _Measurements, commit: int, candidates: Collectio
     return graph.index_of.get(name, 0)
 
 
-def _estimate_level(measurements: _Measurements, sides: Bools, test: int) -> Number:
+def _estimate_level(measurements: _Measurements, is_after: Bools, test: int) -> Number:
     """Return the level of all tests that lie on the same side of every culprit as one test."""
-    on_same_side = (sides == sides[test]).all(axis=1)
+    on_same_side = (is_after == is_after[test]).all(axis=1)
     values = [
         value
         for index in np.flatnonzero(on_same_side)

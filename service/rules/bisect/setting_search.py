@@ -197,17 +197,17 @@ def _find_next_necessary(
     low, high = 0, len(remaining)
     # The first `low` of the rest do not carry the difference, the first `high` do.
     while high - low > 1:
-        inner = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
-        middle = next(
-            (n_settings for n_settings in inner if has_effect(necessary | set(remaining[:n_settings])) is not None),
+        lengths = sorted(range(low + 1, high), key=lambda n_settings: (abs(2 * n_settings - low - high), n_settings))
+        tested_length = next(
+            (n_settings for n_settings in lengths if has_effect(necessary | set(remaining[:n_settings])) is not None),
             None,
         )
-        if middle is None:
+        if tested_length is None:
             raise _UnmeasurableError(remaining[low:high])
-        if has_effect(necessary | set(remaining[:middle])):
-            high = middle
+        if has_effect(necessary | set(remaining[:tested_length])):
+            high = tested_length
         else:
-            low = middle
+            low = tested_length
     # With nothing of the rest, the mixture may be the one that could not be measured.
     if low == 0 and has_effect(necessary) is None:
         raise _UnmeasurableError(remaining[:high])
@@ -220,9 +220,11 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     hypotheses, tests, after_step = _build_design(question.settings)
     index_of = {test: index for index, test in enumerate(tests)}
     usable = [mixture for mixture in mixtures if mixture.changed in index_of]
-    measured = [(index_of[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None]
+    measurements = [
+        (index_of[mixture.changed], float(mixture.value)) for mixture in usable if mixture.value is not None
+    ]
     failed = {index_of[mixture.changed] for mixture in usable if mixture.value is None}
-    data = Data.from_pairs(len(tests), measured)
+    data = Data.from_pairs(len(tests), measurements)
     before_test, after_test = index_of[frozenset()], index_of[frozenset(question.settings)]
     # Both environments have to be measured often enough.
     failed_side = next((side for side, end in (("before", before_test), ("after", after_test)) if end in failed), None)
@@ -237,7 +239,7 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
     if float(belief.probabilities[best]) >= question.confidence:
         is_after_step = after_step[:, best]
         levels = [
-            compute_median([value for test, value in measured if is_after_step[test] == is_after]) or 0
+            compute_median([value for test, value in measurements if is_after_step[test] == is_after]) or 0
             for is_after in (False, True)
         ]
         return FoundSettings(
@@ -248,10 +250,10 @@ def _search_noisy(question: SettingQuestion, mixtures: Sequence[Mixture]) -> Set
             probability=float(belief.probabilities[best]),
         )
     # The runs that a search may take are used up.
-    if len(measured) >= MAX_RUNS:
+    if len(measurements) >= MAX_RUNS:
         return Refused(
             sentence=f"No answer is certain, because no set of up to {MAX_NECESSARY_TOGETHER} settings explains the "
-            f"{len(measured)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
+            f"{len(measurements)} runs well. The most probable set is {', '.join(sorted(hypotheses[best]))}, with a "
             f"probability of {format_number(float(belief.probabilities[best]))}."
         )
     # Perhaps there is no difference: measure the ends again, or give up.
@@ -276,8 +278,8 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
     """Return the hypotheses, the mixtures to choose from, and which mixture contains which hypothesis."""
     hypotheses = [
         frozenset(selected)
-        for size in range(1, MAX_NECESSARY_TOGETHER + 1)
-        for selected in combinations(settings, size)
+        for set_size in range(1, MAX_NECESSARY_TOGETHER + 1)
+        for selected in combinations(settings, set_size)
     ]
     tests = _list_mixtures(settings, hypotheses)
     return hypotheses, tests, np.array([[necessary <= test for necessary in hypotheses] for test in tests])
@@ -286,7 +288,9 @@ def _build_design(settings: tuple[str, ...]) -> tuple[list[frozenset[str]], list
 def _list_mixtures(settings: tuple[str, ...], hypotheses: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the candidate mixtures: all if they are few, otherwise the hypotheses' complements and a sample."""
     if 2 ** len(settings) <= 2 * MAX_MIXTURES:
-        return [frozenset(chosen) for size in range(len(settings) + 1) for chosen in combinations(settings, size)]
+        return [
+            frozenset(chosen) for set_size in range(len(settings) + 1) for chosen in combinations(settings, set_size)
+        ]
     rng = np.random.default_rng(0)
     random_mixtures = [
         frozenset(setting for setting, chosen in zip(settings, row, strict=True) if chosen)

@@ -169,20 +169,22 @@ def _compare_with_stored_base(name: str, request: ComparisonRequest, alpha: floa
     if missing_sides := _list_missing_sides(name, request):
         return [], _decide_missing_value(name, missing_sides, request)
     base_majority = find_majority(base.values(name))
-    undecided = MetricDecision(
+    undecided_result = MetricDecision(
         Verdict.NEEDS_MORE_RUNS, "absent", "Base was measured earlier, not interleaved with head."
     )
     if base_majority is None or not head.values(name):
-        return [], undecided
+        return [], undecided_result
     if not metric(name).exact or not all(reading.status is Status.COUNTED for reading in readings):
-        return [], undecided
+        return [], undecided_result
     pairs = [(base_majority[0], value) for value in head.values(name)]
     decision = rules.decide_count(pairs, alpha, request.most)
     if decision.verdict is Verdict.SAME:
         sentence = f"{head.values(name).count(base_majority[0])} of {len(pairs)} samples have the count that base had."
         return pairs, decision._replace(sentence=sentence)
     is_different = decision.verdict is Verdict.CHANGED or compute_median(head.values(name)) != base_majority[0]
-    return pairs, undecided._replace(rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs)
+    return pairs, undecided_result._replace(
+        rule="exact", remaining_pairs=0 if is_different else decision.remaining_pairs
+    )
 
 
 def _pair_values(base: Report, head: Report, name: str) -> Iterable[tuple[Number, Number]]:

@@ -211,11 +211,17 @@ def _decide_changed(pairs: Pairs, direction: int, rule: Rule, alpha: float, min_
         if level_change * direction > 0:
             return MetricDecision(Verdict.CHANGED, rule, sentence, direction)
         # The levels of counts with several modes may hide a change that the pairs show.
-        median_difference = compute_median([right - left for left, right in pairs]) or 0
+        median_difference = compute_median([head_value - base_value for base_value, head_value in pairs]) or 0
         sentence = f"{sentence.rstrip('.')}; the median difference of the pairs is {abs(median_difference):,}."
         return MetricDecision(Verdict.CHANGED, rule, sentence, direction, median_difference)
     median_difference = (
-        compute_median([right - left for left, right in pairs if (right - left) * direction >= max(1, min_difference)])
+        compute_median(
+            [
+                head_value - base_value
+                for base_value, head_value in pairs
+                if (head_value - base_value) * direction >= max(1, min_difference)
+            ]
+        )
         or 0
     )
     large_clause = f" ({n_changed_pairs} of these by at least {min_difference})" if min_difference else ""

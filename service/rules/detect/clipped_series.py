@@ -57,6 +57,6 @@ def _extend_array(array: Floats, length: int) -> Floats:
 
 def _continue_sums(sums: Floats, start: int, values: Floats) -> None:
     """Write the running sums of ``values`` after ``sums[start]``, rounded as if summed in a single pass."""
-    part = sums[start : start + len(values) + 1]
-    part[1:] = values
-    np.add.accumulate(part, out=part)
+    sums_from_start = sums[start : start + len(values) + 1]
+    sums_from_start[1:] = values
+    np.add.accumulate(sums_from_start, out=sums_from_start)

@@ -118,24 +118,26 @@ class LevelChangeDetector:
         """Return a step or ramp of the noisy series in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
         sigma = self._noisy.noise.sigma
-        size = format_sigmas(abs(change.after - change.before) / sigma)
-        runs = change.high - change.low + 1
+        size_in_sigmas = format_sigmas(abs(change.after - change.before) / sigma)
+        n_runs = change.high - change.low + 1
         evidence = f"{format_change(before, after)}: "
         if change.rule == "ramp":
-            evidence += f"a steady climb of {size} over {runs:,} runs"
+            evidence += f"a steady climb of {size_in_sigmas} over {n_runs:,} runs"
         else:
-            evidence += f"a step of {size} (sigma {format_number(sigma)})"
-            if runs > 1:
-                evidence += f", at one of {runs:,} successive runs"
+            evidence += f"a step of {size_in_sigmas} (sigma {format_number(sigma)})"
+            if n_runs > 1:
+                evidence += f", at one of {n_runs:,} successive runs"
         return replace(change, before=before, after=after, evidence=evidence)
 
     def _complete_newest_change(self, change: LevelChange) -> LevelChange:
         """Return the change among the newest points in the unit of the series, with its evidence."""
         before, after = self._convert_level(change.before), self._convert_level(change.after)
-        size = abs(change.after - change.before) / self._noisy.noise.sigma
-        length, n_between = len(self._values) - change.index, change.high - change.index
-        runs = "the newest run lies" if length == 1 else f"the newest {length} runs lie"
-        evidence = f"{format_change(before, after)}: {runs} {format_sigmas(size)} off the previous level"
+        size_in_sigmas = abs(change.after - change.before) / self._noisy.noise.sigma
+        n_runs, n_between = len(self._values) - change.index, change.high - change.index
+        subject_and_verb = "the newest run lies" if n_runs == 1 else f"the newest {n_runs} runs lie"
+        evidence = (
+            f"{format_change(before, after)}: {subject_and_verb} {format_sigmas(size_in_sigmas)} off the previous level"
+        )
         if n_between:
             evidence += (
                 f"; the first {'lies' if n_between == 1 else format_number(n_between) + ' lie'} between the two levels"
@@ -169,10 +171,10 @@ class MergedChanges:
         n_unchanged = min(len(self._noisy), len(noisy))
         while n_unchanged and self._noisy[n_unchanged - 1] is not noisy[n_unchanged - 1]:
             n_unchanged -= 1
-        changed = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
+        differing_changes = [*self._noisy[n_unchanged : n_unchanged + 1], *noisy[n_unchanged : n_unchanged + 1]]
         self._noisy[n_unchanged:] = noisy[n_unchanged:]
-        if changed:
-            first_index = min(change.index for change in changed)
+        if differing_changes:
+            first_index = min(change.index for change in differing_changes)
             del self._merged[bisect_left(self._merged, first_index, key=_index) :]
             unexplained = [change for change in noisy[n_unchanged:] if not self._is_explained(change)]
             later_fixed = self._fixed[bisect_left(self._fixed, first_index, key=_index) :]
@@ -181,23 +183,27 @@ class MergedChanges:
 
     def _is_explained(self, change: LevelChange) -> bool:
         """Return whether fixed changes near a change explain its size."""
-        first = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
+        start = bisect_left(self._fixed, change.low - MAX_POSITION_ERROR - MAX_USUAL_UNCERTAINTY, key=_index)
         end = bisect_left(self._fixed, change.high + MAX_POSITION_ERROR + MAX_USUAL_UNCERTAINTY + 1, key=_index)
         overlapping = [
-            other for other in (*self._fixed[first:end], *self._widely_uncertain) if _do_overlap(change, other)
+            fixed_change
+            for fixed_change in (*self._fixed[start:end], *self._widely_uncertain)
+            if _do_overlap(change, fixed_change)
         ]
-        max_explained_size = MIN_SIZE_RATIO * sum(abs(other.after - other.before) for other in overlapping)
+        max_explained_size = MIN_SIZE_RATIO * sum(
+            abs(fixed_change.after - fixed_change.before) for fixed_change in overlapping
+        )
         return bool(overlapping) and abs(change.after - change.before) <= max_explained_size
 
 
-def _is_same(last: LevelChange, newest: LevelChange, max_distance: int) -> bool:
+def _is_same(last_change: LevelChange, newest_change: LevelChange, max_distance: int) -> bool:
     """Return whether the last change of the partition and the one that the newest points show are the same."""
-    if newest.index <= last.index:
+    if newest_change.index <= last_change.index:
         return True
-    if last.wants_rerun or newest.wants_rerun:
-        return newest.index - last.high <= max_distance
-    agree = (newest.after > newest.before) == (last.after > last.before)
-    return agree and last.rule == "step" and newest.index <= last.high
+    if last_change.wants_rerun or newest_change.wants_rerun:
+        return newest_change.index - last_change.high <= max_distance
+    agree = (newest_change.after > newest_change.before) == (last_change.after > last_change.before)
+    return agree and last_change.rule == "step" and newest_change.index <= last_change.high
 
 
 def _do_overlap(first: LevelChange, second: LevelChange) -> bool:

@@ -99,9 +99,9 @@ def are_distinct(values: Floats, begin: int, position: int, ends: Sequence[int],
     known later, so the shift near ``position`` counts as well, unless values differ so much more at a position further
     away that the change must be there.
     """
-    first = max(begin, position - MAX_POINTS_PER_SIDE)
-    for last in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
-        runs, split = values[first:last], position - first
+    start = max(begin, position - MAX_POINTS_PER_SIDE)
+    for stop in dict.fromkeys(min(end, position + MAX_POINTS_PER_SIDE) for end in ends):
+        runs, split = values[start:stop], position - start
         if min(split, len(runs) - split) < MIN_CHANGE_RUNS:
             continue
         # The largest shift near the proposal, unless a position further away explains much more.
@@ -127,19 +127,19 @@ def is_unprecedented(values: Floats, begin: int, position: int, end: int, noise:
     each side agree, the step is many times larger than their scatter, and no earlier run was near the new level, there
     are two levels: a mode or an outlier would have occurred before, or would not agree.
     """
-    old, new = (
+    runs_before, runs_after = (
         values[max(begin, position - MAX_POINTS_PER_SIDE) : position],
         values[position : min(end, position + MAX_POINTS_PER_SIDE)],
     )
-    if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(old), len(new)) < MIN_AGREEING_RUNS:
+    if noise.points < MIN_POINTS_TO_KNOW_RHO or min(len(runs_before), len(runs_after)) < MIN_AGREEING_RUNS:
         return False
-    levels = float(np.median(old)), float(np.median(new))
+    levels = float(np.median(runs_before)), float(np.median(runs_after))
     step = abs(levels[1] - levels[0])
     if step < MIN_UNPRECEDENTED_SIGMA * noise.sigma:
         return False
     agreeing_shares = (
         np.mean(np.abs(side - level) <= MAX_AGREEING_SIGMA * noise.sigma)
-        for side, level in zip((old, new), levels, strict=True)
+        for side, level in zip((runs_before, runs_after), levels, strict=True)
     )
     distances = np.abs(values[max(0, position - UNPRECEDENTED_POINTS) : position] - levels[1])
     return bool(min(agreeing_shares) >= MIN_AGREEING_SHARE and distances.min() > UNPRECEDENTED_SIGMA * noise.sigma)

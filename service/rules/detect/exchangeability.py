@@ -47,8 +47,8 @@ def _compute_normal_quantiles(n: int) -> tuple[Floats, Floats]:
 
     The weight of a split is 1 over the standard deviation of the sum of the scores on one side of it.
     """
-    half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
-    scores = np.array([*half, *([0.0] if n % 2 else []), *(-score for score in reversed(half))])
+    lower_half = [_NORMAL.inv_cdf((rank + 0.5) / n) for rank in range(n // 2)]
+    scores = np.array([*lower_half, *([0.0] if n % 2 else []), *(-score for score in reversed(lower_half))])
     split = np.arange(1, n)
     weights: Floats = 1 / np.sqrt(split * (n - split) * (float((scores * scores).sum()) / (n * (n - 1))))
     return scores, weights
@@ -74,14 +74,17 @@ def compute_normal_scores(values: Floats) -> Floats:
     return scores_in_order
 
 
-def compute_shifts(scores: Floats, first: int, last: int) -> Floats:
-    """Return by how many standard deviations the scores after each split ``first … last`` exceed those before it.
+def compute_shifts(scores: Floats, first_split: int, last_split: int) -> Floats:
+    """Return by how many standard deviations the scores after each split exceed those before it.
 
     The statistic of van der Waerden, "Order tests for the two-sample problem and their power", Indagationes
     Mathematicae 14 (1952). Ties are divided by the variance without ties, which is the larger one, because for a few
     rare values the smaller one would make the tail too light.
     """
-    shifts: Floats = scores[:last].cumsum()[first - 1 :] * -_compute_normal_quantiles(len(scores))[1][first - 1 : last]
+    shifts: Floats = (
+        scores[:last_split].cumsum()[first_split - 1 :]
+        * -_compute_normal_quantiles(len(scores))[1][first_split - 1 : last_split]
+    )
     return shifts
 
 

@@ -169,24 +169,26 @@ def measure_changes(
     length = next_edges - proposed
     half = length // 2
     half_length = np.maximum(half, 1)
-    later = (sums[next_edges] - sums[next_edges - half_length]) / half_length
-    earlier = (sums[proposed + half] - total) / half_length
-    trend = np.where(half > 0, later - earlier, 0.0)
+    second_half_mean = (sums[next_edges] - sums[next_edges - half_length]) / half_length
+    first_half_mean = (sums[proposed + half] - total) / half_length
+    trend = np.where(half > 0, second_half_mean - first_half_mean, 0.0)
 
     # The interval includes runs between the two levels: it is not known to which they belong.
     low, high = np.minimum(lowest, indices), np.maximum(highest, indices)
     if not noise.has_modes:
         for i in range(n_changes):
-            old, new = (
+            runs_before, runs_after = (
                 x[starts[i] : indices[i]][-MAX_POINTS_BETWEEN:],
                 x[indices[i] : stops[n_changes + i]][:MAX_POINTS_BETWEEN],
             )
             low[i] = min(
                 low[i],
-                indices[i] - count_runs_between(old[::-1].tolist(), medians[i], medians[n_changes + i], noise.sigma),
+                indices[i]
+                - count_runs_between(runs_before[::-1].tolist(), medians[i], medians[n_changes + i], noise.sigma),
             )
             high[i] = max(
-                high[i], indices[i] + count_runs_between(new.tolist(), medians[n_changes + i], medians[i], noise.sigma)
+                high[i],
+                indices[i] + count_runs_between(runs_after.tolist(), medians[n_changes + i], medians[i], noise.sigma),
             )
     columns_of_changes = (
         indices,

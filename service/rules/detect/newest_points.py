@@ -74,9 +74,9 @@ def find_newest_change(
     offsets = sorted((offset * direction for offset in newest), reverse=True)
 
     # Several points: how many left the level, and whether the change is certain.
-    earlier = recent[-2 : -max_length - 1 : -1]
+    earlier_values = recent[-2 : -max_length - 1 : -1]
     length = _count_points_off_level(
-        offsets, earlier, level=level, scale=direction / cautious_sigma, noise=noise, n_reference=len(before)
+        offsets, earlier_values, level=level, scale=direction / cautious_sigma, noise=noise, n_reference=len(before)
     )
     if length:
         if length == max_length < MAX_NEWEST_POINTS:
@@ -110,28 +110,34 @@ def _make_change(index: int, before: float, after: float, wants_rerun: bool, n_b
 
 
 def _count_points_off_level(
-    newest: Sequence[float], earlier: Sequence[float], *, level: float, scale: float, noise: Noise, n_reference: int
+    newest: Sequence[float],
+    earlier_values: Sequence[float],
+    *,
+    level: float,
+    scale: float,
+    noise: Noise,
+    n_reference: int,
 ) -> int:
     """Return how many of the newest points left the level; 0 if none did.
 
-    ``newest`` holds offsets in sigma, ``earlier`` the values before, newest first.
+    ``newest`` holds offsets in sigma, ``earlier_values`` the values before, newest first.
     """
-    total, nearest, best_gain, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
+    total, min_offset, best_gain, length, limit = 0.0, newest[-1], 0.0, 0, MAX_POINT_SIGMA
     for offset in newest:
         total += max(-limit, min(limit, offset))
     count, n_points = len(newest), 1
-    for value in (*earlier, None):
+    for value in (*earlier_values, None):
         if total <= (MIN_FOLLOWED_SIGMA * count if count > 2 else 0.0):
             break
-        if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and nearest >= MIN_EACH_SIGMA[count])):
+        if total >= MIN_MEAN_SIGMA * count and (count > 4 or (count > 1 and min_offset >= MIN_EACH_SIGMA[count])):
             gain = total * total / (count + count * count / n_reference)
             if gain > best_gain:
                 best_gain, length = gain, n_points
         if value is None:
             break
         next_offset = (value - level) * scale
-        if next_offset < nearest:  # noqa: PLR1730 - a call costs more
-            nearest = next_offset
+        if next_offset < min_offset:  # noqa: PLR1730 - a call costs more
+            min_offset = next_offset
         total += limit if next_offset > limit else next_offset if next_offset > -limit else -limit
         count += 1
         n_points += 1

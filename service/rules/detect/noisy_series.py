@@ -79,14 +79,14 @@ class NoisySeries:
         self.slow_ramps: dict[int, LevelChange] = {}  # by the start of the level that climbs
         self._n_unchanged = 0  # how many of the first changes are as find_updates() returned them last
 
-    def extend(self, new: Floats) -> None:
+    def extend(self, new_values: Floats) -> None:
         """Append finite values."""
-        n = self.n + len(new)
+        n = self.n + len(new_values)
         if n > len(self._values):
             longer_array = np.zeros(n + n // 2)
             longer_array[: self.n] = self._values[: self.n]
             self._values = longer_array
-        self._values[self.n : n] = new
+        self._values[self.n : n] = new_values
         self.n = n
         if count_points_for_noise(n) != self.noise.points:
             self._estimate_noise(self._values[: count_points_for_noise(n)])
@@ -179,10 +179,10 @@ class NoisySeries:
         size, min_runs = abs(change.after - change.before), min(change.index - begin, end - change.index)
         if is_jump(size, self.noise) and not change.wants_rerun:
             return change
-        for first, last in self._list_windows(shape):
-            margin = self._compute_margin(shape, (begin, end), first, last)
+        for start, stop in self._list_windows(shape):
+            margin = self._compute_margin(shape, (begin, end), start, stop)
             if not change.wants_rerun:
-                small_steps = self._list_small_steps(change.index, first, last)
+                small_steps = self._list_small_steps(change.index, start, stop)
                 if margin >= find_needed_margin(size, min_runs, self.noise, small_steps):
                     return change
             largest_margin = max(largest_margin, margin)
@@ -198,44 +198,44 @@ class NoisySeries:
         Runs beyond a much larger change may be so noisy that this one does not show. A later change may begin at the
         next measured one, certain or in doubt, or with some of the newest runs: ranges that end there are tried, too.
         """
-        first, last = max(0, shape.low - POINTS_BEFORE), min(self._n_partitioned, shape.high + POINTS_AFTER)
+        start, stop = max(0, shape.low - POINTS_BEFORE), min(self._n_partitioned, shape.high + POINTS_AFTER)
         next_index = bisect_right(self._measured_changes, shape.high, key=_get_position)
         ends = [self._measured_changes[next_index].position] if next_index < len(self._measured_changes) else []
-        if last == self._n_partitioned:
-            ends += range(last - EARLY_UPDATE_POINTS, last - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
+        if stop == self._n_partitioned:
+            ends += range(stop - EARLY_UPDATE_POINTS, stop - UPDATE_POINTS, -EARLY_UPDATE_POINTS)
         jump_before = next(
             (
                 change.position
-                for change in reversed(self._list_measured_changes(first, shape.low))
+                for change in reversed(self._list_measured_changes(start, shape.low))
                 if self._is_jump(change)
             ),
-            first,
+            start,
         )
         jump_after = next(
-            (change.position for change in self._list_measured_changes(shape.high + 1, last) if self._is_jump(change)),
-            last,
+            (change.position for change in self._list_measured_changes(shape.high + 1, stop) if self._is_jump(change)),
+            stop,
         )
         return list(
             dict.fromkeys(
                 [
-                    (first, last),
-                    *((first, end) for end in ends if shape.high < end < last),
+                    (start, stop),
+                    *((start, end) for end in ends if shape.high < end < stop),
                     (jump_before, jump_after),
                 ]
             )
         )
 
-    def _list_measured_changes(self, first: int, end: int) -> list[MeasuredChange]:
-        """Return the rows at positions from ``first`` on and before ``end``."""
+    def _list_measured_changes(self, start: int, stop: int) -> list[MeasuredChange]:
+        """Return the rows at positions from ``start`` on and before ``stop``."""
         return self._measured_changes[
-            bisect_left(self._measured_changes, first, key=_get_position) : bisect_left(
-                self._measured_changes, end, key=_get_position
+            bisect_left(self._measured_changes, start, key=_get_position) : bisect_left(
+                self._measured_changes, stop, key=_get_position
             )
         ]
 
-    def _list_small_steps(self, index: int, first: int, last: int) -> list[float]:
-        """Return the sizes of the small certain steps between ``first`` and ``last``, without the one at ``index``."""
-        changes = self._list_measured_changes(first + 1, last)
+    def _list_small_steps(self, index: int, start: int, stop: int) -> list[float]:
+        """Return the sizes of the small certain steps between ``start`` and ``stop``, without the one at ``index``."""
+        changes = self._list_measured_changes(start + 1, stop)
         return [
             change.after - change.before
             for change in changes
@@ -246,8 +246,8 @@ class NoisySeries:
         """Return whether a change is so large that the runs on both sides may have another noise."""
         return not change.in_doubt and is_jump(abs(change.after - change.before), self.noise)
 
-    def _compute_margin(self, shape: Shape, levels: tuple[int, int], first: int, last: int) -> float:
-        """Return the margin of a change over wander in the runs from ``first`` on and before ``last``.
+    def _compute_margin(self, shape: Shape, levels: tuple[int, int], start: int, stop: int) -> float:
+        """Return the margin of a change over wander in the runs from ``start`` on and before ``stop``.
 
         ``levels`` are the begin of the level before it and the end of the one after: the other changes lie there and
         outside.
@@ -255,15 +255,15 @@ class NoisySeries:
         begin, end = levels
         other_changes = [
             change
-            for change in self._list_measured_changes(first + 1, last)
+            for change in self._list_measured_changes(start + 1, stop)
             if change.position <= begin or change.position >= end
         ]
-        others = [Shape(change.position, change.position) for change in other_changes]
-        key = (shape, first, last, *others)
+        other_shapes = [Shape(change.position, change.position) for change in other_changes]
+        key = (shape, start, stop, *other_shapes)
         margin = self._margins.get(key)
         if margin is None:
             margin = wander.compute_margin_over_wander(
-                self._values[first:last] / self.noise.sigma, first, shape, self.noise, others
+                self._values[start:stop] / self.noise.sigma, start, shape, self.noise, other_shapes
             )
             if len(self._margins) >= MAX_STORED_MARGINS:
                 self._margins.clear()
@@ -298,21 +298,21 @@ class NoisySeries:
         if is_jump(abs(change.after - change.before), self.noise):
             return True
         index = change.index
-        first = max(0, index - POINTS_BEFORE)
-        runs = self._values[first : self.n]
+        start = max(0, index - POINTS_BEFORE)
+        runs = self._values[start : self.n]
         if reruns:
             runs = np.concatenate([runs[:-1], reruns])
-        others = [
-            Shape(measured.position, measured.position)
-            for measured in self._list_measured_changes(first + 1, index)
-            if not measured.in_doubt
+        other_shapes = [
+            Shape(change_before.position, change_before.position)
+            for change_before in self._list_measured_changes(start + 1, index)
+            if not change_before.in_doubt
         ]
         margin = wander.compute_margin_over_wander(
-            runs / self.noise.sigma, first, Shape(index, index), self.noise, others
+            runs / self.noise.sigma, start, Shape(index, index), self.noise, other_shapes
         )
         # How few the newest runs are was judged when they were found.
-        size, small_steps = abs(change.after - change.before), self._list_small_steps(index, first, index)
-        return margin >= find_needed_margin(size, index - first, self.noise, small_steps)
+        size, small_steps = abs(change.after - change.before), self._list_small_steps(index, start, index)
+        return margin >= find_needed_margin(size, index - start, self.noise, small_steps)
 
     def _get_outlier_distance(self) -> float:
         """Return the distance that outliers of this series reach, computed at the first call."""

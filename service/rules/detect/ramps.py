@@ -103,7 +103,7 @@ def list_group_changes(
         ramp = confirm_change(build_ramp_change(group), group.first.begin, group.last.end)
         if ramp:
             return [ramp]
-    judged = (
+    confirmed_changes = (
         confirm_change(
             LevelChange(step.position, step.before, step.after, step.low, step.high, "step", wants_rerun=step.in_doubt),
             step.begin,
@@ -111,7 +111,7 @@ def list_group_changes(
         )
         for step in group.steps
     )
-    return [change for change in judged if change]
+    return [change for change in confirmed_changes if change]
 
 
 def find_slow_ramp(runs: Floats, start: int, noise: Noise) -> LevelChange | None:

@@ -317,37 +317,39 @@ class RepeatingSeries:
         repeats = _count_transitions(runs) <= len(runs) // 3
         return "exact" if repeats and self._count_outliers() == 0 and self._goes_beyond(runs) else "repeat"
 
-    def _start_at(self, first: int) -> None:
-        """Continue at the level of the pending run with index ``first``; the later pending runs are added again."""
+    def _start_at(self, first_index: int) -> None:
+        """Continue at the level of the pending run ``first_index``; the later pending runs are added again."""
         pending, end = self._pending_values, self.points
         self._former_levels.add(self._level)
-        self._level, self._n_at_level, self._n_outliers, self._pending_values = pending[first], 1, 0, []
+        self._level, self._n_at_level, self._n_outliers, self._pending_values = pending[first_index], 1, 0, []
         self._outlier_values.clear()
         self._outlier_distances.clear()
         self._n_runs_showing.clear()
-        self._level_start = end - len(pending) + first
-        self._early_runs = [(pending[first], ())]
-        if first:  # what was measured between the levels repeats neither
-            self._n_outliers_of_series += first
+        self._level_start = end - len(pending) + first_index
+        self._early_runs = [(pending[first_index], ())]
+        if first_index:  # what was measured between the levels repeats neither
+            self._n_outliers_of_series += first_index
             self._first_without_outlier = self._level_start
-        for index, value in enumerate(pending[first + 1 :], end - len(pending) + first + 2):
+        for index, value in enumerate(pending[first_index + 1 :], end - len(pending) + first_index + 2):
             self.points = index
             self._add(value)
         self.points = end
 
     def _make_change(self, runs: Sequence[Number], rule: str, reason: str, *, wants_rerun: bool = False) -> LevelChange:
         """Return the change to the first repeated value of the newest runs."""
-        low, first = self.points - len(runs), _find_first_repeated(runs)
-        after = runs[first]
+        low, first_repeated = self.points - len(runs), _find_first_repeated(runs)
+        after = runs[first_repeated]
         # A run between the levels whose samples reach the new one, and not the old one, is at the new one already.
         while (
-            first
-            and self._has_sample_range_with(low + first - 1, after)
-            and not self._has_sample_range_with(low + first - 1, self._level)
+            first_repeated
+            and self._has_sample_range_with(low + first_repeated - 1, after)
+            and not self._has_sample_range_with(low + first_repeated - 1, self._level)
         ):
-            first -= 1
+            first_repeated -= 1
         evidence = f"{format_change(self._level, after)}: {reason}"
-        return LevelChange(low + first, self._level, after, low, low + first, rule, evidence, wants_rerun=wants_rerun)
+        return LevelChange(
+            low + first_repeated, self._level, after, low, low + first_repeated, rule, evidence, wants_rerun=wants_rerun
+        )
 
     def _has_sample_range_with(self, index: int, value: Number) -> bool:
         """Return whether a value lies within the samples of a point."""

@@ -96,9 +96,9 @@ class Shape(NamedTuple):
     low: int
     high: int
 
-    def compute_levels(self, first: int, last: int) -> Floats:
-        """Return which part of the change is done at the positions ``first … last - 1``."""
-        ramp = (np.arange(first, last) - self.low + 1) / (self.high - self.low + 1)
+    def compute_levels(self, start: int, stop: int) -> Floats:
+        """Return which part of the change is done at the positions ``start … stop - 1``."""
+        ramp = (np.arange(start, stop) - self.low + 1) / (self.high - self.low + 1)
         return np.minimum(np.maximum(ramp, 0.0), 1.0)
 
 
@@ -216,7 +216,7 @@ class Explanations:
 
 
 def compute_margin_over_wander(
-    runs_around: Floats, first: int, change: Shape, noise: Noise, others: Sequence[Shape] = ()
+    runs_around: Floats, start: int, change: Shape, noise: Noise, other_changes: Sequence[Shape] = ()
 ) -> float:
     """Return by how much a change of level explains the runs around it better than any wander.
 
@@ -227,27 +227,27 @@ def compute_margin_over_wander(
     ----------
     runs_around : array of n floats
         The runs within ``POINTS_BEFORE`` of the change, in sigma.
-    first : int
+    start : int
         The position of ``runs_around[0]`` in the series.
     change : Shape
         The change to judge.
-    others : sequence of Shape
+    other_changes : sequence of Shape
         The other changes of the series among these runs.
     noise : Noise
         That of the series. If runs follow each other, outliers are further off. If a series has modes, a step
         that is smaller than their distance shows in the order of the runs.
     """
-    last = first + len(runs_around)
+    stop = start + len(runs_around)
     # Levels between the changes, and their sizes.
-    changes = sorted([change, *others])
-    edges = [(first, first), *((shape.low, shape.high) for shape in changes), (last, last)]
-    level_ranges = [(min(begin, last - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
-    levels = [_compute_median(runs_around[begin - first : end - first]) for begin, end in level_ranges]
+    changes = sorted([change, *other_changes])
+    edges = [(start, start), *((shape.low, shape.high) for shape in changes), (stop, stop)]
+    level_ranges = [(min(begin, stop - 1), max(end, begin + 1)) for (_, begin), (end, _) in pairwise(edges)]
+    levels = [_compute_median(runs_around[begin - start : end - start]) for begin, end in level_ranges]
     sizes = [after - before for before, after in pairwise(levels)]
-    change_shapes = [shape.compute_levels(first, last) for shape in changes]
+    change_shapes = [shape.compute_levels(start, stop) for shape in changes]
 
     # Without outliers, which are no wander; the few runs beside a change are none.
-    cut_index = min(max(change.low - first, 1), len(runs_around) - 1) if change.low == change.high else len(runs_around)
+    cut_index = min(max(change.low - start, 1), len(runs_around) - 1) if change.low == change.high else len(runs_around)
     runs = replace_outliers(runs_around, cut_index, CLIP_SIGMA * math.sqrt(noise.inflation))
 
     # This change and the small ones are judged together; the large ones are taken out.

@@ -81,7 +81,7 @@ def _find_changed_place(sides: list[_Side], changed_lines: ChangedLines, growth:
     for group in sides[0].lines.keys() | sides[1].lines.keys():
         for place, change in pair_places(*(side.lines.get(group, {}) for side in sides)):
             ranges = changed_lines.get(place.where.file, ())
-            if any(first <= place.line_after <= last for first, last in ranges):
+            if any(first_line <= place.line_after <= last_line for first_line, last_line in ranges):
                 growth_of_place[Place(place.where, 0, place.line_after)] += change.grown
     if not growth_of_place:
         return None

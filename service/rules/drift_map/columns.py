@@ -71,11 +71,11 @@ def divide_history(commits: Sequence[MapCommit], max_columns: int) -> Columns:
     if len(commits) <= max_columns:
         column_of = {commit.id: index for index, commit in enumerate(commits)}
         return Columns(Unit.COMMIT, tuple(commit.committed_at for commit in commits), column_of, tuple(commits))
-    first = min(commit.committed_at for commit in commits)
-    last = max(commit.committed_at for commit in commits)
+    first_time = min(commit.committed_at for commit in commits)
+    last_time = max(commit.committed_at for commit in commits)
     periods = [unit for unit in Unit if unit is not Unit.COMMIT]
-    unit = next((unit for unit in periods if _count_periods(unit, first, last) <= max_columns), Unit.YEAR)
-    start, count = _number_period(unit, first), _count_periods(unit, first, last)
+    unit = next((unit for unit in periods if _count_periods(unit, first_time, last_time) <= max_columns), Unit.YEAR)
+    start, count = _number_period(unit, first_time), _count_periods(unit, first_time, last_time)
     step = -(-count // max_columns)
     starts = tuple(_find_start(unit, start + index) for index in range(0, count, step))
     return Columns(
@@ -88,8 +88,8 @@ def _find_column(starts: Sequence[datetime], committed_at: datetime) -> int:
     return max(bisect_right(starts, committed_at) - 1, 0)
 
 
-def _count_periods(unit: Unit, first: datetime, last: datetime) -> int:
-    return _number_period(unit, last) - _number_period(unit, first) + 1
+def _count_periods(unit: Unit, first_time: datetime, last_time: datetime) -> int:
+    return _number_period(unit, last_time) - _number_period(unit, first_time) + 1
 
 
 def _number_period(unit: Unit, moment: datetime) -> int:

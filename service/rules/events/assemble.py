@@ -47,14 +47,14 @@ class AssembledEvents:
     events_of_series: dict[int | str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, KnownEvent]) -> AssembledEvents:
+def assemble_events(drifts: Collection[LocatedDrift], stored_events: Mapping[str, KnownEvent]) -> AssembledEvents:
     """Assemble events from drifts.
 
     Parameters
     ----------
     drifts
         All current drifts of one subject.
-    stored
+    stored_events
         The stored events by their names, which new events must not reuse.
     """
     # Group the drifts.
@@ -63,7 +63,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
         by_series[drift.series].append(drift)
     resolutions = Resolutions(by_series)
     event_of_returned_drift = {
-        drift.drift_id: name for name, event in stored.items() for drift in event.drifts if drift.returned
+        drift.drift_id: name for name, event in stored_events.items() for drift in event.drifts if drift.returned
     }
     groups = group_drifts(drifts)
     # Find the stored event of each group.
@@ -75,7 +75,7 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
         for group in groups
     ]
     unassigned_groups = [group for group, event in zip(groups, returned_events, strict=True) if event is None]
-    matching = assign_stored_events(unassigned_groups, stored)
+    matching = assign_stored_events(unassigned_groups, stored_events)
     assembled = AssembledEvents(merged_into=matching.merged)
 
     # Groups of stored events.
@@ -89,11 +89,11 @@ def assemble_events(drifts: Collection[LocatedDrift], stored: Mapping[str, Known
     for index, group in enumerate(unassigned_groups):
         if matching.events[index] is not None:
             continue
-        event = _find_returning_event(group, assembled, resolutions, stored)
+        event = _find_returning_event(group, assembled, resolutions, stored_events)
         if event is not None:
             _add_event(assembled, event, group, returned=True)
             continue
-        event = _make_name(group, {*stored, *assembled.new_events})
+        event = _make_name(group, {*stored_events, *assembled.new_events})
         assembled.new_events.append(event)
         assembled.origins[event] = matching.origins.get(index, [])
         _add_event(assembled, event, group)
@@ -118,11 +118,11 @@ def _find_returning_event(
     group: DriftGroup,
     assembled: AssembledEvents,
     resolutions: Resolutions,
-    stored: Mapping[str, KnownEvent],
+    stored_events: Mapping[str, KnownEvent],
 ) -> str | None:
     """Return the event that a group of drifts reopens; None if there is none."""
     for event in assembled.events_of_series[group[0].series]:
-        is_settled = event in stored and stored[event].state in _SETTLED_STATES
+        is_settled = event in stored_events and stored_events[event].state in _SETTLED_STATES
         if not is_settled and does_event_return(group, assembled.members[event], resolutions):
             return event
     return None

@@ -67,19 +67,19 @@ _Score = tuple[int, int, int, int]
 and whether their locations overlap."""
 
 
-def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> CarriedEvents:
+def assign_stored_events(groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]) -> CarriedEvents:
     """Assign each group the stored event that it has most in common with.
 
     Equal drifts count most, then drifts of one series whose commits carry the same patch, then drifts of one series at
     the same location or of commits with the same author and title, then the same location.
     """
-    scores = _score_pairs(groups, stored)
+    scores = _score_pairs(groups, stored_events)
     matching = CarriedEvents([None] * len(groups))
     group_of_event: dict[str, int] = {}
 
     def rank(entry: tuple[tuple[int, str], _Score]) -> tuple[object, ...]:
         (index, event), score = entry
-        return not stored[event].alive, tuple(-part for part in score), stored[event].age, index
+        return not stored_events[event].alive, tuple(-part for part in score), stored_events[event].age, index
 
     ranked = sorted(scores.items(), key=rank)
     for (index, event), _ in ranked:
@@ -87,7 +87,7 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
             matching.events[index] = event
             group_of_event[event] = index
     for (index, event), score in ranked:
-        if not any(score[:3]) or not stored[event].alive:
+        if not any(score[:3]) or not stored_events[event].alive:
             continue
         if matching.events[index] is None:
             matching.origins.setdefault(index, []).append(event)
@@ -98,13 +98,15 @@ def assign_stored_events(groups: Sequence[DriftGroup], stored: Mapping[str, Know
     return matching
 
 
-def _score_pairs(groups: Sequence[DriftGroup], stored: Mapping[str, KnownEvent]) -> dict[tuple[int, str], _Score]:
+def _score_pairs(
+    groups: Sequence[DriftGroup], stored_events: Mapping[str, KnownEvent]
+) -> dict[tuple[int, str], _Score]:
     """Return how much each group has in common with each event, for the pairs that share anything."""
     n_equal: Counter[tuple[int, str]] = Counter()
     n_same_patch: Counter[tuple[int, str]] = Counter()
     n_similar: Counter[tuple[int, str]] = Counter()
     overlaps: Counter[tuple[int, str]] = Counter()
-    by_drift, by_series, by_key = _build_indexes(stored)
+    by_drift, by_series, by_key = _build_indexes(stored_events)
     same_patch = _list_same_patches(groups, by_series)
     recognised_drifts = {drift_id for pair in same_patch for drift_id in pair}
     for group_index, group in enumerate(groups):
@@ -145,12 +147,12 @@ _DriftsBySeries = dict[int | str, list[tuple[str, LocatedDrift]]]
 _RangesByKey = dict[tuple[str, str], list[tuple[str, tuple[float, float]]]]
 
 
-def _build_indexes(stored: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:
+def _build_indexes(stored_events: Mapping[str, KnownEvent]) -> tuple[dict[str, str], _DriftsBySeries, _RangesByKey]:
     """Index the stored events by drift, by series, and by cause with the stretch that all their drifts share."""
     by_drift: dict[str, str] = {}
     by_series: _DriftsBySeries = defaultdict(list)
     by_key: _RangesByKey = defaultdict(list)
-    for event, entry in stored.items():
+    for event, entry in stored_events.items():
         drifts = [drift for drift in entry.drifts if not drift.returned]
         for drift in drifts:
             by_drift[drift.drift_id] = event

@@ -39,7 +39,7 @@ class Branches:
             parents_so_far.update(parents)
         return True
 
-    def list_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+    def list_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
         """Return the commits of each living branch that has measured commits, those of the newest measured one first.
 
         A branch is living if a tag or a branch leads to it, or if it has the newest measured commit. Commits of which
@@ -47,17 +47,17 @@ class Branches:
 
         Parameters
         ----------
-        measured
+        measured_commits
             The measured commits, in the order in which they were measured; a commit may occur several times.
         """
-        key = tuple(dict.fromkeys(reversed(measured)))
+        key = tuple(dict.fromkeys(reversed(measured_commits)))
         if key not in self._histories:
-            self._histories[key] = self._find_histories(measured) if measured else ()
+            self._histories[key] = self._find_histories(measured_commits) if measured_commits else ()
         return self._histories[key]
 
-    def _find_histories(self, measured: Sequence[str]) -> tuple[frozenset[str], ...]:
+    def _find_histories(self, measured_commits: Sequence[str]) -> tuple[frozenset[str], ...]:
         """Return the commits of the newest measured branch, then those of each other living branch."""
-        last_measurement = {commit: index for index, commit in enumerate(measured)}
+        last_measurement = {commit: index for index, commit in enumerate(measured_commits)}
         tips = sorted(self._find_tips(last_measurement), key=lambda commit: -last_measurement[commit])
         main_history = collect_contained(self._parents, [tips[0]])
         living = main_history | collect_contained(self._parents, self._refs)
@@ -71,16 +71,16 @@ class Branches:
                 branches.append(ancestors)
         return (main_branch, *branches)
 
-    def _find_tips(self, measured: Collection[str]) -> list[str]:
+    def _find_tips(self, measured_commits: Collection[str]) -> list[str]:
         """Return the measured commits that no other measured commit descends from."""
         tips: list[str] = []
         ancestors: set[str] = set()
         for commit in reversed(list(self._parents)):
-            if commit in measured and commit not in ancestors:
+            if commit in measured_commits and commit not in ancestors:
                 tips.append(commit)
-            if commit in measured or commit in ancestors:
+            if commit in measured_commits or commit in ancestors:
                 ancestors.update(self._parents[commit])
-        return tips or list(measured)
+        return tips or list(measured_commits)
 
 
 def arrange_branches(points: Iterable[PathPoint], branches: Branches) -> Trend:

@@ -31,18 +31,18 @@ def sort_by_history(commits: Iterable[Commit]) -> list[str]:
         for parent in by_hash.keys() & set(entry.parents):
             children[parent].append(entry.commit)
 
-    ready = [
+    ready_commits = [
         (by_hash[commit].committed_at, commit) for commit, n_missing in n_missing_parents.items() if n_missing == 0
     ]
-    heapify(ready)
+    heapify(ready_commits)
     sorted_commits: list[str] = []
-    while ready:
-        _, commit = heappop(ready)
+    while ready_commits:
+        _, commit = heappop(ready_commits)
         sorted_commits.append(commit)
         for child in children[commit]:
             n_missing_parents[child] -= 1
             if n_missing_parents[child] == 0:
-                heappush(ready, (by_hash[child].committed_at, child))
+                heappush(ready_commits, (by_hash[child].committed_at, child))
 
     in_cycles = by_hash.keys() - set(sorted_commits)
     return sorted_commits + sorted(in_cycles, key=lambda commit: (by_hash[commit].committed_at, commit))

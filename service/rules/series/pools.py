@@ -62,8 +62,8 @@ def find_stand_ins(points: Iterable[PathPoint], settings: Settings) -> dict[str,
     for (first, second), difference in differences.items():
         _compare_levels(levels.get(first, {}), levels.get(second, {}), evidence[difference])
     alike_pairs = [pair for pair, difference in differences.items() if evidence[difference].is_proof]
-    differing = [pair for pair, difference in differences.items() if evidence[difference].has_unequal_commit]
-    return _choose_stand_ins(alike_pairs, differing)
+    differing_pairs = [pair for pair, difference in differences.items() if evidence[difference].has_unequal_commit]
+    return _choose_stand_ins(alike_pairs, differing_pairs)
 
 
 def _map_levels(points: Iterable[PathPoint], settings: Settings) -> dict[str, dict[str, set[Number]]]:
@@ -93,11 +93,15 @@ def _compare_levels(first: Mapping[str, set[Number]], second: Mapping[str, set[N
             evidence.has_unequal_commit = True
 
 
-def _choose_stand_ins(alike: Iterable[tuple[str, str]], differing: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _choose_stand_ins(
+    alike_pairs: Iterable[tuple[str, str]], differing_pairs: Iterable[tuple[str, str]]
+) -> dict[str, str]:
     """Join environments that are alike into groups, and leave out groups in which two are apart."""
     groups: dict[str, set[str]] = {}
-    for first, second in alike:
+    for first, second in alike_pairs:
         joined_group = groups.get(first, {first}) | groups.get(second, {second})
         groups |= dict.fromkeys(joined_group, joined_group)
-    contradicted = {name for first, second in differing if second in groups.get(first, ()) for name in groups[first]}
+    contradicted = {
+        name for first, second in differing_pairs if second in groups.get(first, ()) for name in groups[first]
+    }
     return {name: min(group) for name, group in groups.items() if name not in contradicted}
